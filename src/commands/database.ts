@@ -2,7 +2,7 @@ import type { LogPort } from '../core/ports.js';
 import { checkDataFolder } from '../files/data-folder.js';
 import { openConnections } from '../homes/database/connection.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from '../homes/database/schema.js';
-import { exportState, importState } from '../homes/database/transfer.js';
+import { exportState, importState, unlessStopped } from '../homes/database/transfer.js';
 import { writeState } from '../homes/file/counters/lines.js';
 import { readStored } from '../homes/file/counters/stored.js';
 import { settleRequest } from '../homes/file/settle-requests.js';
@@ -108,7 +108,8 @@ export const databaseImport = databaseCommand({
     const stop = stopOf(context);
     if (typeof document === 'string') throw new Error(document);
     const { configPath: config, dataFolder } = document;
-    await expectSchema(url, migrates ? (versions) => output.line(schemaLine(versions)) : null);
+    const migrated = migrates ? (versions: readonly number[]) => output.line(schemaLine(versions)) : null;
+    await unlessStopped(stop, () => expectSchema(url, migrated));
     await checkDataFolder(fileSystem, dataFolder, config);
     progress.show('reading the configuration file and its counters');
     const { configuration, counters, reports } = await readStored(fileSystem, dataFolder, config);
@@ -151,7 +152,7 @@ export const databaseExport = databaseCommand({
     const { configPath: config } = document;
     if (!isOn(flags, REPLACE.flag) && (await exists(fileSystem, config)))
       throw new Error(`${config} exists: --replace replaces it, and keeps it as a version`);
-    await expectSchema(url, null);
+    await unlessStopped(stop, () => expectSchema(url, null));
     const log = complainingLog(context);
     const place = { ...document, fileSystem, clock, log, progress, stop };
     const written = await exportState({ url, refused: refusedIn(log), progress, stop }, async (state) => {

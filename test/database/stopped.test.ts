@@ -52,6 +52,21 @@ describeDatabase('a command that SIGTERM ends', () => {
     await other.createKey({ accessKey: 'after', name: null, limitBytes: null });
   });
 
+  it.each([
+    ['looks for the schema', 'lock table keyway.schema_versions in access exclusive mode', 'keyway database import: '],
+    ['stores the configuration', 'lock table keyway.contents in share mode', 'server.json was not taken over: '],
+  ])('while an import %s, and the database does not answer, ends at once', async (_, held, words) => {
+    const { url, folder, over } = await stage();
+    await (await openBackend(url)).close();
+    await writeFile(join(folder, 'server.json'), textOf('taken', 'over'));
+    const release = await holding(url, held);
+    const running = over('import');
+    await waiting(url, 1);
+    await stopped(running, words);
+    await release();
+    expect((await openBackend(url)).keys.size).toBe(0);
+  });
+
   it('while an export reads leaves neither a file nor a request', async () => {
     const { url, folder, over } = await stage();
     const backend = await openBackend(url);

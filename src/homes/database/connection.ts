@@ -40,7 +40,7 @@ export interface Connections {
   /** Sends one statement with its parameters beside it; for what is long and holds no lock that others wait for. */
   send(text: string, values: (Buffer | string | null)[], deadline: number): Promise<readonly Row[]>;
   /** Statements one after the other on a connection of their own, which then goes back. */
-  session<T>(work: (run: Connections['run']) => Promise<T>): Promise<T>;
+  session<T>(work: (run: Connections['run'], send: Connections['send']) => Promise<T>): Promise<T>;
   /** Closes present connections after their use and opens new ones: the host name may lead elsewhere by now. */
   renew(): void;
   /** Statements that were given up and that the database may still be at work on; each takes one of the connections. */
@@ -168,18 +168,23 @@ export function openConnections(options: ConnectionsOptions): Connections {
     }
   }
 
-  const one = (config: Statement, deadline: number) => using((client) => query(client, config, deadline), isRefused);
-
-  return {
-    run: (text, deadline) => one({ text }, deadline),
-    send: async (text, values, deadline) => {
+  const statementsBy = (one: (config: Statement, deadline: number) => Promise<readonly (readonly Row[])[]>) => ({
+    run: (text: string, deadline: number) => one({ text }, deadline),
+    send: async (text: string, values: (Buffer | string | null)[], deadline: number) => {
       const [rows = []] = await one({ text, values }, deadline);
       return rows;
     },
+  });
+
+  return {
+    ...statementsBy((config, deadline) => using((client) => query(client, config, deadline), isRefused)),
     // An error leaves its transaction open.
     session: (work) =>
       using(
-        (client) => work((text, deadline) => query(client, { text }, deadline)),
+        (client) => {
+          const { run, send } = statementsBy((config, deadline) => query(client, config, deadline));
+          return work(run, send);
+        },
         () => false,
       ),
     renew() {

@@ -65,7 +65,11 @@ export async function importState(state: TransferredState, options: ImportOption
   /** The time of the database's last answer, while it holds up gateways for this. */
   let answeredAt = Number.POSITIVE_INFINITY;
 
-  const store = (bytes: Buffer) => storeContent(bytes, { connections, random, deadline: DEADLINE });
+  // Its connection goes with it where it is ended.
+  const store = (bytes: Buffer) =>
+    connections.session((_run, send) =>
+      unlessStopped(stop, () => storeContent(bytes, { connections: { send }, random, deadline: DEADLINE })),
+    );
 
   async function present(): Promise<Replaced> {
     progress.show('reading the configuration that is there');
@@ -230,7 +234,7 @@ function inSnapshot<T>(connections: Connections, stop: AbortSignal, work: (ask: 
 }
 
 /** Rejects with the reason of `stop` as soon as that is given, whatever becomes of the work. */
-async function unlessStopped<T>(stop: AbortSignal, work: () => Promise<T>): Promise<T> {
+export async function unlessStopped<T>(stop: AbortSignal, work: () => Promise<T>): Promise<T> {
   stop.throwIfAborted();
   let onStop = (): void => undefined;
   const stopped = new Promise<never>((_resolve, reject) => {

@@ -29,7 +29,7 @@ export interface StoredPlace {
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly progress: ProgressPort;
-  /** Gives the request up before it has begun to be done, with its reason as the error. */
+  /** Takes the request back, with its reason as the error; work on it that has begun goes on, unless it is only read here. */
   readonly stop?: AbortSignal;
 }
 
