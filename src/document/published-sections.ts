@@ -52,7 +52,10 @@ function readHours(node: ValueNode | undefined, warnings: Warnings): number {
 }
 
 function readCarriers(node: ValueNode | undefined, warnings: Warnings): readonly Carrier[] {
-  const carriers = readStrings(node, 'subscription.include', warnings).filter(isCarrier);
+  const place = 'subscription.include';
+  const named = readStrings(node, place, warnings);
+  const carriers = named.filter(isCarrier);
+  if (carriers.length < named.length) warnings.add(place, 'expected "tls" and "udp" alone; the others are ignored');
   return node?.kind === 'array' ? carriers : DEFAULT_PUBLISHED.subscription.include;
 }
 

@@ -155,6 +155,7 @@ describeDatabase('keyway database', () => {
     ['{"mode":"server",', 'unexpected end of input'],
     ['{"mode":"server","access_keys":["a\\u0000"]}', 'PostgreSQL cannot hold it: access_key: expected a text without'],
     ['{"mode":"server","api":{"enabled":true,"token":"\\u0000"}}', 'api: expected texts without U+0000'],
+    ['{"mode":"server","subscription":{"name":"\\u0000x"}}', 'subscription: expected texts without U+0000'],
     [
       '{"mode":"server","dns":{"custom_domains":{"a":"\\u0000"},"doh_upstream":"\\u0000"}}',
       'dns: expected texts without',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { readDocument } from '../../src/document/document.js';
 import { listen } from '../northbound/gateway.js';
 import { exchange } from '../northbound/raw-exchange.js';
 import { openRaw } from '../raw-client.js';
@@ -78,6 +79,13 @@ describe('the subscription of a key', () => {
   it('names every carrier where what the file includes is no list', async () => {
     const { ask } = await worked({ ...WORKED, subscription: { ...WORKED.subscription, include: 'tls' } });
     expect(bodyOf(await ask(`/sub/${TOKEN_A}`))).toBe(`${SECURE}\n${PLAIN}\n`);
+  });
+
+  it('is what the file includes of the two carriers, and a warning names what is neither', () => {
+    const text = JSON.stringify({ ...WORKED, subscription: { include: ['TLS', 'udp'] } });
+    const { published, warnings } = readDocument(Buffer.from(text)).configuration;
+    expect(published.subscription.include).toEqual(['udp']);
+    expect(warnings).toEqual(['subscription.include: expected "tls" and "udp" alone; the others are ignored']);
   });
 
   it('tells a key without a limit total=0 and a limit of null, and is there beyond the limit', async () => {

@@ -35,7 +35,7 @@ export function* configurationProblem(configuration: ServerConfiguration): Steps
     yield;
   }
   const { outbound, dns, listener: api, announced: listen, published } = storedSettings(configuration);
-  const problems = Object.entries({ outbound, dns, api, listen, published }).map(([member, value]) =>
+  const problems = Object.entries({ outbound, dns, api, listen, ...published }).map(([member, value]) =>
     valueProblem(value, member),
   );
   return problems.find((problem) => problem !== null) ?? null;
