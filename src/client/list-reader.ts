@@ -23,7 +23,7 @@ import { createSnapshotReader, type KnownKey, type SnapshotLine } from './snapsh
 export interface PieceReader<T> {
   /** Resolves to whether to read on. Never rejects: what is wrong, `end` says. The bytes are the caller's again afterwards. */
   take(piece: Buffer): Promise<boolean>;
-  /** Returns the keys of a whole success; null where it is none. Rejects with `JsonSyntaxError` or `SchemaError`. */
+  /** Resolves to the value of a whole success; null where it is none. Rejects with `JsonSyntaxError` or `SchemaError`. */
   end(): Promise<T | null>;
   /** Returns the bytes that were not read: the whole body where it has no such data. */
   unread(): Buffer;

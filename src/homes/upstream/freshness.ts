@@ -1,7 +1,7 @@
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 
 /**
- * Of what is known of a key, when it was asked for (design: "The replica never goes back"). All times are those of
+ * The times of the latest facts about one key (design: "The replica never goes back"). All times are those of
  * `ClockPort.monotonic()`, ms.
  */
 export interface KeyFact {
@@ -9,7 +9,7 @@ export interface KeyFact {
   readonly latest: number;
   /** Writes under way. */
   readonly open: number;
-  /** Until when a write may still take effect that was never answered. */
+  /** The time until which a write that was never answered may still take effect. */
   readonly unansweredUntil: number;
 }
 
@@ -33,7 +33,7 @@ const NOTHING: KeyFact = {
   unansweredUntil: Number.NEGATIVE_INFINITY,
 };
 
-/** The times of the latest facts about all keys. */
+/** Keeps the times of the latest facts about all keys. */
 export function createKeyFreshness() {
   const freshness = new Map<string, KeyFact>();
   let taken = Number.NEGATIVE_INFINITY;
@@ -52,7 +52,7 @@ export function createKeyFreshness() {
     knowsLater: (accessKey: string, sentAt: number): boolean =>
       sentAt <= (freshness.get(accessKey)?.latest ?? Number.NEGATIVE_INFINITY),
     readTaken: (accessKey: string, sentAt: number): void => change(accessKey, () => ({ latest: sentAt })),
-    /** Since when it is known what the server has of the key; `-Infinity` for never. */
+    /** Returns the time of the latest fact about the key, a list included; `-Infinity` for none. */
     knownAt: (accessKey: string): number => {
       const fact = freshness.get(accessKey);
       if (fact === undefined) return taken;
@@ -74,7 +74,7 @@ export function createKeyFreshness() {
     listFailed(): void {
       onItsWay = Number.NEGATIVE_INFINITY;
     },
-    /** A list has been taken in; what it was as new as needs no keeping. */
+    /** A list has been taken in: facts that are older than it need no keeping. */
     listTaken(sentAt: number): void {
       taken = sentAt;
       onItsWay = Number.NEGATIVE_INFINITY;

@@ -16,7 +16,7 @@ import type { WriteQueue } from './write-queue.js';
 /** Writes of keys to the server, with retries of those that it lost. */
 export interface KeyWrites
   extends Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'> {
-  /** Makes an acknowledged write again, if it still is undone; a failure leaves that to the next look. */
+  /** Makes an acknowledged write again, if it still is reverted; a failure leaves that to the next look. */
   retry(accessKey: string): Promise<void>;
 }
 

@@ -23,7 +23,7 @@ const SENTENCES: Readonly<Record<RevertedOutcome, { readonly one: string; readon
 /** So many are named in one line. */
 const MOST_NAMED = 10;
 
-/** Counts what was found undone, and says it: one line for all that are found at once. */
+/** Counts reverted changes, and says them: one line for all that are found at once. */
 export function createRevertedReport(log: LogPort) {
   const counts: Record<RevertedOutcome, number> = { madeAgain: 0, left: 0 };
   const unsaid: Record<RevertedOutcome, string[]> = { madeAgain: [], left: [] };

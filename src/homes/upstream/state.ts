@@ -306,7 +306,7 @@ async function countedElsewhere(): Promise<never> {
 
 const COUNTS = 'this Keyway stands in front of a running server, which counts by itself: reports would count twice';
 
-/** The problems of a running server, and of the notes on it. */
+/** The problems of a running server, and of the journal of its writes. */
 export const UPSTREAM_PROBLEMS = {
   upstream_away: 'outside',
   upstream_refused: 'outside',

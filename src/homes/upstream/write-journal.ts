@@ -20,16 +20,16 @@ export interface JournalEntry {
   readonly at: number;
 }
 
-/** Writes that are not settled, in the data folder (design: "When a write is settled"). */
+/** The pending writes, in the data folder (design: "When a write is settled"). */
 export interface WriteJournal {
   /** The entries of the process before. */
   readonly found: readonly JournalEntry[];
   /**
    * Resolves when no end of this process can take it back, and the disk has it soon after: a server whose write took effect
-   * answers sooner than a disk. A failure has been logged, and the next note carries it.
+   * answers sooner than a disk. A failure has been logged, and the next write carries it.
    */
   keep(entries: readonly JournalEntry[]): Promise<void>;
-  /** It is settled. That need not outlive a crash: what is looked at once more is found settled again. */
+  /** They are pending no more. That need not outlive a crash: a write that is looked at once more is found confirmed again. */
   drop(accessKeys: readonly string[]): void;
   /** Why the last write failed, or null. */
   problem(): string | null;

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { keyDigest } from '../../../src/core/key-digest.js';
+import { createMemoryFiles } from '../../../src/embedded/memory-files.js';
+import { openWriteJournal, WRITE_JOURNAL_FILE } from '../../../src/homes/upstream/write-journal.js';
+import { keptLog } from '../called-server.js';
 import type { FakeServer } from '../fake-server.js';
 import { held, key, type Staged, type StagedOptions, staged } from '../staged.js';
 
@@ -492,4 +495,31 @@ describe('a write whose answer is lost', () => {
     expect([server.keys.size, backend.keys.size]).toEqual([0, 0]);
     await backend.close();
   });
+});
+
+it('stands in the journal in the words of every earlier Keyway, which is read and written in them', async () => {
+  const place = `/data/${WRITE_JOURNAL_FILE}`;
+  const old = '{"key":"old","after":{"name":"Old","limit":1},"formers":[null],"at":1760000000001}';
+  const deleted =
+    '{"key":"b","after":null,"formers":[{"name":"B","limit":18446744073709551615},null],"slow":false,"at":1760000000003}';
+  const lines = [
+    '{"key":"gone","after":null,"formers":[{"name":null,"limit":null}],"slow":false,"at":1760000000000}',
+    old,
+    '{"key":"gone","settled":true}',
+    deleted,
+    '{"key":"torn","aft',
+  ];
+  const fileSystem = createMemoryFiles();
+  await fileSystem.makeFolder('/data', 0o700);
+  await fileSystem.create(place, Buffer.from(lines.join('\n')), 0o600);
+  const journal = await openWriteJournal({ fileSystem, folder: '/data', log: keptLog() });
+  const noted = { previousStates: [key('b', 2n ** 64n - 1n, 'B'), null], isSlow: false, at: 1_760_000_000_003 };
+  expect(journal.found).toEqual([
+    { accessKey: 'old', after: key('old', 1n, 'Old'), previousStates: [null], isSlow: true, at: 1_760_000_000_001 },
+    { accessKey: 'b', after: null, ...noted },
+  ]);
+  await journal.keep([{ accessKey: 'b', after: null, ...noted }]);
+  await journal.close();
+  const written = (await fileSystem.read(place, 1_000_000)).toString();
+  expect(written).toBe(`${old.replace(',"at"', ',"slow":true,"at"')}\n${deleted}\n`);
 });
