@@ -6,7 +6,7 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { noQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithoutName } from '../src/wire/traits/snapshot.js';
-import { storesAll } from '../src/wire/traits/storing.js';
+import { storesNothing } from '../src/wire/traits/storing.js';
 
 /** The first released line: no configuration endpoints, and share links without a query. */
 export const line0_2_0: Revision = {
@@ -22,6 +22,7 @@ export const line0_2_0: Revision = {
   shareQuery: noQuery,
   errors: commonErrors,
   fileReading: rootStrings,
-  storing: storesAll,
+  storing: storesNothing,
+  endsSessionsOverLimit: false,
   capabilities: {},
 };

@@ -6,7 +6,7 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithoutName } from '../src/wire/traits/snapshot.js';
-import { storesAll } from '../src/wire/traits/storing.js';
+import { storesNothing } from '../src/wire/traits/storing.js';
 
 /** The line that learned the configured share-link query; still without configuration endpoints. */
 export const line0_2_25: Revision = {
@@ -22,6 +22,7 @@ export const line0_2_25: Revision = {
   shareQuery: configuredQuery,
   errors: commonErrors,
   fileReading: rootStrings,
-  storing: storesAll,
+  storing: storesNothing,
+  endsSessionsOverLimit: false,
   capabilities: {},
 };

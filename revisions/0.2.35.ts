@@ -23,5 +23,6 @@ export const line0_2_35: Revision = {
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
+  endsSessionsOverLimit: true,
   capabilities: { config: true },
 };

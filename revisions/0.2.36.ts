@@ -24,5 +24,6 @@ export const line0_2_36: Revision = {
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
+  endsSessionsOverLimit: true,
   capabilities: { config: true, login: true, panel: { missingFile: indexForAnyMissingFile } },
 };

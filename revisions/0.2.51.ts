@@ -25,6 +25,7 @@ export const line0_2_51: Revision = {
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
+  endsSessionsOverLimit: true,
   capabilities: {
     config: true,
     login: true,

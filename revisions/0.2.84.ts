@@ -26,6 +26,7 @@ export const line0_2_84: Revision = {
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
+  endsSessionsOverLimit: true,
   capabilities: {
     config: true,
     login: true,

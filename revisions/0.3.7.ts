@@ -25,6 +25,7 @@ export const line0_3_7: Revision = {
   errors: commonErrors,
   fileReading: inboundsThenRootList,
   storing: storesBesideInbounds,
+  endsSessionsOverLimit: true,
   capabilities: {
     config: true,
     login: true,

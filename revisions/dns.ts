@@ -25,6 +25,7 @@ export const dns: Revision = {
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
+  endsSessionsOverLimit: true,
   capabilities: {
     config: true,
     login: true,

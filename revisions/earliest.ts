@@ -23,5 +23,6 @@ export const earliest: Revision = {
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
+  endsSessionsOverLimit: true,
   capabilities: { config: true },
 };

@@ -66,6 +66,25 @@ const RULES_UNTIL_START = {
     'Rules are followed at once, and the server forgets them with its next start. Keyway puts them into its configuration two seconds later, where that has outbounds for them: those last, `block` as `proxy`.',
 } as const;
 
+const LIMIT_AT_HANDSHAKE = {
+  member: 'limit_bytes',
+  shownBy: 'server',
+  of: (line: Revision) => !line.endsSessionsOverLimit,
+  sentence: 'The server asks for a limit at the handshake alone: sessions that are open go on past it.',
+} as const;
+
+const UNSTORED = {
+  shownBy: 'server',
+  of: (line: Revision) => line.storing.undoneBecause !== null && !hasConfig(line),
+} as const;
+
+const KEYS_UNTIL_START = {
+  ...UNSTORED,
+  member: 'access_key',
+  sentence:
+    'The server stores nothing, and starts with the keys of its file: what was changed through Keyway is made again within a minute after its start, what others changed is gone.',
+} as const;
+
 /** The two members that DNS settings of six have beside the four. */
 const SIX_MEMBERS = ['local_port', 'intercept_all_port53'] as const;
 const hasDnsOf =
@@ -101,6 +120,20 @@ export const LOSSES: readonly Loss[] = [
   { operation: 'putRules', ...RULES_BY_CONFIG },
   { operation: 'putRules', ...BLOCK_UNTIL_START },
   { operation: 'putRules', ...RULES_UNTIL_START },
+  { operation: 'createUser', ...KEYS_UNTIL_START },
+  { operation: 'updateUser', ...KEYS_UNTIL_START },
+  { operation: 'setLimit', ...KEYS_UNTIL_START },
+  { operation: 'deleteUser', ...KEYS_UNTIL_START },
+  {
+    operation: 'updateUser',
+    ...UNSTORED,
+    member: 'name',
+    sentence:
+      'Of a key that stands in its file, the server has no name after its next start; Keyway shows it as long as it runs.',
+  },
+  { operation: 'createUser', ...LIMIT_AT_HANDSHAKE },
+  { operation: 'updateUser', ...LIMIT_AT_HANDSHAKE },
+  { operation: 'setLimit', ...LIMIT_AT_HANDSHAKE },
   ...SIX_MEMBERS.flatMap((member) => [
     {
       operation: 'putDnsConfig' as const,

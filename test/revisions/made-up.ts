@@ -42,6 +42,7 @@ export const line9_9_9: Revision = {
   errors: { ...commonErrors, userNotFound: { ...commonErrors.userNotFound, text: NO_SUCH_USER } },
   fileReading: inboundsThenRootList,
   storing: storesAll,
+  endsSessionsOverLimit: true,
   capabilities: freezing,
 };
 

@@ -13,6 +13,10 @@ export interface Behaviour {
   readonly keysAtStart: 'root list' | 'inbounds';
   /** What a reload reads. `union`: the root list and the inbounds, whose elements win. */
   readonly keysAtReload: 'root list' | 'union';
+  /** Whether key writes reach the file (up to 0.2.30 seen in the history of their source, not run: they do not). */
+  readonly storesKeys: boolean;
+  /** Whether an element of the root list that is an object ends a start and every reload (up to 0.2.30, seen likewise). */
+  readonly takesOnlyStrings: boolean;
   /** What a write of rules leaves of a file without comments. One with comments cannot be parsed then, and is written back as `null`. */
   readonly rulesWrite: 'stores' | 'nothing';
   /** Whether an element `{"access_key": …}` of the root list ends a reload. */
@@ -30,6 +34,7 @@ export function behaviourOf(line: string): Behaviour {
   const { revision, version } = resolved;
   // By what is read in their source (../shared/lines-0.4.md): a flat file again, rules stored; called here as the last line.
   const isFlat = semver.gte(version, '0.4.0');
+  const isOldest = semver.lt(version, '0.2.31');
   const isOf046 = semver.gte(version, '0.4.6');
   if (semver.gte(version, '0.3.7') && !isFlat) {
     return {
@@ -37,6 +42,8 @@ export function behaviourOf(line: string): Behaviour {
       version,
       keysAtStart: 'inbounds',
       keysAtReload: semver.gt(version, '0.3.10') ? 'union' : 'root list',
+      storesKeys: true,
+      takesOnlyStrings: false,
       rulesWrite: 'nothing',
       reloadEndsAtObjects: true,
       keepsCounters: isOf046,
@@ -48,6 +55,8 @@ export function behaviourOf(line: string): Behaviour {
     version,
     keysAtStart: 'root list',
     keysAtReload: 'root list',
+    storesKeys: !isOldest,
+    takesOnlyStrings: isOldest,
     rulesWrite: 'stores',
     reloadEndsAtObjects: false,
     keepsCounters: isOf046,

@@ -33,7 +33,7 @@ export function readAtStart(root: JsonValue, behaviour: Behaviour): StartState {
   if (inbounds && !Array.isArray(root.outbounds)) throw new Error('outdated format: the server does not start from it');
   const listener = (inbounds ? inbound(root, 'api') : objectIn(root, 'api')) ?? {};
   return {
-    keys: inbounds ? keysOfInbounds(root) : keysOfRootList(root, false),
+    keys: inbounds ? keysOfInbounds(root) : keysOfRootList(root, behaviour),
     credentials: {
       token: textIn(listener, 'token') ?? null,
       username: textIn(listener, 'username') ?? '',
@@ -49,7 +49,7 @@ export function readAtStart(root: JsonValue, behaviour: Behaviour): StartState {
 /** Reads the keys as a reload does. Throws where a server gives the reload up. */
 export function readAtReload(root: JsonValue, behaviour: Behaviour): ReadonlyMap<string, StoredKey> {
   if (!isJsonObject(root)) throw new Error('the root is no object');
-  const listed = keysOfRootList(root, behaviour.reloadEndsAtObjects);
+  const listed = keysOfRootList(root, behaviour);
   if (behaviour.keysAtStart === 'root list') return listed;
   const bare = [...listed.keys()].map((accessKey) => [accessKey, { name: null, limitBytes: null }] as const);
   if (behaviour.keysAtReload === 'root list') return new Map(bare);
@@ -68,8 +68,10 @@ export function rootListOf(keys: readonly (readonly [string, StoredKey])[]): Jso
   });
 }
 
-function keysOfRootList(root: JsonObject, endsAtObjects: boolean): ReadonlyMap<string, StoredKey> {
+function keysOfRootList(root: JsonObject, behaviour: Behaviour): ReadonlyMap<string, StoredKey> {
+  const { reloadEndsAtObjects: endsAtObjects, takesOnlyStrings } = behaviour;
   return keysIn(root.access_keys, (element) => {
+    if (takesOnlyStrings) throw new Error('invalid type: map, expected a string');
     if (endsAtObjects && typeof element.key !== 'string')
       throw new Error('data did not match any variant of untagged enum ReloadUser');
     return element[endsAtObjects ? 'key' : 'access_key'];

@@ -13,7 +13,7 @@ export interface ServerFile {
   read(): Promise<Buffer>;
   /** Replaces the file by this value. */
   write(value: JsonValue): Promise<void>;
-  /** Writes all keys of memory into what stands in the file. Rejects when that cannot be read or written. */
+  /** Writes all keys of memory into what stands in the file, where the line does that. Rejects when that cannot be read or written. */
   saveKeys(): Promise<void>;
   /** Replaces a member of the file's root, or of an object in it. */
   saveMember(path: readonly string[], value: JsonValue): Promise<void>;
@@ -78,6 +78,7 @@ export function createServerFile(path: string, behaviour: Behaviour, memory: Mem
     read: () => readFile(path),
     write: tracked((value) => write(serverJson(value))),
     saveKeys: tracked(async () => {
+      if (!behaviour.storesKeys) return;
       const root = await readRoot();
       await pause('save: read');
       await write(serverJson({ ...root, access_keys: rootListOf(memory.keys()) }));

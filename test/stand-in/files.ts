@@ -6,7 +6,7 @@ const PASSWORD_HASH = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721
 /** What the servers of these files let in. */
 export const CREDENTIALS = { token: 'static-token-1', username: 'admin', password: 'password' };
 
-/** A file of servers up to 0.3.6: `alpha`, and `beta` with name and limit. */
+/** A file of servers from 0.2.31 to 0.3.6: `alpha`, and `beta` with name and limit. */
 export const ROOT_LIST_FILE = `{
   "mode": "server",
   "listen": "127.0.0.1:50000",
@@ -21,6 +21,9 @@ export const ROOT_LIST_FILE = `{
   }
 }
 `;
+
+/** A file of servers up to 0.2.30, which take plain strings alone: `alpha` and `beta`. */
+export const STRINGS_FILE = ROOT_LIST_FILE.replace(/\{ "access_key"[^}]+\}/, '"beta"');
 
 /** A file of servers from 0.3.7 on: the same keys, and a rule that blocks. */
 export const INBOUNDS_FILE = `{
@@ -55,7 +58,10 @@ export const INBOUNDS_FILE = `{
 `;
 
 /** The file that a line's servers start from. */
-export const fileOf = (line: string): string => (/^0\.3\.([7-9]|\d\d)/.test(line) ? INBOUNDS_FILE : ROOT_LIST_FILE);
+export function fileOf(line: string): string {
+  if (/^0\.2\.([12]?\d|30)$/.test(line)) return STRINGS_FILE;
+  return /^0\.3\.([7-9]|\d\d)/.test(line) ? INBOUNDS_FILE : ROOT_LIST_FILE;
+}
 
 /** An envelope as it came; `error` where there was none. */
 export interface Envelope {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../free-ports.js';
 import type { Step } from './file.js';
-import { apiOf, INBOUNDS_FILE, ROOT_LIST_FILE } from './files.js';
+import { apiOf, INBOUNDS_FILE, ROOT_LIST_FILE, STRINGS_FILE } from './files.js';
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.js';
 import { compileStandIn, startStandInProcess } from './stand-in-process.js';
 
@@ -231,4 +231,29 @@ test('a process of its own is killed while it writes, and starts again from what
   const second = await startStandInProcess(script, { line: '0.2.96', file, port });
   expect((await api('GET', '/users/made')).ok).toBe(true);
   await second.kill();
+});
+
+test.each([
+  '0.2.0',
+  '0.2.30',
+])('one of %s stores nothing that its API changes, and starts with the keys of its file', async (line) => {
+  const { api, text, keys, standIn } = await stage(line, STRINGS_FILE);
+  await api('POST', '/users', { access_key: 'made', limit_bytes: 5 });
+  await api('DELETE', '/users/alpha');
+  await api('PUT', '/users/beta', { name: 'Beta', limit_bytes: 1 });
+  expect(keys()).toEqual(['beta', 'made']);
+  expect(await text()).toBe(STRINGS_FILE);
+  await standIn.restart();
+  expect(keys()).toEqual(['alpha', 'beta']);
+  expect(standIn.keys()).toMatchObject([{ limitBytes: null }, { limitBytes: null }]);
+});
+
+test('an element that is an object ends the start and every reload of one of 0.2.30, and not of 0.2.31', async () => {
+  await expect(stage('0.2.30', ROOT_LIST_FILE)).rejects.toThrow('expected a string');
+  const { path, keys, standIn } = await stage('0.2.30', STRINGS_FILE);
+  await writeFile(path, ROOT_LIST_FILE.replace('"alpha"', '"alpha", "by-hand"'));
+  await standIn.reload();
+  expect(keys()).toEqual(['alpha', 'beta']);
+  const later = await stage('0.2.31', ROOT_LIST_FILE);
+  expect(later.keys()).toEqual(['alpha', 'beta']);
 });

@@ -249,7 +249,14 @@ const pathOf = (key: string) => `/users/${encodeURIComponent(key)}`;
 const BY_SERVER = LOSSES.filter(({ shownBy }) => shownBy === 'server');
 
 it('the losses that servers themselves show are those that are tested here', () => {
-  expect(BY_SERVER.map(({ operation, member }) => `${operation} ${member}`)).toEqual(Array(3).fill('putRules action'));
+  const ofKeys = ['createUser', 'updateUser', 'setLimit'] as const;
+  expect(BY_SERVER.map(({ operation, member }) => `${operation} ${member}`)).toEqual([
+    ...Array(3).fill('putRules action'),
+    ...[...ofKeys, 'deleteUser'].map((operation) => `${operation} access_key`),
+    'updateUser name',
+    // Sessions of clients are nothing that a stand-in has.
+    ...ofKeys.map((operation) => `${operation} limit_bytes`),
+  ]);
 });
 
 const linesOf = (words: string) => {
@@ -295,6 +302,34 @@ it.each(linesOf('Rules are followed at once'))('rules of $id for which its file 
   expect((await api('GET', '/router/rules')).data).toEqual([BLOCKS]);
   await standIn.restart();
   expect((await api('GET', '/router/rules')).data).toEqual([]);
+});
+
+it.each(
+  linesOf('The server stores nothing'),
+)('a server of $id starts with the keys of its file, and gets changes made through Keyway again, without a name of its own', async ({
+  reportedVersion,
+}) => {
+  const { api, standIn } = await inFront(reportedVersion, LOSES_NOTHING);
+  await api('POST', '/users', { access_key: 'made', name: 'Made', limit_bytes: 5 });
+  await api('DELETE', '/users/alpha');
+  await api('PUT', '/users/beta', { name: 'Beta' });
+  await standIn.restart();
+  expect(keysOf(standIn)).toEqual(['alpha', 'beta']);
+  await expect
+    .poll(
+      async () => {
+        await api('GET', '/users');
+        return keysOf(standIn);
+      },
+      { timeout: 60_000, interval: 500 },
+    )
+    .toEqual(['beta', 'made']);
+  const names = standIn.keys().map(({ accessKey, name, limitBytes }) => [accessKey, name, limitBytes]);
+  expect(names.toSorted()).toEqual([
+    ['beta', null, null],
+    ['made', 'Made', 5n],
+  ]);
+  expect((await api('GET', '/users/beta')).data).toMatchObject({ name: 'Beta' });
 });
 
 it('in front of a server with 100,000 keys, their list is whole and a key is found at once', async () => {

@@ -56,11 +56,10 @@ export class MadeChanges {
 
   /** Says in sentences for people how long the changes last; null where nothing was made, or it lasts. */
   warning(): string | null {
-    const line = this.#within.line();
+    const reason = this.#within.line()?.storing.undoneBecause ?? null;
     // Nobody knows it of a server later than the last known one.
-    const isStored = line === null || line.storing.startsWithKeys || this.#within.isLater();
-    if (this.#made.size === 0 || isStored) return null;
-    return `This does not outlive the server's next start: servers of ${this.#within.version()} start with the keys of their inbounds, and their API stores keys elsewhere. Through a Keyway in front of it, it does: keyway serve --upstream ${this.#within.name}`;
+    if (this.#made.size === 0 || reason === null || this.#within.isLater()) return null;
+    return `This does not outlive the server's next start: servers of ${this.#within.version()} ${reason}. Through a Keyway in front of it, it does: keyway serve --upstream ${this.#within.name}`;
   }
 
   /**

@@ -72,6 +72,7 @@ export function createServerKeys(options: ServerKeysOptions) {
     clock,
     timers,
     neededAt: () => unconfirmed.neededAt(),
+    mayBeUndone: () => unconfirmed.pending().size > 0,
     onTaken,
     ...(progress === undefined ? {} : { onProgress: (bytes) => showList(progress, bytes) }),
   });

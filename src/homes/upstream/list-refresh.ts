@@ -27,6 +27,8 @@ export interface ListRefreshOptions {
   readonly timers: TimersPort;
   /** Returns when a list must have been sent for a pending write; monotonic, ms; null where none is pending. */
   readonly neededAt: () => number | null;
+  /** Tells whether a start of the server would undo writes, which a list every 30 s then shows though nobody looks. */
+  readonly mayBeUndone: () => boolean;
   /** Called with every list; it does not reject. */
   readonly onTaken: () => Promise<void>;
   readonly onProgress?: (bytes: number) => void;
@@ -61,7 +63,8 @@ interface Failure {
 
 /** Refreshes the keys in memory, one list at a time (design: "How fresh lists are"). */
 export function createListRefresh(options: ListRefreshOptions) {
-  const { server, keys, freshness, replica, servesStale, clock, timers, neededAt, onTaken, onProgress } = options;
+  const { server, keys, freshness, replica, servesStale, clock, timers, neededAt, mayBeUndone, onTaken, onProgress } =
+    options;
   const status = { renewals: 0, failed: 0 };
   let last: TakenLists | null = null;
   let running: Promise<TakenList> | null = null;
@@ -142,6 +145,7 @@ export function createListRefresh(options: ListRefreshOptions) {
     const wanted = Math.min(
       neededAt() ?? Number.POSITIVE_INFINITY,
       watchedUntil > now ? now : Number.POSITIVE_INFINITY,
+      mayBeUndone() ? (last?.sentAt ?? now) + MOST_GAP : Number.POSITIVE_INFINITY,
     );
     if (wanted === Number.POSITIVE_INFINITY) return;
     const backoff = failure === null ? 0 : failure.at + Math.min(1000 * 2 ** (failure.inARow - 1), MOST_BACKOFF);

@@ -41,10 +41,18 @@ export function createLostCreates({ server, rule, clock }: LostCreatesOptions) {
       durations = [...durations, milliseconds].slice(-LOOKED_AT);
     },
     isSlow,
-    /** Resolves to whether the server may have lost the create. Rejects where it cannot be asked since when it runs. */
-    async mayBe(write: Pick<PendingWrite, 'answeredAt' | 'isSlow'>, purpose: Purpose): Promise<boolean> {
-      const isMeanwhile = () => awayAt > write.answeredAt || startedAt > write.answeredAt;
-      if (rule === 'always' || write.isSlow || isSlow() || isMeanwhile()) return true;
+    /**
+     * Resolves to whether the server may have lost the write: one that was confirmed, only by a start since it was seen last.
+     * Rejects where it cannot be asked since when it runs.
+     */
+    async mayBe(
+      { answeredAt, seenAt, isSlow: wasSlow }: Pick<PendingWrite, 'answeredAt' | 'seenAt' | 'isSlow'>,
+      purpose: Purpose,
+    ): Promise<boolean> {
+      const since = seenAt ?? answeredAt;
+      const isMeanwhile = () => awayAt > since || startedAt > since;
+      const isLossy = seenAt === undefined && (wasSlow || isSlow());
+      if (rule === 'always' || isLossy || isMeanwhile()) return true;
       const { value } = await server.status(purpose);
       // Uptimes are whole seconds: it did not start later than that.
       startedAt = clock.monotonic() - Number(value.uptimeSeconds) * 1000;

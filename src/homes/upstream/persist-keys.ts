@@ -61,7 +61,11 @@ export function createKeyPersister(options: KeyPersisterOptions) {
   let saidRefused = false;
   let saidNoHome = false;
 
-  const isNeeded = (): boolean => server.line()?.storing.startsWithKeys === false && !server.isLater();
+  const isNeeded = (): boolean => {
+    const line = server.line();
+    // Without a configuration in its API there is nowhere to store them: writes stay pending, and are made again.
+    return line?.storing.startsWithKeys === false && line.capabilities.config !== undefined && !server.isLater();
+  };
 
   function schedule(at: number): void {
     if (isClosed || working !== null) return;

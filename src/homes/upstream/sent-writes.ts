@@ -48,20 +48,23 @@ export function createSentWrites(options: SentWritesOptions) {
       replica.takeRead(accessKey, read);
       return found;
     }
-    if (found === null && !(await lostCreates.mayBe(write, purpose))) {
+    const mayBeOthers = found === null || write.isConfirmed || write.isOld;
+    if (mayBeOthers && !(await lostCreates.mayBe(write, purpose))) {
       leave(accessKey, write, read);
-      return null;
+      return found;
     }
     await perform(kinds.restores(accessKey, write.after, found), found, purpose);
     report.add('madeAgain', namedInLog(accessKey, write));
     return write.after;
   }
 
-  /** Somebody has deleted a key that was just made here. */
+  /** Somebody has deleted a key that was made here, or has undone another change. */
   function leave(accessKey: string, write: PendingWrite, read: Sent<KeySnapshot | undefined>): void {
-    unconfirmed.drop(accessKey);
+    if (read.value === undefined) {
+      unconfirmed.drop(accessKey);
+      report.add('left', namedInLog(accessKey, write));
+    } else unconfirmed.supersede(accessKey, write);
     replica.takeRead(accessKey, read);
-    report.add('left', namedInLog(accessKey, write));
     onWritten();
   }
 

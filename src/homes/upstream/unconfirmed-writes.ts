@@ -24,6 +24,8 @@ export interface PendingWrite extends UnconfirmedWrite {
   readonly isSlow: boolean;
   /** Seen long enough afterwards. It stays pending where the server would not start with it. */
   readonly isConfirmed: boolean;
+  /** The time of the last list or read that showed it so once it was confirmed; monotonic, ms. */
+  readonly seenAt?: number;
   /** Seen so but for its name, which the configuration alone tells. */
   readonly isListed: boolean;
   /** The name of before that the configuration had instead. */
@@ -98,10 +100,10 @@ export class UnconfirmedWrites {
       case 'reverted':
         return !this.#revert(accessKey, write);
       case 'confirmed':
-        this.#listed(accessKey, write);
+        this.#listed(accessKey, write, sentAt);
         return true;
       case 'superseded':
-        this.#supersede(accessKey, write);
+        this.supersede(accessKey, write);
         return true;
       case 'pending':
         this.#reverted.delete(accessKey);
@@ -122,10 +124,10 @@ export class UnconfirmedWrites {
       case 'reverted':
         return this.#revert(accessKey, { ...write, previousName: seen }) ? wanted : seen;
       case 'confirmed':
-        this.#named(accessKey, write);
+        this.#named(accessKey, write, sentAt);
         return seen;
       case 'superseded':
-        this.#supersede(accessKey, write);
+        this.supersede(accessKey, write);
         return seen;
       case 'pending':
         return wanted;
@@ -159,6 +161,13 @@ export class UnconfirmedWrites {
     this.#options.journal.drop([accessKey]);
   }
 
+  /** Forgets a write, since somebody else has changed the key. */
+  supersede(accessKey: string, write: PendingWrite): void {
+    const key = namedInLog(accessKey, write);
+    this.#options.log.info({ key }, 'somebody else has changed a key that was just changed here');
+    this.drop(accessKey);
+  }
+
   /** Returns when a list must have been sent, so that the oldest write is confirmed; monotonic, ms; null where none needs one. */
   neededAt(): number | null {
     if (this.#reverted.size > 0) return this.#options.clock.monotonic();
@@ -180,27 +189,21 @@ export class UnconfirmedWrites {
     this.#options.journal.drop(all);
   }
 
-  #confirm(accessKey: string, write: PendingWrite): void {
+  #confirm(accessKey: string, write: PendingWrite, sentAt: number): void {
     this.#reverted.delete(accessKey);
     if (this.#options.startsWithKeys()) this.drop(accessKey);
-    else this.#pending.set(accessKey, { ...write, isConfirmed: true });
+    else this.#pending.set(accessKey, { ...write, isConfirmed: true, seenAt: sentAt, retries: 0 });
   }
 
-  #supersede(accessKey: string, write: PendingWrite): void {
-    const key = namedInLog(accessKey, write);
-    this.#options.log.info({ key }, 'somebody else has changed a key that was just changed here');
-    this.drop(accessKey);
-  }
-
-  #listed(accessKey: string, write: PendingWrite): void {
+  #listed(accessKey: string, write: PendingWrite, sentAt: number): void {
     this.#reverted.delete(accessKey);
     if (this.#options.readsNames() && mayLackName(write)) this.#pending.set(accessKey, { ...write, isListed: true });
-    else this.#confirm(accessKey, write);
+    else this.#confirm(accessKey, write, sentAt);
   }
 
   /** The configuration shows its name, or has no say in it. */
-  #named(accessKey: string, { previousName: _, ...write }: PendingWrite): void {
-    if (write.isListed) this.#confirm(accessKey, write);
+  #named(accessKey: string, { previousName: _, ...write }: PendingWrite, sentAt: number): void {
+    if (write.isListed) this.#confirm(accessKey, write, sentAt);
     else this.#pending.set(accessKey, write);
   }
 

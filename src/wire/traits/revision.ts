@@ -50,6 +50,8 @@ export interface Revision {
   readonly fileReading: FileReading;
   /** The way in which the line's own servers store what their API changes. */
   readonly storing: Storing;
+  /** False where the line's own servers ask for a limit at the handshake alone, so that sessions that are open go on past it. */
+  readonly endsSessionsOverLimit: boolean;
   readonly capabilities: Capabilities;
 }
 

@@ -13,6 +13,8 @@ export interface Storing {
   readonly name: string;
   /** True where a server starts with the keys that its API made. */
   readonly startsWithKeys: boolean;
+  /** The reason why its next start undoes what its API changed, as a clause for people; null where it does not. */
+  readonly undoneBecause: string | null;
   /** Tells whether a server of this version drops every key at a live reload that finds no root `access_keys`; a text that is no version counts as the last one. */
   needsRootList(version: string): boolean;
   /** True where a server stores rules for its next start. */
@@ -28,8 +30,19 @@ const KEEPS_COUNTERS_SINCE = '0.4.6-beta.10';
 export const storesAll: Storing = {
   name: 'keys and rules',
   startsWithKeys: true,
+  undoneBecause: null,
   needsRootList: () => false,
   storesRules: true,
+  keepsCounters: () => false,
+};
+
+/** What its API changes is in memory alone (seen in the history of these servers, not run). */
+export const storesNothing: Storing = {
+  name: 'nothing',
+  startsWithKeys: false,
+  undoneBecause: 'start with the keys of their file, and their API stores nothing',
+  needsRootList: () => false,
+  storesRules: false,
   keepsCounters: () => false,
 };
 
@@ -40,6 +53,7 @@ const LAST_WITH_ROOT_LIST = '0.3.10';
 export const storesBesideInbounds: Storing = {
   name: 'keys, but not for the next start',
   startsWithKeys: false,
+  undoneBecause: 'start with the keys of their inbounds, and their API stores keys elsewhere',
   needsRootList: (version) => valid(version) !== null && lte(version, LAST_WITH_ROOT_LIST),
   storesRules: false,
   keepsCounters: (version) => valid(version) !== null && gte(version, KEEPS_COUNTERS_SINCE),
