@@ -336,8 +336,11 @@ it('in front of a server with 100,000 keys, their list is whole and a key is fou
   const keys = Array.from({ length: 100_000 }, (_, n) => `key-${n}`);
   const text = JSON.stringify({ ...JSON.parse(fileOf('0.2.96')), access_keys: keys });
   const { api, standIn } = await inFront('0.2.96', { reloadFactor: 0 }, text);
-  const { data } = await api('GET', '/users');
-  expect(data).toHaveLength(100_000);
+  let list = await api('GET', '/users');
+  // A busy machine may take longer for such a list than Keyway waits for a server's first byte.
+  while (list.error?.startsWith('the server did not answer in time')) list = await api('GET', '/users');
+  expect(list.error).toBeUndefined();
+  expect(list.data).toHaveLength(100_000);
   standIn.count('key-5', { down: 7n });
   expect((await api('GET', '/users/key-5')).data).toMatchObject({ bytes_down: 7 });
   expect((await api('GET', '/users/nobody')).error).toBe('user not found');
