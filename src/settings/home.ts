@@ -75,6 +75,8 @@ export function fileHome(path: string, { dataDir = null, inPlace = false, server
   } satisfies HomeFacts & Readonly<Record<string, unknown>>;
 }
 
+const NOTHING_STORED = 'without a configuration file and --data-dir nothing is stored';
+
 /** Memory alone, but for counters where there is a data folder. */
 export function memoryHome({ dataDir = null, serverVersion = null }: Omit<FileGiven, 'inPlace'> = {}) {
   return {
@@ -85,11 +87,9 @@ export function memoryHome({ dataDir = null, serverVersion = null }: Omit<FileGi
     flags: ['--no-config'],
     hint: '',
     commandFolder: null,
-    stored:
-      dataDir === null
-        ? 'without a configuration file and --data-dir nothing is stored'
-        : { configPath: null, dataFolder: dataDir, inPlace: false },
-    document: 'there is no configuration file: "keyway counters export" has all there is',
+    stored: dataDir === null ? NOTHING_STORED : { configPath: null, dataFolder: dataDir, inPlace: false },
+    document:
+      dataDir === null ? NOTHING_STORED : 'there is no configuration file: "keyway counters export" has all there is',
     keepsKeys: false,
     resolverByDefault: true,
   } satisfies HomeFacts & Readonly<Record<string, unknown>>;

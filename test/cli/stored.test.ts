@@ -414,6 +414,19 @@ describe('keyway counters', () => {
     });
   });
 
+  it('without a configuration file and a data folder are nowhere, whatever is asked for', async () => {
+    for (const argv of [
+      ['backup', 'state.jsonl'],
+      ['restore', 'state.jsonl'],
+      ['set-password'],
+      ['counters', 'export'],
+    ])
+      expect(await runHere([...argv, '--no-config'], { folder })).toMatchObject({
+        code: 2,
+        complaints: expect.stringContaining('without a configuration file and --data-dir nothing is stored'),
+      });
+  });
+
   it('of a file that does not exist are an error, for exports and backups', async () => {
     const missing = ['--config', 'missing.json'];
     const exported = await runHere(['counters', 'export', ...missing], { folder });
