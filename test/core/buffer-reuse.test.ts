@@ -3,7 +3,7 @@ import { createBufferReuse } from '../../src/core/buffer-reuse.js';
 
 const LARGE = 100_000;
 
-describe('spare room', () => {
+describe('reuse of buffers', () => {
   it('a retired content gives its memory to the next one that fits, and to one only', () => {
     const { allocate, retire } = createBufferReuse();
     const first = allocate(LARGE);
