@@ -1,7 +1,7 @@
 import { commonErrors } from '../src/wire/errors.js';
 import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionOrStaticToken } from '../src/wire/traits/auth.js';
-import { inboundsThenRootList } from '../src/wire/traits/file-reading.js';
+import { inboundsThenLegacyList } from '../src/wire/traits/file-reading.js';
 import { notFoundForMissingFileWithDot } from '../src/wire/traits/missing-file.js';
 import { onlineWhenConnected } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
@@ -23,7 +23,7 @@ export const line0_3_7: Revision = {
   online: onlineWhenConnected,
   shareQuery: udpQueryWithOwnDns,
   errors: commonErrors,
-  fileReading: inboundsThenRootList,
+  fileReading: inboundsThenLegacyList,
   storing: storesBesideInbounds,
   endsSessionsOverLimit: true,
   capabilities: {

@@ -1,6 +1,6 @@
 import type { Allocate } from '../core/buffer-reuse.js';
 import type { ConfigurationChange } from '../core/model.js';
-import type { RootListBeside } from '../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../wire/traits/file-reading.js';
 import { type ConfigurationDocument, readRoot } from './document.js';
 import { changeKeys, spliced } from './key-changes.js';
 import { changeDns, changeRules } from './section-changes.js';
@@ -15,20 +15,20 @@ const SECTIONS_SHAPE: Shape = { members: { outbound: 'tree', outbounds: 'tree', 
  * The document with a change made, every byte that it need not touch as it was; the same document when nothing differs.
  * Keys first, then rules, then DNS. Throws `ConfigurationShapeError`, naming the place, when the file cannot hold the
  * change: a place for keys that is no array, outbound routing that is not configured, an action that no outbound serves.
- * A change of keys alone is put into memory that `allocate` gives, which must not be the document's own. Where the servers of the file read a root
- * list `beside` its inbounds, that follows.
+ * A change of keys alone is put into memory that `allocate` gives, which must not be the document's own. A legacy key list
+ * follows as the file's servers read it; without `reading` it stays.
  */
 export function changeDocument(
   document: ConfigurationDocument,
   change: ConfigurationChange,
   allocate?: Allocate,
-  beside: RootListBeside | null = null,
+  reading: LegacyListReading | null = null,
 ): ConfigurationDocument {
   const { keys, rules, dns } = change;
   let changed = document;
   if (keys !== undefined && keys.size > 0) {
     changed = changeKeys(document, keys, allocate);
-    if (beside !== null) changed = syncLegacyList(changed, keys, beside);
+    if (reading !== null) changed = syncLegacyList(changed, keys, reading);
   }
   if (rules !== undefined) changed = changeSections(changed, (outline, root) => changeRules(outline, root, rules));
   if (dns !== undefined) changed = changeSections(changed, (outline, root) => changeDns(outline, root, dns));

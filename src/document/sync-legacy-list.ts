@@ -1,7 +1,7 @@
 import { isBare } from '../core/keys/key-record.js';
 import type { AccessKey } from '../core/model.js';
 import { createScanner } from '../wire/json/scanner.js';
-import type { RootListBeside } from '../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../wire/traits/file-reading.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
 import { membersFor, membersOf } from './element.js';
 import { candidates, wantedHashes } from './key-changes.js';
@@ -15,18 +15,18 @@ import { memberOf, readValue } from './tree.js';
 
 /**
  * Makes a legacy key list follow a change of keys there, as its servers need it (design: "Saving keys"). A key that
- * goes leaves the list as well. Where servers read the list `alone`, every key stands in it, as a plain string: they take no
+ * goes leaves the list as well. Where servers read the `list only`, every key stands in it, as a plain string: they take no
  * other element.
  */
 export function syncLegacyList(
   document: ConfigurationDocument,
   keys: ReadonlyMap<string, AccessKey | null>,
-  beside: RootListBeside,
+  reading: LegacyListReading,
 ): ConfigurationDocument {
   if (document.layout.name !== 'inbounds') return document;
   const gone = [...keys].flatMap(([accessKey, record]) => (record === null ? [accessKey] : []));
   const without = withoutInLegacyList(document, gone);
-  return beside === 'alone' ? withEveryKeyInLegacyList(without) : without;
+  return reading === 'list only' ? withEveryKeyInLegacyList(without) : without;
 }
 
 /** The ones of these keys that stand in the legacy key list. */
@@ -74,10 +74,10 @@ function withEveryKeyInLegacyList(document: ConfigurationDocument): Configuratio
 /** Why servers do not read, or not keep, what stands in a file with inbounds; null where they do. */
 export function legacyListTrouble(
   { legacyList, lists }: ConfigurationDocument,
-  beside: RootListBeside,
+  reading: LegacyListReading,
 ): 'ends reloads' | 'is there' | 'lacks keys' | null {
   if (legacyList !== null && !legacyList.takenAtReload) return 'ends reloads';
-  if (beside === 'union') return legacyList === null ? null : 'is there';
+  if (reading === 'union') return legacyList === null ? null : 'is there';
   const [listed, inInbounds] = [hashesOf(legacyList === null ? [] : [legacyList.list]), hashesOf(lists)];
   if (!hasAll(inInbounds, listed)) return 'is there';
   return hasAll(listed, inInbounds) ? null : 'lacks keys';

@@ -6,7 +6,7 @@ import { destroys, json, NO_BODY, type OperationRow, writes } from '../../src/wi
 import { object, text, yes } from '../../src/wire/schemas.js';
 import { underBase } from '../../src/wire/traits/api-root.js';
 import { sessionOrStaticToken } from '../../src/wire/traits/auth.js';
-import { inboundsThenRootList } from '../../src/wire/traits/file-reading.js';
+import { inboundsThenLegacyList } from '../../src/wire/traits/file-reading.js';
 import { onlineWhenConnected } from '../../src/wire/traits/online.js';
 import type { Capabilities, Revision } from '../../src/wire/traits/revision.js';
 import { udpQueryWithOwnDns } from '../../src/wire/traits/share-link.js';
@@ -40,7 +40,7 @@ export const line9_9_9: Revision = {
   online: onlineWhenConnected,
   shareQuery: udpQueryWithOwnDns,
   errors: { ...commonErrors, userNotFound: { ...commonErrors.userNotFound, text: NO_SUCH_USER } },
-  fileReading: inboundsThenRootList,
+  fileReading: inboundsThenLegacyList,
   storing: storesAll,
   endsSessionsOverLimit: true,
   capabilities: freezing,

@@ -41,12 +41,12 @@ function prettyText(value: Encodable): string {
 }
 
 function textOf(found: FileCheck, named: string): readonly string[] {
-  const { configuration, rootList, duplicates, unknown, warnings } = found;
+  const { configuration, legacyList, duplicates, unknown, warnings } = found;
   return [
     `${named} has the layout with ${found.layout}.`,
     '',
     ...summary(found),
-    ...(rootList === null ? [] : ['', ...rootListText(rootList, named)]),
+    ...(legacyList === null ? [] : ['', ...legacyListText(legacyList, named)]),
     ...section(
       'Keys that stand there twice; the first counts:',
       duplicates.map(({ accessKey, place, first }) => `${plainText(accessKey)}: ${place}, after ${first}`),
@@ -93,7 +93,7 @@ function listenerText(listener: NonNullable<FileCheck['configuration']['listener
   return `${plainText(bind)}${path}, ${credential}${enabled ? '' : ', not enabled'}`;
 }
 
-function rootListText(list: NonNullable<FileCheck['rootList']>, named: string): readonly string[] {
+function legacyListText(list: NonNullable<FileCheck['legacyList']>, named: string): readonly string[] {
   const { elements, onlyInList, onlyInInbounds, differing, withoutKey } = list;
   const differs = differing.map(({ inInbounds, inList }) => {
     return `${plainText(inInbounds.accessKey)}: ${carriedText(inList)}; in inbounds ${carriedText(inInbounds)}`;
@@ -170,7 +170,7 @@ function linesText({ offer }: FileCheck): readonly string[] {
 }
 
 function asJson(found: FileCheck): Encodable {
-  const { configuration, rootList, offer } = found;
+  const { configuration, legacyList, offer } = found;
   const { mode, keys, listener, listen, outbound, dns } = configuration;
   return {
     layout: found.layout,
@@ -181,7 +181,7 @@ function asJson(found: FileCheck): Encodable {
     listen,
     rules: outbound === null ? null : outbound.rules.length,
     dnsEnabled: dns.enabled,
-    rootList: rootList === null ? null : rootListJson(rootList),
+    rootList: legacyList === null ? null : legacyListJson(legacyList),
     duplicates: found.duplicates.map(({ accessKey, place, first }) => ({ accessKey, place, first })),
     unknown: found.unknown.map(({ place, count }) => ({ place, count })),
     warnings: found.warnings,
@@ -197,7 +197,7 @@ function asJson(found: FileCheck): Encodable {
   };
 }
 
-function rootListJson(list: NonNullable<FileCheck['rootList']>): Encodable {
+function legacyListJson(list: NonNullable<FileCheck['legacyList']>): Encodable {
   const { elements, onlyInList, onlyInInbounds, differing, withoutKey } = list;
   return {
     elements,

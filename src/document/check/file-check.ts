@@ -14,8 +14,8 @@ export interface FileCheck {
   readonly configuration: ServerConfiguration;
   /** The lists of keys that count, in their order. */
   readonly lists: readonly PlacedList[];
-  /** A root `access_keys` beside inbounds, or null. */
-  readonly rootList: (LegacyList & ListDifferences) | null;
+  /** Null where there is none. */
+  readonly legacyList: (LegacyList & ListDifferences) | null;
   readonly duplicates: readonly DuplicateKey[];
   readonly unknown: readonly UnknownMember[];
   /** The parts that were read past, less duplicates and the legacy key list. */
@@ -48,19 +48,19 @@ export function checkFile(bytes: Buffer): FileCheck {
   const rootNode = memberOf(root, 'access_keys');
   const list = rootNode?.kind === 'keys' ? readLegacyList(bytes, rootNode) : null;
   const hasInbounds = layout.name === 'inbounds';
-  const beside = hasInbounds && list !== null ? { ...list, ...compareLegacyList(list, configuration.keys) } : null;
+  const legacyList = hasInbounds && list !== null ? { ...list, ...compareLegacyList(list, configuration.keys) } : null;
   return {
     layout: layout.name,
     configuration,
     lists: placed.map(({ place, node }) => ({ place, elements: node.list.starts.length })),
-    rootList: beside,
+    legacyList,
     duplicates: duplicateKeys(placed),
     unknown: [
       ...unknownMembers(root, layout.name),
       ...placed.flatMap(({ place, node }) => unknownInKeys(bytes, node.list, place, layout.keyMember)),
     ],
     warnings: configuration.warnings.filter(
-      (warning) => !warning.endsWith(DUPLICATE_KEY) && !(beside !== null && warning.startsWith('access_keys: ')),
+      (warning) => !warning.endsWith(DUPLICATE_KEY) && !(legacyList !== null && warning.startsWith('access_keys: ')),
     ),
     offer: {
       inbounds: hasInbounds ? countKeys(configuration.keys) : null,

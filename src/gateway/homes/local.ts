@@ -3,7 +3,7 @@ import { openLocalBackend } from '../../homes/file/backend.js';
 import { FILE_PROBLEMS } from '../../homes/file/problems.js';
 import { pendingFamily, storeFamilies } from '../../ops/file-metrics.js';
 import type { HomePlaceOf } from '../../settings/home.js';
-import type { RootListBeside } from '../../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../../wire/traits/file-reading.js';
 import type { ComposeOptions } from '../options.js';
 import { type Home, homeOver } from './home.js';
 
@@ -47,7 +47,7 @@ async function openLocal(
     inPlace,
     ...(dataFolder === null ? {} : { dataDir: dataFolder }),
     ...(guard === undefined ? {} : { guard }),
-    rootListBeside: rootListBeside(server === null ? mounts : [server]),
+    legacyListReading: legacyListReading(server === null ? mounts : [server]),
     keepsCounters: server === null ? null : server.revision.storing.keepsCounters(server.version),
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });
@@ -71,8 +71,8 @@ async function openLocal(
   };
 }
 
-/** Finds how the oldest server that may read the file treats a root list; a file with inbounds is no older server's. */
-function rootListBeside(servers: ComposeOptions['mounts']): RootListBeside {
-  const read = servers.map(({ revision, version }) => revision.fileReading.rootListBeside(version));
-  return read.includes('alone') ? 'alone' : 'union';
+/** Finds how the oldest server that may read the file reads a legacy key list; a file with inbounds is no older server's. */
+function legacyListReading(servers: ComposeOptions['mounts']): LegacyListReading {
+  const read = servers.map(({ revision, version }) => revision.fileReading.legacyListReading(version));
+  return read.includes('list only') ? 'list only' : 'union';
 }

@@ -38,7 +38,7 @@ export interface LocalBackend extends Backend {
 }
 
 /** The settings about a server beside the file. */
-export type BesideOptions = Pick<ConfigurationFileOptions, 'rootListBeside' | 'unreadMilliseconds'>;
+export type BesideOptions = Pick<ConfigurationFileOptions, 'legacyListReading' | 'unreadMilliseconds'>;
 
 export interface LocalBackendOptions extends BesideOptions {
   /** Null for the run-time-only mode (protocol: "Status and configuration", rule 1). */
@@ -97,7 +97,7 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
           log,
           inPlace: options.inPlace ?? false,
           guard: options.guard ?? false,
-          ...(options.rootListBeside === undefined ? {} : { rootListBeside: options.rootListBeside }),
+          ...(options.legacyListReading === undefined ? {} : { legacyListReading: options.legacyListReading }),
           ...(options.unreadMilliseconds === undefined ? {} : { unreadMilliseconds: options.unreadMilliseconds }),
           ...(observer === undefined ? {} : { observer }),
           ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),

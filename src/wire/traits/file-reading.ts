@@ -46,8 +46,8 @@ export interface FileReading {
   readonly name: string;
   /** The versions of the line from which on it is another, rising. */
   readonly changesAt: readonly string[];
-  /** Tells what a root `access_keys` is to those of a version whose file has inbounds; null for servers that know no inbounds. */
-  rootListBeside(version: string): RootListBeside | null;
+  /** Tells how servers of a version read a legacy key list; null for servers that know no inbounds. */
+  legacyListReading(version: string): LegacyListReading | null;
   /** Why a server does not start from the file, in a sentence; null where it does. */
   startProblem(offer: FileOffer): string | null;
   /** The keys that a start reads, where it comes to that. */
@@ -58,10 +58,11 @@ export interface FileReading {
 }
 
 /**
- * What servers read at a live reload of a file that has inbounds. `alone`: the root list, so that every key must stand in both;
- * `union`: both, an inbound's element winning, so that a key that goes must go from both.
+ * The reading of a legacy key list (a root `access_keys` in a file that also has inbounds) at a live reload. `list only`: the list
+ * instead of the inbounds, so that every key must stand in both; `union`: both, an inbound's element winning, so that a key that
+ * goes must go from both.
  */
-export type RootListBeside = 'alone' | 'union';
+export type LegacyListReading = 'list only' | 'union';
 
 const NOTHING: KeyCount = { keys: 0, named: 0, limited: 0 };
 
@@ -69,7 +70,7 @@ const NOTHING: KeyCount = { keys: 0, named: 0, limited: 0 };
 export const rootMembers: FileReading = {
   name: 'access_keys and api',
   changesAt: [],
-  rootListBeside: () => null,
+  legacyListReading: () => null,
   startProblem: () => null,
   atStart: readRootList,
   atLiveReload: readRootList,
@@ -93,16 +94,16 @@ const UNION_SINCE = '0.3.11';
  * Keys and listener under `inbounds` at the start; at a live reload the root `access_keys` too, or alone, as long as every
  * element of it is a string or has `key` (measured on 0.3.21, read in the history of those before).
  */
-export const inboundsThenRootList: FileReading = {
+export const inboundsThenLegacyList: FileReading = {
   name: 'inbounds, at a live reload access_keys',
   changesAt: [UNION_SINCE],
-  rootListBeside: (version) => (gte(version, UNION_SINCE) ? 'union' : 'alone'),
+  legacyListReading: (version) => (gte(version, UNION_SINCE) ? 'union' : 'list only'),
   startProblem: ({ hasOutbounds }) => (hasOutbounds ? null : NO_OUTBOUNDS),
   atStart: readInbounds,
   atLiveReload(offer, version) {
     const { rootList } = offer;
     if (rootList !== null && !rootList.takenAtReload) return { ...readInbounds(offer), note: RELOAD_STOPPED };
-    return gte(version, UNION_SINCE) ? readBoth(offer) : readRootListAlone(offer);
+    return gte(version, UNION_SINCE) ? readBoth(offer) : readLegacyListOnly(offer);
   },
   readsListener: ({ inboundListener }) => inboundListener,
 };
@@ -127,7 +128,7 @@ function readBoth(offer: FileOffer): KeysRead {
   };
 }
 
-function readRootListAlone({ inbounds, rootList }: FileOffer): KeysRead {
+function readLegacyListOnly({ inbounds, rootList }: FileOffer): KeysRead {
   const kept = inbounds === null || inbounds.keys === 0 ? '' : ', those of inbounds are dropped';
   if (rootList === null) return { ...NOTHING, text: 'no keys', note: `there is no access_keys${kept}` };
   const { keys, missing } = rootList;

@@ -82,8 +82,8 @@ describe('checking a file', () => {
   });
 
   it('compares a root list with the inbounds, the keys in full', () => {
-    const { rootList, warnings } = check({ inbounds: [OSTP], access_keys: ['b', { key: 'c' }, {}] });
-    expect(rootList).toMatchObject({
+    const { legacyList, warnings } = check({ inbounds: [OSTP], access_keys: ['b', { key: 'c' }, {}] });
+    expect(legacyList).toMatchObject({
       elements: 3,
       withoutKey: [2],
       onlyInList: [{ accessKey: 'c', name: null, limitBytes: null }],

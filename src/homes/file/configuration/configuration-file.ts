@@ -15,7 +15,7 @@ import { readTarget, removeStaleTemporaries } from '../../../files/write-file.js
 import { failureCode, failureWords } from '../../../platform/failure-words.js';
 import type { ProcessesPort } from '../../../platform/processes.js';
 import { compactJsonSteps, JsonSyntaxError } from '../../../wire/json/json.js';
-import type { RootListBeside } from '../../../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../../../wire/traits/file-reading.js';
 import { SETTLED_AFTER } from '../../../wire/traits/storing.js';
 import { CommitQueue } from './commit-queue.js';
 import { EditWatch } from './edit-watch.js';
@@ -89,7 +89,7 @@ export interface ConfigurationFileOptions {
   /** Refuses to replace a file with inbounds for keys by one without; default: it is done, and logged as an error. */
   readonly guard?: boolean;
   /** The reading of a legacy key list by the file's servers; default `union`. */
-  readonly rootListBeside?: RootListBeside;
+  readonly legacyListReading?: LegacyListReading;
   /** The time that a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
   readonly unreadMilliseconds?: number;
   /** The time between looks at the file, in milliseconds, 0 for never; default 500. */
@@ -137,13 +137,13 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
     const first = await openFile({ fileSystem, path, wait, log }, overwriting);
     const { reapplied, journal } = await openUnread(options, processes, hold, first);
-    const { observer, watch = true, guard = false, rootListBeside = 'union' } = options;
+    const { observer, watch = true, guard = false, legacyListReading = 'union' } = options;
     const served: ServedFile = {
-      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, guard, rootListBeside },
+      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, guard, legacyListReading },
       ...(observer && { observer }),
       ...{ hold, versions, journal, overwriting: options.inPlace ? overwriting : null },
       state: new FileState(first.configuration, reapplied),
-      inbounds: new InboundsWatch({ path, log, rootListBeside }),
+      inbounds: new InboundsWatch({ path, log, legacyListReading }),
     };
     return serve(served, first);
   } catch (error) {

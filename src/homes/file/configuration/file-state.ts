@@ -4,7 +4,7 @@ import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js'
 import type { Hold } from '../../../files/hold.js';
 import type { InPlaceWriting } from '../../../files/in-place.js';
 import type { KeptVersions } from '../../../files/kept-versions.js';
-import type { RootListBeside } from '../../../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../../../wire/traits/file-reading.js';
 import type { InboundsWatch } from './inbounds-watch.js';
 import { changeCount, layOver, mergeChanges } from './pending-changes.js';
 import type { ReappliedChanges } from './reapplied-changes.js';
@@ -21,7 +21,7 @@ export interface ServedFile {
   readonly pollMilliseconds: number;
   readonly watch: boolean;
   readonly guard: boolean;
-  readonly rootListBeside: RootListBeside;
+  readonly legacyListReading: LegacyListReading;
   readonly observer?: ConfigurationObserverPort;
   readonly hold: Hold;
   readonly versions: KeptVersions;

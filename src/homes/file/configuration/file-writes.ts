@@ -204,7 +204,7 @@ export class FileWrites {
 
   /** A part that has no place in this file (rules where there is no outbound) must not hold up the others. */
   #applyParts(document: ConfigurationDocument, { keys, rules, dns }: ConfigurationChange) {
-    const { rootListBeside } = this.#served;
+    const { legacyListReading } = this.#served;
     const parts: ConfigurationChange[] = [
       ...(keys ? [{ keys }] : []),
       ...(dns ? [{ dns }] : []),
@@ -214,7 +214,7 @@ export class FileWrites {
     let refused: ConfigurationChange = {};
     for (const part of parts) {
       try {
-        changed = changeDocument(changed, part, this.#buffers.allocate, rootListBeside);
+        changed = changeDocument(changed, part, this.#buffers.allocate, legacyListReading);
       } catch (error) {
         refused = mergeChanges(refused, part);
         this.#failed(error);

@@ -1,13 +1,13 @@
 import type { LogPort } from '../../../core/ports.js';
 import type { ConfigurationDocument } from '../../../document/document.js';
 import { legacyListTrouble } from '../../../document/sync-legacy-list.js';
-import type { RootListBeside } from '../../../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../../../wire/traits/file-reading.js';
 
 interface InboundsWatchOptions {
   readonly path: string;
   readonly log: LogPort;
   /** The reading of a legacy key list by the file's servers. */
-  readonly rootListBeside: RootListBeside;
+  readonly legacyListReading: LegacyListReading;
 }
 
 const IN_FRONT = 'stand in front of such a server, with --upstream and the address of its API';
@@ -54,7 +54,7 @@ export class InboundsWatch {
   #troubleOf(document: ConfigurationDocument): string | null {
     if (document.layout.name !== 'inbounds') return null;
     const trouble =
-      legacyListTrouble(document, this.#options.rootListBeside) ?? (this.#isReverted ? 'is taken back' : null);
+      legacyListTrouble(document, this.#options.legacyListReading) ?? (this.#isReverted ? 'is taken back' : null);
     return trouble === null ? null : TROUBLES[trouble];
   }
 }

@@ -54,7 +54,7 @@ async function stage(start: string, options: Partial<ConfigurationFileOptions> =
   return { disk, file, lines, text, parts, keys };
 }
 
-describe('a root list beside inbounds, for servers from 0.3.11 on', () => {
+describe('a legacy key list, for servers from 0.3.11 on', () => {
   it('loses a key that is deleted, in whatever form it stands there, and gets none', async () => {
     const list = ['a', { key: 'b' }, { access_key: 'c', name: 'C' }, 'd'];
     const { file, parts, text } = await stage(
@@ -100,10 +100,10 @@ describe('a root list beside inbounds, for servers from 0.3.11 on', () => {
   });
 });
 
-describe('a root list beside inbounds, for servers up to 0.3.10', () => {
+describe('a legacy key list, for servers up to 0.3.10', () => {
   it('has every key of the inbounds as a plain string, from the first change of a key on', async () => {
     const users = [{ key: 'a', name: 'A' }, { key: 'b' }];
-    const { file, parts } = await stage(fileOf(users), { rootListBeside: 'alone' });
+    const { file, parts } = await stage(fileOf(users), { legacyListReading: 'list only' });
     expect(file.status().inboundsError).toContain('before 0.3.11');
     await file.save(changing('c', record('c', 'C', 9n)));
     expect(parts()).toEqual({ users: [...users, { key: 'c', name: 'C', limit_bytes: 9 }], list: ['a', 'b', 'c'] });
@@ -114,7 +114,7 @@ describe('a root list beside inbounds, for servers up to 0.3.10', () => {
   });
 
   it('that has a key of its own is written by a server, too', async () => {
-    const { disk, file } = await stage(fileOf([{ key: 'a' }], ['a']), { rootListBeside: 'alone' });
+    const { disk, file } = await stage(fileOf([{ key: 'a' }], ['a']), { legacyListReading: 'list only' });
     expect(file.status().inboundsError).toBeNull();
     disk.write(PATH, fileOf([{ key: 'a' }], ['a', 'made-over-its-api']));
     await expect.poll(() => file.status().inboundsError, { interval: 5 }).toContain('--upstream');
