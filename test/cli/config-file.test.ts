@@ -72,6 +72,40 @@ describe('keyway config check', () => {
     });
   });
 
+  it.each([
+    [['a', 'b'], '0.2.30', 0, 'A server of 0.2.30 starts from it, and has all of its keys.'],
+    [
+      ['a', { access_key: 'b', limit_bytes: 5 }],
+      '0.2.30',
+      1,
+      'A server of 0.2.30 does not start: it takes plain strings',
+    ],
+    [['a', { access_key: 'b', limit_bytes: 5 }], '0.2.31', 0, 'A server of 0.2.31 starts from it'],
+    [['a', { access_key: 'b' }], '0.3.21', 1, 'A server of 0.3.21 does not start: it wants a root array "outbounds"'],
+  ])('of the keys %j --for %s exits with %i and says why', async (access_keys, version, code, words) => {
+    await writeFile(join(folder, 'a.json'), JSON.stringify({ mode: 'server', access_keys }));
+    const found = await run('check', 'a.json', '--for', version);
+    expect(found).toMatchObject({ code, output: expect.stringContaining(words), complaints: '' });
+    const json = await run('check', 'a.json', '--for', version, '--json');
+    expect([json.code, JSON.parse(json.output).for.version]).toEqual([code, version]);
+  });
+
+  it('--for names the keys that a server would drop, and takes no version that nobody knows', async () => {
+    const inbounds = [{ protocol: 'ostp', users: ['a', 'b'] }];
+    await writeFile(
+      join(folder, 'a.json'),
+      JSON.stringify({ mode: 'server', inbounds, outbounds: [], access_keys: ['a'] }),
+    );
+    expect(await run('check', 'a.json', '--for', '0.3.21')).toMatchObject({ code: 0 });
+    const words = (version: string) => `A server of ${version} has 1 of its 2 keys at`;
+    const before = await run('check', 'a.json', '--for', '0.3.10');
+    expect(before).toMatchObject({ code: 1, output: expect.stringContaining(`${words('0.3.10')} a live reload.`) });
+    const old = await run('check', 'a.json', '--for', '0.2.96');
+    expect(old).toMatchObject({ code: 1, output: expect.stringContaining(`${words('0.2.96')} its start.`) });
+    for (const version of ['0.9.0', 'x'])
+      expect(await run('check', 'a.json', '--for', version)).toMatchObject({ code: 2, output: '' });
+  });
+
   it('suggests what a misspelt member may have meant', async () => {
     await writeFile(
       join(folder, 'a.json'),

@@ -1,26 +1,35 @@
 import { REVISIONS } from '../../../revisions/all.js';
+import { type ResolvedRevision, resolveRevision } from '../../../revisions/index.js';
 import type { AccessKey } from '../../core/model.js';
 import { isPasswordHash } from '../../core/password.js';
 import { checkFile, type FileCheck } from '../../document/check/file-check.js';
 import type { UnknownMember } from '../../document/check/members.js';
-import { isOn } from '../../settings/flags.js';
+import { isOn, type ParsedFlags } from '../../settings/flags.js';
 import { prettyJson } from '../../wire/json/json.js';
 import { type Encodable, encodeJson } from '../../wire/json/write-json.js';
 import { didYouMean } from '../../wire/suggest.js';
 import { textTable } from '../text-table.js';
 import { fileCommand, JSON_FLAG, plainText } from './file.js';
 
+const FOR = 'for';
+
 export const configCheck = fileCommand({
   name: 'config check',
   settings: [],
-  flags: [JSON_FLAG],
+  flags: [{ flag: FOR, placeholder: 'VERSION', repeatable: false }, JSON_FLAG],
+  problems(flags) {
+    const server = serverIn(flags);
+    return typeof server === 'string' ? [`--${FOR}: ${server}`] : [];
+  },
   work: async ({ named, target, flags }, { output }) => {
     const found = checkFile(target.bytes);
-    if (isOn(flags, JSON_FLAG.flag)) output.line(prettyText(asJson(found)));
-    else for (const line of textOf(found, named)) output.line(line);
-    return 0;
+    const server = serverIn(flags);
+    const fit = server === null || typeof server === 'string' ? null : fitFor(found, server);
+    if (isOn(flags, JSON_FLAG.flag)) output.line(prettyText(asJson(found, fit)));
+    else for (const line of [...textOf(found, named), ...fitText(fit)]) output.line(line);
+    return fit === null || fit.problems.length === 0 ? 0 : 1;
   },
-  help: () => `Usage: keyway config check FILE [--json]
+  help: () => `Usage: keyway config check FILE [--for VERSION] [--json]
 
 Says what stands in a server's configuration file, and changes nothing: its layout, where its keys
 are, keys that stand there twice, what is read past because it has a wrong type, members that Keyway
@@ -29,12 +38,50 @@ line starts from it, and what it would read. Access keys are shown in full; toke
 
 A member that is not looked at may be a server's own, or misspelt. Keyway leaves it as it is.
 
-Exit code 0 whatever it finds, 1 when the file is no configuration at all.
+Exit code 0 whatever it finds, 1 when the file is no configuration at all; with --for also 1 where a
+server of that version would not start from it, or would not have all of its keys.
 
-  --json  print the same as JSON
+  --for VERSION  say so for servers of this package version
+  --json         print the same as JSON
 
-  keyway config check /etc/tunnel/server.jsonc`,
+  keyway config check /etc/tunnel/server.jsonc
+  keyway config check /etc/tunnel/server.jsonc --for 0.2.30`,
 });
+
+/** The server that `--for` names, null without it; a text is what is wrong with it. */
+function serverIn({ values }: ParsedFlags): ResolvedRevision | string | null {
+  const text = values.get(FOR)?.[0];
+  if (text === undefined) return null;
+  const answer = resolveRevision(text);
+  if (!answer.ok) return answer.problem;
+  const { isLater, revision } = answer;
+  return isLater ? `${text} is later than ${revision.reportedVersion}, the last known version` : answer;
+}
+
+/** The problems that a server of one version has with the file, in sentences without their subject. */
+interface Fit {
+  readonly version: string;
+  readonly problems: readonly string[];
+}
+
+function fitFor({ offer, configuration }: FileCheck, { revision, version }: ResolvedRevision): Fit {
+  const { fileReading } = revision;
+  const startProblem = fileReading.startProblem(offer);
+  const total = configuration.keys.length;
+  const lacks = ({ keys }: { readonly keys: number }, when: string) =>
+    keys < total ? [`has ${keys} of its ${total} keys ${when}`] : [];
+  const atStart =
+    startProblem === null ? lacks(fileReading.atStart(offer), 'at its start') : [`does not start: ${startProblem}`];
+  const atLiveReload = lacks(fileReading.atLiveReload(offer, version), 'at a live reload');
+  return { version, problems: [...atStart, ...atLiveReload] };
+}
+
+function fitText(fit: Fit | null): readonly string[] {
+  if (fit === null) return [];
+  const { version, problems } = fit;
+  const found = problems.length === 0 ? ['starts from it, and has all of its keys'] : problems;
+  return ['', ...found.map((words) => `A server of ${version} ${words}.`)];
+}
 
 function prettyText(value: Encodable): string {
   return prettyJson(Buffer.from(encodeJson(value))).toString('utf8');
@@ -169,7 +216,7 @@ function linesText({ offer }: FileCheck): readonly string[] {
   return remarks.length === 0 ? [table] : [table, '', ...remarks];
 }
 
-function asJson(found: FileCheck): Encodable {
+function asJson(found: FileCheck, fit: Fit | null): Encodable {
   const { configuration, legacyList, offer } = found;
   const { mode, keys, listener, listen, outbound, dns } = configuration;
   return {
@@ -194,6 +241,7 @@ function asJson(found: FileCheck): Encodable {
       atLiveReload: { ...fileReading.atLiveReload(offer, from) },
       listener: fileReading.readsListener(offer),
     })),
+    ...(fit === null ? {} : { for: { ...fit } }),
   };
 }
 

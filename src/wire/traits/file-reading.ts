@@ -145,7 +145,7 @@ function readRootList({ rootList }: FileOffer): KeysRead {
   if (rootList === null) return { ...NOTHING, text: 'no keys', note: 'there is no access_keys' };
   const { keys, named, limited, underKey } = rootList;
   const note = underKey === 0 ? null : `of the keys ${underKey} stand under "key", which it does not know`;
-  return { keys, named, limited, text: `${keysText(keys)} of access_keys`, note };
+  return { keys: keys - underKey, named, limited, text: `${keysText(keys)} of access_keys`, note };
 }
 
 function readInbounds({ inbounds, rootList }: FileOffer): KeysRead {
