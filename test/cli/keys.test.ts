@@ -271,7 +271,7 @@ describe('keyway keys on a running server', () => {
   });
 
   it('that has no configuration in its API says of an empty key where it is to be removed', async () => {
-    const text = fileOf('0.2.34').replace('"access_keys": [', '"access_keys": ["", ');
+    const text = fileOf('0.2.0').replace('"access_keys": [', '"access_keys": ["", ');
     const standIn = await standInOf('0.2.0', { reloadFactor: 0, pauseMilliseconds: 0 }, text);
     const removed = await keys(['remove', '--digest', keyDigest(''), '--target', standIn.origin], {
       environment: { KEYWAY_TOKEN: CREDENTIALS.token },

@@ -2,6 +2,7 @@ import type { Sent, UpstreamServer } from '../../client/server.js';
 import type { KeyFieldValues } from '../../core/keys/key-fields.js';
 import { changedRecord, keyFields, recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
+import { hasNames } from '../../wire/traits/snapshot.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { CommandContext } from '../command.js';
 import { printableKey } from './printable.js';
@@ -83,9 +84,11 @@ export class MadeChanges {
 
   #lost(keys: readonly KeySnapshot[]): readonly string[] {
     const present = new Map(keys.map((key) => [key.accessKey, key]));
+    const line = this.#within.line();
+    const told = keyFields.filter(({ name }) => name !== 'name' || line === null || hasNames(line.snapshot));
     const isKept = (found: KeySnapshot | undefined, made: Made | null): boolean => {
       if (made === null || found === undefined) return made === null && found === undefined;
-      return keyFields.every(({ name }) => made.given[name] === undefined || made.given[name] === found[name]);
+      return told.every(({ name }) => made.given[name] === undefined || made.given[name] === found[name]);
     };
     return [...this.#made].flatMap(([key, made]) => (isKept(present.get(key), made) ? [] : [key]));
   }
