@@ -235,7 +235,7 @@ export function* prettyJsonSteps(bytes: Uint8Array, options: PrettyOptions = {})
   yield* writePretty(scanner, writer, { seen: [], pausedAt: 0 });
   expectEnd(scanner);
   if (options.foreign === true) expectUnicode(scanner);
-  return writer.finish();
+  return yield* writer.finish();
 }
 
 interface PrettyState {

@@ -1,16 +1,20 @@
+import type { Steps } from '../../core/steps.js';
+
 /** Collects bytes for a text whose length is not known beforehand. */
 export interface ByteWriter {
   byte(value: number): void;
   copy(source: Buffer, start: number, end: number): void;
   /** A line feed and so many blanks. */
   line(blanks: number): void;
-  /** Everything written; the writer is used up. */
-  finish(): Buffer;
+  /** Everything written in one buffer, some megabytes of it copied a step; the writer is used up. */
+  finish(): Steps<Buffer>;
   /** The same, in its chunks. */
   pieces(): readonly Buffer[];
 }
 
 const CHUNK_BYTES = 1 << 18;
+/** Chunks that are copied in one step: what costs is memory that is touched for the first time. */
+const CHUNKS_A_STEP = 16;
 const LF = 0x0a;
 const BLANK = 0x20;
 
@@ -53,7 +57,15 @@ export function createByteWriter(limit: number): ByteWriter {
       chunk.fill(BLANK, used + 1, used + 1 + blanks);
       used += 1 + blanks;
     },
-    finish: () => Buffer.concat(pieces()),
+    *finish() {
+      const whole = Buffer.allocUnsafeSlow(fullBytes + used);
+      let at = 0;
+      for (const [n, piece] of pieces().entries()) {
+        if (n > 0 && n % CHUNKS_A_STEP === 0) yield;
+        at += piece.copy(whole, at);
+      }
+      return whole;
+    },
     pieces,
   };
 }
