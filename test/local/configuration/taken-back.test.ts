@@ -140,6 +140,23 @@ describe('a Keyway that is killed before it notices', () => {
     await file.close();
   });
 
+  it('does not make again what a later change replaced that it was killed too early to note, nor after a second kill', async () => {
+    const { disk, start, meet } = machine({ unreadMilliseconds: 600_000 });
+    const first = await start();
+    await first.file.save(adding('beta'));
+    disk.kill();
+    const renamed = { access_key: 'beta', name: 'renamed' };
+    disk.write(PATH, JSON.stringify({ mode: 'server', access_keys: ['alpha', renamed] }));
+    await meet();
+    await start();
+    disk.kill();
+    disk.write(PATH, fileOf('alpha'));
+    await meet();
+    const { file, keys } = await start();
+    expect(keys()).toEqual(['alpha']);
+    await file.close();
+  });
+
   it('knows of nothing after a boot: no server runs that has not read the file', async () => {
     const { disk, start, meet, boot } = machine();
     const before = await start();

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AccessKey, type ConfigurationChange, DEFAULT_DNS, type DnsConfig } from '../../../src/core/model.js';
+import {
+  type AccessKey,
+  type ConfigurationChange,
+  DEFAULT_DNS,
+  type DnsConfig,
+  type OutboundRule,
+} from '../../../src/core/model.js';
 import { type FoundValues, ReappliedChanges } from '../../../src/homes/file/configuration/reapplied-changes.js';
 
 const WINDOW = 7_000;
@@ -75,6 +81,32 @@ describe('what another program took back within 7 s', () => {
     unread.record({ rules: [] }, { rules: [rule] });
     const outbound = { enabled: true, protocol: '', address: '', port: 0, defaultAction: 'direct', rules: [] } as const;
     expect(unread.findReverted({ ...found([]), outbound }).rules).toEqual([rule]);
+  });
+});
+
+describe('what stands in the place of a change', () => {
+  it('is neither what was written nor what a server reverts to, and ends the change once it is recorded', () => {
+    const outboundOf = (rules: readonly OutboundRule[]) =>
+      ({ enabled: true, protocol: '', address: '', port: 0, defaultAction: 'direct', rules }) as const;
+    const ruleFor = (domain: string) =>
+      ({ domainSuffix: [domain], ipCidr: [], protocol: null, action: 'block' }) as const;
+    const changes = new ReappliedChanges(() => 0, WINDOW);
+    changes.record(
+      { ...of('a', null), rules: [], dns: { enabled: false } },
+      { ...of('a', key('a', 'A')), rules: [ruleFor('.a')], dns: { enabled: true } },
+    );
+    const standing = (record: AccessKey | null, rules: readonly OutboundRule[], enabled: boolean): FoundValues => ({
+      keys: record === null ? [] : [record],
+      outbound: outboundOf(rules),
+      dns: { ...DEFAULT_DNS, enabled },
+    });
+    expect(changes.findSuperseded(standing(key('a', 'A'), [ruleFor('.a')], true), 1)).toEqual({});
+    expect(changes.findSuperseded(standing(null, [], false), 1)).toEqual({});
+    const others = standing(key('a', 'B'), [ruleFor('.b')], true);
+    const superseded = changes.findSuperseded(others, 1);
+    expect(superseded).toEqual({ ...of('a', key('a', 'B')), rules: [ruleFor('.b')] });
+    changes.record(superseded, superseded);
+    expect(changes.findReverted(standing(null, [], true), 1)).toEqual({});
   });
 });
 

@@ -11,7 +11,7 @@ import { createInPlaceWriting, type InPlaceWriting } from '../../../files/in-pla
 import { createKeptVersions } from '../../../files/kept-versions.js';
 import { lockPorts } from '../../../files/lock.js';
 import { isMeantContent } from '../../../files/meant-content.js';
-import { readTarget, removeStaleTemporaries } from '../../../files/write-file.js';
+import { readTarget, removeStaleTemporaries, type TargetFile } from '../../../files/write-file.js';
 import { failureCode, failureWords } from '../../../platform/failure-words.js';
 import type { ProcessesPort } from '../../../platform/processes.js';
 import { compactJsonSteps, JsonSyntaxError } from '../../../wire/json/json.js';
@@ -176,7 +176,7 @@ async function openUnread(
   { fileSystem, clock, log, unreadMilliseconds: milliseconds = SETTLED_AFTER }: ConfigurationFileOptions,
   processes: ProcessesPort,
   { folder }: Hold,
-  { target }: FirstReading,
+  { target, configuration }: FirstReading,
 ): Promise<{ readonly reapplied: ReappliedChanges; readonly journal: UnreadJournal }> {
   const reapplied = new ReappliedChanges(clock.monotonic, milliseconds);
   const boot = await processes.boot();
@@ -184,8 +184,17 @@ async function openUnread(
   const isMeant = await isMeantContent(fileSystem, folder, target.bytes, { atStart: true });
   for (const { at, former, written } of isMeant ? [] : await journal.read())
     reapplied.record(former, written, onMonotonicClock(clock, at));
+  // Before the file changes: after another kill, what was written before would count again.
+  const superseded = reapplied.findSuperseded(configuration, onMonotonicClock(clock, writtenAt(target)));
+  if (changeCount(superseded) > 0) {
+    reapplied.record(superseded, superseded);
+    await journal.add({ at: clock.now(), former: superseded, written: superseded });
+  }
   return { reapplied, journal };
 }
+
+/** Milliseconds since the epoch. */
+const writtenAt = ({ stat }: TargetFile): number => Number(stat.mtimeNs / 1_000_000n);
 
 /** A time in milliseconds since the epoch on the clock of this process that only rises. */
 function onMonotonicClock(clock: ClockPort, epoch: number): number {
@@ -196,7 +205,7 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
   const { fileSystem, clock, path, log, hold, versions, overwriting, state, inbounds } = served;
   inbounds.look(first.document);
   const reloads = new Reloads(served);
-  reloads.reapply(first, onMonotonicClock(clock, Number(first.target.stat.mtimeNs / 1_000_000n)));
+  reloads.reapply(first, onMonotonicClock(clock, writtenAt(first.target)));
   const file = new KnownFile(served, first, (...edit) => reloads.found(...edit));
   const writes = new FileWrites(served, file, reloads);
   const queue = new CommitQueue((changes) => writes.commit(changes));

@@ -78,6 +78,30 @@ export class ReappliedChanges {
     };
   }
 
+  /**
+   * Returns what the file holds of the things that were changed where that is neither what was written nor what a server reverts
+   * to: somebody's change, or Keyway's own that it was killed too early to record. To be recorded as what it was and is.
+   */
+  findSuperseded(found: FoundValues, at: number): ConfigurationChange {
+    const values = new Map(found.keys.map((key) => [key.accessKey, key]));
+    const keys = [...this.#keys].flatMap(([accessKey, chain]) => {
+      const value = values.get(accessKey) ?? null;
+      const isOther = !isDeepStrictEqual(value, chain.written);
+      return isOther && isDeepStrictEqual(value, mergeRecord(value, chain.written, alive(chain, at)))
+        ? [[accessKey, value] as const]
+        : [];
+    });
+    const isOther = <T>(chain: Chain<T>, value: T | undefined): boolean =>
+      !isDeepStrictEqual(value, chain.written) && !isReverted(chain, value, at);
+    const rules = found.outbound?.rules;
+    const dns = [...this.#dns].filter(([member, chain]) => isOther(chain, found.dns[member]));
+    return {
+      ...(keys.length > 0 && { keys: new Map(keys) }),
+      ...(rules && this.#rules && isOther(this.#rules, rules) && { rules }),
+      ...(dns.length > 0 && { dns: Object.fromEntries(dns.map(([member]) => [member, found.dns[member]])) }),
+    };
+  }
+
   isAny(): boolean {
     return this.#now() <= this.#last && (this.#keys.size > 0 || this.#dns.size > 0 || this.#rules !== null);
   }
@@ -94,10 +118,13 @@ export class ReappliedChanges {
     this.#rules = null;
   }
 
-  /** The chain with one more link; null where nothing has changed. */
+  /** The chain with one more link; null where nothing has changed, or somebody's value stands in place of what was written. */
   #extended<T>(chain: Chain<T> | null | undefined, former: T, written: T, until: number): Chain<T> | null {
     const present = (chain?.formers ?? []).filter((one) => one.until >= until - this.#milliseconds);
-    if (isDeepStrictEqual(former, written)) return present.length === 0 ? null : { written, formers: present };
+    if (isDeepStrictEqual(former, written)) {
+      const isOwn = present.length > 0 && isDeepStrictEqual(chain?.written, written);
+      return isOwn ? { written, formers: present } : null;
+    }
     const others = present.filter(({ value }) => !isDeepStrictEqual(value, former));
     return { written, formers: [...others, { value: former, until }] };
   }
