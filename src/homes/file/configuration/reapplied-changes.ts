@@ -83,14 +83,10 @@ export class ReappliedChanges {
    * to: somebody's change, or Keyway's own that it was killed too early to record. To be recorded as what it was and is.
    */
   findSuperseded(found: FoundValues, at: number): ConfigurationChange {
-    const values = new Map(found.keys.map((key) => [key.accessKey, key]));
-    const keys = [...this.#keys].flatMap(([accessKey, chain]) => {
-      const value = values.get(accessKey) ?? null;
-      const isOther = !isDeepStrictEqual(value, chain.written);
-      return isOther && isDeepStrictEqual(value, mergeRecord(value, chain.written, alive(chain, at)))
-        ? [[accessKey, value] as const]
-        : [];
-    });
+    if (at > this.#last) this.forget();
+    const keys = this.#differingKeys(found.keys, at).flatMap(({ accessKey, value, isReverted }) =>
+      isReverted ? [] : [[accessKey, value] as const],
+    );
     const isOther = <T>(chain: Chain<T>, value: T | undefined): boolean =>
       !isDeepStrictEqual(value, chain.written) && !isReverted(chain, value, at);
     const rules = found.outbound?.rules;
@@ -129,16 +125,23 @@ export class ReappliedChanges {
     return { written, formers: [...others, { value: former, until }] };
   }
 
-  #revertedKeys(found: readonly AccessKey[], at: number): ReadonlyMap<string, Record> {
+  /** The changed keys of which the file holds another record than was written, and the record that they are to have. */
+  #differingKeys(found: readonly AccessKey[], at: number) {
     const present = new Map<string, AccessKey>();
     for (const key of found) if (this.#keys.has(key.accessKey)) present.set(key.accessKey, key);
-    const reverted = new Map<string, Record>();
-    for (const [accessKey, chain] of this.#keys) {
+    return [...this.#keys].flatMap(([accessKey, chain]) => {
       const value = present.get(accessKey) ?? null;
-      if (isDeepStrictEqual(value, chain.written)) continue;
+      if (isDeepStrictEqual(value, chain.written)) return [];
       const wanted = mergeRecord(value, chain.written, alive(chain, at));
-      if (isDeepStrictEqual(value, wanted)) this.#keys.delete(accessKey);
-      else reverted.set(accessKey, wanted);
+      return [{ accessKey, value, wanted, isReverted: !isDeepStrictEqual(value, wanted) }];
+    });
+  }
+
+  #revertedKeys(found: readonly AccessKey[], at: number): ReadonlyMap<string, Record> {
+    const reverted = new Map<string, Record>();
+    for (const { accessKey, wanted, isReverted } of this.#differingKeys(found, at)) {
+      if (isReverted) reverted.set(accessKey, wanted);
+      else this.#keys.delete(accessKey);
     }
     return reverted;
   }
