@@ -163,7 +163,7 @@ export const DEFAULT_ANNOUNCED: AnnouncedServer = {
   shareQuery: '',
 };
 
-/** What a server's configuration says, from 0.4.6 on, of where clients find the server and their subscriptions. */
+/** The addresses at which clients find the server and their subscriptions, as its configuration says from 0.4.6 on. */
 export interface Published {
   readonly domain: string | null;
   /** The host that the server has found to be its own; it stands beside the configuration. */
@@ -186,7 +186,7 @@ export interface SubscriptionSettings {
 /** How clients reach the tunnel server. */
 export type Carrier = 'tls' | 'udp';
 
-/** What holds where a configuration says nothing. */
+/** The defaults where a configuration says nothing. */
 export const DEFAULT_PUBLISHED: Published = {
   domain: null,
   foundHost: null,

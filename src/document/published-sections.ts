@@ -10,7 +10,7 @@ const TLS_PORT = 443;
 /** Servers that end TLS themselves have no path of their own. */
 const BUILT_IN = 'builtin';
 
-/** What a root says of them, defaults where it has nothing usable. */
+/** Reads them from a root, with defaults where it has nothing usable. */
 export function readPublished(root: ObjectNode, warnings: Warnings): Published {
   return {
     ...DEFAULT_PUBLISHED,

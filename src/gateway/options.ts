@@ -73,8 +73,8 @@ export interface GatewayOptions extends Partial<AppSettings> {
   /** The address that serves subscriptions alone, for the URLs that the embedded panel hands out; default the API's own. */
   readonly subscriptions?: SubscriptionAddress | null;
   /**
-   * Whether subscriptions are answered by their tokens: true on the API's listener, too, false nowhere; default, and null, on the
-   * listener for subscriptions alone.
+   * The listeners that answer subscriptions by their tokens: true for the API's, too, false for none; default, and null, for the
+   * one for subscriptions alone.
    */
   readonly subscriptionTokens?: boolean | null;
   readonly inPlace?: boolean;

@@ -23,12 +23,17 @@ function isUnder(root: string, path: string): boolean {
   return path === root || path.startsWith(`${root}/`);
 }
 
+/** The path and query of a request target, of one in absolute form, too (RFC 9112, 3.2.2). */
+export function originForm(url: string): string {
+  return url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '');
+}
+
 /**
- * The path by which the router judges a request target: that of an absolute form (RFC 9112, 3.2.2), without a query,
+ * The path by which the router judges a request target: without a query,
  * escapes decoded but those of reserved characters.
  */
 function pathOf(url: string): string {
-  const [path = ''] = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/, 1);
+  const [path = ''] = originForm(url).split(/[?#]/, 1);
   try {
     return decodeURI(path);
   } catch {

@@ -3,7 +3,7 @@ import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import { keepReading } from '../sockets/early-answer.js';
 import { DECOYED, type SubscriptionDoor, type SubscriptionOutcome } from '../subscription/door.js';
 import { sendTooMany } from './answers.js';
-import { methodsAt } from './matching.js';
+import { methodsAt, originForm } from './matching.js';
 import type { Mount } from './mount.js';
 import type { RouteObserver } from './request-observer.js';
 import type { StrangerRate } from './stranger-rate.js';
@@ -11,7 +11,7 @@ import type { StrangerRate } from './stranger-rate.js';
 /** Subscriptions by token, as one listener serves them. */
 export interface ServedSubscriptions {
   readonly door: SubscriptionDoor;
-  /** Whether every path that nothing serves is answered like an unknown token. */
+  /** True where every path that nothing serves is answered like an unknown token. */
   readonly hidesRest: boolean;
 }
 
@@ -55,7 +55,7 @@ export function serveSubscriptions(
 
   function answer(request: FastifyRequest, reply: FastifyReply, leave: (error?: Error) => void): void {
     const { accept = '', 'accept-language': acceptLanguage = '' } = request.headers;
-    const asked = { method: request.method, url: request.url, accept, acceptLanguage };
+    const asked = { method: request.method, url: originForm(request.url), accept, acceptLanguage };
     const opened = (found: (() => MaybeAsync<SubscriptionOutcome>) | null): MaybeAsync<void> =>
       found === null && !hidesRest ? leave() : settle(request, reply, found ?? (() => DECOYED));
     const done = mapMaybeAsync(door.open(asked), opened);

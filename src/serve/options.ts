@@ -5,7 +5,7 @@ import { listenAddress } from '../settings/bind-address.js';
 import type { Settings } from '../settings/table.js';
 
 /**
- * What the gateway is composed with. Settings that have there the name and the value of their row pass as they are; these
+ * The options that the gateway is composed with. Settings that have there the name and the value of their row pass as they are; these
  * are the others.
  */
 export function gatewayOptions(settings: Settings) {

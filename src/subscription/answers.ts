@@ -12,7 +12,7 @@ export interface SubscriptionAnswer {
   readonly cost: number;
 }
 
-/** What of a request decides its form. */
+/** The parts of a request that decide the form of its answer. */
 export interface WantedForm {
   /** Without its `?`. */
   readonly query: string;
@@ -40,7 +40,7 @@ export function subscriptionAnswer(key: KeySnapshot, offer: Offer, wanted: Wante
   return { ...given, cost: given.cost + effort };
 }
 
-/** What everything else is answered with that is asked where subscriptions are: nothing tells it from a plain web server. */
+/** The answer to everything else that is asked where subscriptions are: nothing tells it from a plain web server. */
 export const DECOY: SubscriptionAnswer = answer(
   404,
   'text/html',

@@ -16,20 +16,20 @@ export interface SubscriptionDoorOptions {
   readonly clock: ClockPort;
 }
 
-/** What a request asks of the door. */
+/** A request to the door. */
 export interface SubscriptionRequest extends Omit<WantedForm, 'query'> {
   readonly method: string;
-  /** The request target as it came. */
+  /** The request target in origin form (RFC 9112, 3.2.1). */
   readonly url: string;
 }
 
-/** What came of a request: the answer, and the key that it is about; null for none. */
+/** The answer to a request, and the key that it is about; null for none. */
 export interface SubscriptionOutcome {
   readonly answer: SubscriptionAnswer;
   readonly accessKey: string | null;
 }
 
-/** What came of a request that is answered as if nothing were there. */
+/** The outcome of a request that is answered as if nothing were there. */
 export const DECOYED: SubscriptionOutcome = { answer: DECOY, accessKey: null };
 
 /** Answers `<prefix>/<token>` as servers from 0.4.6 on do; `/subscribe/{key}` of the API is none of its affairs. */
@@ -42,9 +42,9 @@ export class SubscriptionDoor {
     this.#subscribers = new Subscribers(options.core, options.clock);
   }
 
-  /** What answers the request; null where it is for a path that is not below the prefix. */
+  /** Returns the function that answers the request; null where its path is not below the prefix. */
   open(request: SubscriptionRequest): MaybeAsync<(() => MaybeAsync<SubscriptionOutcome>) | null> {
-    const [path = '', query = ''] = withoutAuthority(request.url).split(/\?(.*)/s, 2);
+    const [path = '', query = ''] = request.url.split(/\?(.*)/s, 2);
     const opened = (published: Published) => {
       const { prefix } = published.subscription;
       if (path !== prefix && !path.startsWith(`${prefix}/`)) return null;
@@ -75,7 +75,7 @@ export class SubscriptionDoor {
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** What is decided, or what comes of the failure to. */
+/** Decides; where that fails, returns what `otherwise` makes of the error. */
 function ifDecided<T>(decide: () => MaybeAsync<T>, otherwise: (error: unknown) => T): MaybeAsync<T> {
   try {
     const decided = decide();
@@ -88,9 +88,4 @@ function ifDecided<T>(decide: () => MaybeAsync<T>, otherwise: (error: unknown) =
 function undecided(error: unknown): SubscriptionOutcome {
   if (!(error instanceof DomainError)) throw error;
   return { answer: unavailable(error.retryAfter), accessKey: null };
-}
-
-/** The path and query of a target, of one in absolute form, too (RFC 9112, 3.2.2). */
-function withoutAuthority(url: string): string {
-  return url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '');
 }

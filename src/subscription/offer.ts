@@ -1,13 +1,13 @@
 import type { AccessKey, AnnouncedServer, Carrier, Published } from '../core/model.js';
 import { type ShareLink, writeShareLink } from '../wire/traits/share-link-codec.js';
 
-/** What subscriptions say of the server, for every key alike. */
+/** The facts of the server that subscriptions tell, the same for every key. */
 export interface Offer {
-  /** What clients call it. */
+  /** The name that clients show. */
   readonly name: string;
   /** Hours after which clients ask again. */
   readonly interval: number;
-  /** How the server is reached, the one to be tried first before the others; a link without its key and name. */
+  /** The ways to the server, the one to be tried first before the others; each is a link without its key and name. */
   readonly carriers: readonly Link[];
 }
 

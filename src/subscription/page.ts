@@ -4,14 +4,14 @@ import type { OfferedLink } from './offer.js';
 
 export type Language = 'en' | 'ru';
 
-/** What a key has used of what it may, in bytes. */
+/** The usage of a key against its limit, in bytes. */
 export interface Usage {
   readonly used: bigint;
   /** Null for no limit. */
   readonly limit: bigint | null;
 }
 
-/** What the page shows. */
+/** The content of the page. */
 export interface PageFacts {
   readonly title: string;
   /** The key's name. */
@@ -29,7 +29,7 @@ interface Words {
   readonly open: string;
   readonly qr: (label: string) => string;
   readonly hint: string;
-  /** Of 1, 1024, 1024² … bytes. */
+  /** The units of 1, 1024, 1024² … bytes. */
   readonly units: readonly string[];
 }
 
@@ -126,7 +126,7 @@ function qrImage(text: string, label: string): string {
   ].join('');
 }
 
-/** Where dark squares begin in a line, and how many there are in a row. */
+/** Returns the runs of dark squares in a line: the place of the first, and their number. */
 function darkRuns(line: readonly boolean[]): readonly (readonly [number, number])[] {
   const runs: [number, number][] = [];
   for (const [x, isDark] of line.entries()) {
@@ -153,7 +153,7 @@ function escaped(text: string): string {
 /** Languages that are looked at: nobody has so many. */
 const MOST_LANGUAGES = 20;
 
-/** Of the two the one that is liked better (RFC 9110, 12.5.4); English where neither is named. */
+/** Returns the preferred one of the two languages (RFC 9110, 12.5.4); English where neither is named. */
 export function languageOf(acceptLanguage: string): Language {
   const weights = { en: 0, ru: 0 };
   for (const range of acceptLanguage.toLowerCase().split(',', MOST_LANGUAGES)) {

@@ -1,6 +1,6 @@
 import type { KeyReader } from '../core/keys/types.js';
 import type { MaybeAsync } from '../core/maybe-async.js';
-import { inTurns, type Steps } from '../core/steps.js';
+import { inTurns, pieces, type Steps } from '../core/steps.js';
 import { subscriptionToken } from './token.js';
 
 /** Tokens that are made in one turn of the event loop; so many take a millisecond or two. */
@@ -35,7 +35,7 @@ export class TokenIndex {
     return this.#byToken.get(token);
   }
 
-  /** What has changed since it was up to date; null where that is not known. */
+  /** The keys that have changed since it was up to date; null where that is not known. */
   #changed(): readonly string[] | null {
     return this.#version === null ? null : this.#keys.admissions.since(this.#version);
   }
@@ -56,11 +56,9 @@ export class TokenIndex {
   }
 
   *#followAll(accessKeys: Iterable<string>): Steps<void> {
-    let done = 0;
-    for (const accessKey of accessKeys) {
-      this.#follow(accessKey);
-      done += 1;
-      if (done % AT_ONCE === 0) yield;
+    for (const piece of pieces(accessKeys, AT_ONCE)) {
+      for (const accessKey of piece) this.#follow(accessKey);
+      yield;
     }
   }
 

@@ -10,6 +10,22 @@ const SECURE =
   'ostp://key-a@vpn.example.com:443?type=uot&tls=1&path=%2Fs3cr3tpath&name=vpn.example.com%20%C2%B7%20alice%20%C2%B7%20TLS';
 const PLAIN = 'ostp://key-a@vpn.example.com:50000?type=udp&name=vpn.example.com%20%C2%B7%20alice%20%C2%B7%20UDP';
 
+/** The answer to the worked example, whole. */
+function wholeAnswer(type: string, length: number, body: string): string {
+  return [
+    'HTTP/1.1 200 OK',
+    `Content-Type: ${type}`,
+    `Content-Length: ${length}`,
+    'Cache-Control: no-store',
+    'Profile-Update-Interval: 6',
+    'Profile-Title: vpn.example.com',
+    'Subscription-Userinfo: upload=10; download=32; total=1000; expire=0',
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
+
 async function worked(content: Readonly<Record<string, unknown>> = WORKED) {
   const served = await servedFile(content);
   served.keys?.setCounters('key-a', { bytesUp: 10n, bytesDown: 32n, connections: 0n });
@@ -19,18 +35,7 @@ async function worked(content: Readonly<Record<string, unknown>> = WORKED) {
 describe('the subscription of a key', () => {
   it('is as plain text what a server of 0.4.6 answers, but for upload and download', async () => {
     const { ask } = await worked();
-    const expected = [
-      'HTTP/1.1 200 OK',
-      'Content-Type: text/plain; charset=utf-8',
-      'Content-Length: 217',
-      'Cache-Control: no-store',
-      'Profile-Update-Interval: 6',
-      'Profile-Title: vpn.example.com',
-      'Subscription-Userinfo: upload=10; download=32; total=1000; expire=0',
-      'Connection: close',
-      '',
-      `${SECURE}\n${PLAIN}\n`,
-    ].join('\r\n');
+    const expected = wholeAnswer('text/plain; charset=utf-8', 217, `${SECURE}\n${PLAIN}\n`);
     expect(await ask(`/sub/${TOKEN_A}`)).toBe(expected);
     expect(await ask(`/sub/${TOKEN_A.toUpperCase()}?x=1&format=jso`, ['Accept: text/plain'])).toBe(expected);
     expect(await ask(`http://vpn.example.com/sub/${TOKEN_A}`)).toBe(expected);
@@ -38,18 +43,11 @@ describe('the subscription of a key', () => {
 
   it('is as JSON what a server of 0.4.6 answers, asked for by Accept in any case or by the query', async () => {
     const { ask } = await worked();
-    const expected = [
-      'HTTP/1.1 200 OK',
-      'Content-Type: application/json',
-      'Content-Length: 328',
-      'Cache-Control: no-store',
-      'Profile-Update-Interval: 6',
-      'Profile-Title: vpn.example.com',
-      'Subscription-Userinfo: upload=10; download=32; total=1000; expire=0',
-      'Connection: close',
-      '',
+    const expected = wholeAnswer(
+      'application/json',
+      328,
       `{"name":"vpn.example.com","update_interval_hours":6,"links":["${SECURE}","${PLAIN}"],"usage":{"used_bytes":42,"limit_bytes":1000}}`,
-    ].join('\r\n');
+    );
     expect(await ask(`/sub/${TOKEN_A}?a=b&format=json`)).toBe(expected);
     expect(await ask(`/sub/${TOKEN_A}`, ['Accept: text/html, APPLICATION/JSON'])).toBe(expected);
   });

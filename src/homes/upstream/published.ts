@@ -14,7 +14,7 @@ export interface KnownPublishedOptions {
 /** After a failure, ms: while something is known, and before. */
 const AGAIN = { known: 60_000, unknown: 5_000 };
 
-/** Where clients find the server and their subscriptions, as its configuration says: read when it is first asked for. */
+/** Reads where clients find the server and their subscriptions out of its configuration, when that is first asked for. */
 export function createKnownPublished({ server, configuration, clock }: KnownPublishedOptions) {
   let known: Published | null = null;
   let isCurrent = false;
@@ -22,7 +22,7 @@ export function createKnownPublished({ server, configuration, clock }: KnownPubl
   let askedAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | null = null;
 
-  /** What a configuration says of it. */
+  /** Reads it out of a configuration. */
   function take({ published }: Pick<ServerConfiguration, 'published'>): void {
     known = published;
     isCurrent = true;
