@@ -20,8 +20,10 @@ RUN npm run build \
 FROM node:24.11.1-bookworm-slim
 COPY --from=build /package /keyway
 COPY --from=dependencies /keyway/node_modules /keyway/node_modules
-RUN ln -s /keyway/dist/src/cli.js /usr/local/bin/keyway
-# The folder of the configuration file is mounted here, not the file alone, which could not be replaced.
+# The folder of the configuration file is mounted at /config, not the file alone, which could not be replaced. A new named volume has
+# the owner that the folder has here.
+RUN ln -s /keyway/dist/src/cli.js /usr/local/bin/keyway \
+  && install -d -o node -g node /config
 ENV NODE_ENV=production \
   KEYWAY_CONFIG=/config/server.jsonc \
   KEYWAY_BIND=0.0.0.0:9090 \

@@ -46,8 +46,8 @@ function setCounters(index: number, round: number): void {
 
 for (let index = 0; index < names.length; index += 1) setCounters(index, 0);
 const change = changeSteadily(names.length, setCounters);
-process.on('message', ({ changesPerSecond }: { changesPerSecond?: number }) => {
-  if (changesPerSecond !== undefined) change(changesPerSecond);
+process.on('message', ({ changesPerSecond, among }: { changesPerSecond?: number; among?: number }) => {
+  if (changesPerSecond !== undefined) change(changesPerSecond, among);
   process.send?.({ compressions });
 });
 await app.listen({ host: '127.0.0.1', port: 0 });

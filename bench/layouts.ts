@@ -35,7 +35,7 @@ export const layouts: Measure = {
 
 async function inboundsFile(bench: Bench): Promise<string> {
   const path = await bench.file(KEYS);
-  await writeFile(path, convertFile(await readFile(path), 'inbounds').bytes);
+  await writeFile(path, convertFile(await readFile(path), { layout: 'inbounds', schema: null }).bytes);
   return path;
 }
 

@@ -47,13 +47,13 @@ const WATCH = `window.firstRow = new Promise((resolve) => {
 });`;
 
 /** Signs in with the token; the tab keeps it over reloads. */
-async function openKeys(browser: Browser, url: string): Promise<Page> {
+export async function openKeys(browser: Browser, url: string): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, locale: 'en' });
   page.setDefaultTimeout(120_000);
   await page.addInitScript(WATCH);
   await page.goto(url);
   await page.getByRole('button', { name: 'Token' }).click();
-  await page.getByLabel('Static API token').fill(TOKEN);
+  await page.getByLabel('API token').fill(TOKEN);
   await page.keyboard.press('Enter');
   return page;
 }

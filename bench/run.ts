@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { batches } from './batches.js';
 import { canPin, LOAD_CORE, SERVER_CORE } from './child.js';
 import { creates } from './creates.js';
 import { databaseMeasures } from './database.js';
@@ -16,8 +17,10 @@ import { type LoadProcess, startLoad } from './load-process.js';
 import type { Bench, Measure, Row } from './measure.js';
 import { metrics } from './metrics.js';
 import { panel } from './panel.js';
+import { panelChanges } from './panel-changes.js';
 import { smallServer, startWithMillion } from './process-measures.js';
 import { writeSampleFile } from './sample-keys.js';
+import { shadow } from './shadow.js';
 import { statusAgainstBare, statusOfMany, userAgainstBare } from './small-answers.js';
 import { tableText } from './table.js';
 import { upstreamAdded, upstreamLists, upstreamPanels, upstreamPanelsReal } from './upstream.js';
@@ -28,6 +31,7 @@ const MEASURES: readonly Measure[] = [
   ...lists,
   userBesideLists,
   ...creates,
+  ...batches,
   durableCreates,
   layouts,
   statusOfMany,
@@ -44,6 +48,8 @@ const MEASURES: readonly Measure[] = [
   upstreamPanels,
   upstreamPanelsReal,
   panel,
+  panelChanges,
+  shadow,
   ...databaseMeasures,
   databaseHorizon,
 ];

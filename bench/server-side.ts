@@ -16,14 +16,17 @@ export function endWithParent(close: () => Promise<unknown>): void {
   process.once('disconnect', end);
 }
 
-/** So many counter changes a second, spread over ticks of 10 ms, going round the keys in an order like chance. */
+/**
+ * So many counter changes a second, spread over ticks of 10 ms, going round the keys in an order like chance; round the first of
+ * them alone where it is said how many.
+ */
 export function changeSteadily(
   keys: number,
   change: (index: number, round: number) => void,
-): (perSecond: number) => void {
+): (perSecond: number, among?: number) => void {
   let timer: NodeJS.Timeout | undefined;
   let next = 0;
-  return (perSecond) => {
+  return (perSecond, among = keys) => {
     clearInterval(timer);
     if (perSecond === 0) return;
     const began = performance.now();
@@ -32,7 +35,7 @@ export function changeSteadily(
       const due = Math.floor(((performance.now() - began) * perSecond) / 1000);
       for (; made < due; made += 1) {
         // A prime step meets every key of 10,000 or 100,000 before it meets one again.
-        change((next * 7919) % keys, 1 + Math.floor(next / keys));
+        change((next * 7919) % among, 1 + Math.floor(next / among));
         next += 1;
       }
     }, 10);

@@ -1,29 +1,32 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Place } from './api/places.js';
 import { useWords } from './i18n/text.js';
-import { AuditPage } from './pages/audit-page.js';
-import { ConfigurationPage } from './pages/configuration/configuration-page.js';
-import { DnsPage } from './pages/dns/dns-page.js';
+import { BatchBar } from './pages/batch-bar.js';
+import { AddressDialog } from './pages/keys/client-address.js';
 import { QrSheet, sheet } from './pages/keys/handout.js';
 import { KeysPage } from './pages/keys/keys-page.js';
 import { Login } from './pages/login.js';
 import { OverviewPage } from './pages/overview.js';
-import { RulesPage } from './pages/rules/rules-page.js';
+import { batchesOf } from './state/batches.js';
+import { keysViewOf } from './state/keys-view.js';
 import { type Page, route } from './state/route.js';
 import { createWorkspace, PlacesContext, type Workspace, WorkspaceContext } from './state/workspace.js';
 import { keptInTab } from './store/kept.js';
 import { useStore } from './store/store.js';
 import { ContactBar, Navigation } from './ui/frame.js';
+import { lazyPage } from './ui/lazy-page.js';
+import { UnknownPage } from './ui/page.js';
 import { Shortcuts } from './ui/shortcuts.js';
 import { Toasts } from './ui/toasts.js';
 
 const VIEWS: Readonly<Record<Page, () => preact.JSX.Element>> = {
   overview: OverviewPage,
   keys: KeysPage,
-  configuration: ConfigurationPage,
-  rules: RulesPage,
-  dns: DnsPage,
-  audit: AuditPage,
+  configuration: lazyPage(async () => (await import('./pages/configuration/configuration-page.js')).ConfigurationPage),
+  rules: lazyPage(async () => (await import('./pages/rules/rules-page.js')).RulesPage),
+  dns: lazyPage(async () => (await import('./pages/dns/dns-page.js')).DnsPage),
+  audit: lazyPage(async () => (await import('./pages/audit/audit-page.js')).AuditPage),
+  tokens: lazyPage(async () => (await import('./pages/tokens/tokens-page.js')).TokensPage),
 };
 
 interface AppProps {
@@ -55,6 +58,9 @@ export function App({ places, memory }: AppProps) {
 
 function Workplace({ workspace }: { readonly workspace: Workspace }) {
   useEffect(() => {
+    // What they have kept from before is to go at a sign-out, whatever page was seen until then.
+    keysViewOf(workspace);
+    batchesOf(workspace);
     void workspace.start();
     return workspace.stop;
   }, [workspace]);
@@ -73,11 +79,11 @@ function Workplace({ workspace }: { readonly workspace: Workspace }) {
 /** The pages. After a lost session they stay as they are behind the login, so that nothing typed is lost. */
 function Desk({ hidden }: { readonly hidden: boolean }) {
   const words = useWords();
-  const { page } = useStore(route);
+  const { page, key } = useStore(route);
   const printing = useStore(sheet);
-  const View = VIEWS[page];
+  const View = page === null ? UnknownPage : VIEWS[page];
   useEffect(() => {
-    document.title = `${words(`page.${page}`)} · Keyway`;
+    document.title = `${words(`page.${page ?? 'unknown'}`)} · Keyway`;
   }, [page, words]);
   return (
     <div class="desk" hidden={hidden}>
@@ -88,8 +94,10 @@ function Desk({ hidden }: { readonly hidden: boolean }) {
       <main id={hidden ? undefined : 'content'} class="content" tabIndex={-1}>
         <ContactBar />
         <View key={page} />
+        {(page !== 'keys' || key === null) && <BatchBar />}
       </main>
       {printing !== null && <QrSheet keys={printing} />}
+      <AddressDialog />
       {!hidden && <Shortcuts />}
     </div>
   );

@@ -6,18 +6,37 @@ import { askBeforeLeaving } from './state/drafts.js';
 import { applyPreferences } from './store/preferences.js';
 import './styles/tokens.css';
 import './styles/base.css';
+import './styles/controls.css';
+import './styles/messages.css';
+import './styles/dialog.css';
+import './styles/batches.css';
 import './styles/frame.css';
-import './styles/keys.css';
-import './styles/pages.css';
+import './styles/list.css';
+import './styles/key.css';
+import './styles/overview.css';
+import './styles/forms.css';
+import './styles/entries.css';
 
 /** The folder that the page came from, whatever path the index was asked for by: the scripts stand there, or in its `assets/`. */
 function pageBase(): string {
   return import.meta.url.replace(/(?:assets\/)?[^/]*$/, '');
 }
 
-await fetchPreferredTexts();
-applyPreferences();
-askBeforeLeaving();
-const base = pageBase();
+/** Draws the page, once its texts are there. */
+async function start(root: HTMLElement): Promise<void> {
+  const base = pageBase();
+  const asked = findPlaces(base);
+  try {
+    await fetchPreferredTexts();
+  } catch {
+    // There is no table to take this sentence from.
+    root.textContent = 'The page could not be loaded whole: reload it. Страница загрузилась не полностью: обновите её.';
+    return;
+  }
+  applyPreferences();
+  askBeforeLeaving();
+  render(<App places={await asked} memory={`keyway:place:${base}`} />, root);
+}
+
 const root = document.getElementById('app');
-if (root !== null) render(<App places={await findPlaces(base)} memory={`keyway:place:${base}`} />, root);
+if (root !== null) await start(root);

@@ -6,7 +6,9 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { noQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithoutName } from '../src/wire/traits/snapshot.js';
+import { statusOfCounts } from '../src/wire/traits/status-form.js';
 import { storesNothing } from '../src/wire/traits/storing.js';
+import { oneLink } from '../src/wire/traits/subscribe-form.js';
 
 /** The first released line: no configuration endpoints, and share links without a query. */
 export const line0_2_0: Revision = {
@@ -20,9 +22,13 @@ export const line0_2_0: Revision = {
   snapshot: snapshotWithoutName,
   online: onlineWithCounters,
   shareQuery: noQuery,
+  subscribe: oneLink,
+  status: statusOfCounts,
+  anyOrigin: true,
   errors: commonErrors,
   fileReading: rootStrings,
   storing: storesNothing,
   endsSessionsOverLimit: false,
+  connectionsFall: false,
   capabilities: {},
 };

@@ -6,7 +6,9 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithoutName } from '../src/wire/traits/snapshot.js';
+import { statusOfCounts } from '../src/wire/traits/status-form.js';
 import { storesNothing } from '../src/wire/traits/storing.js';
+import { oneLink } from '../src/wire/traits/subscribe-form.js';
 
 /** The line that learned the configured share-link query; still without configuration endpoints. */
 export const line0_2_25: Revision = {
@@ -20,9 +22,13 @@ export const line0_2_25: Revision = {
   snapshot: snapshotWithoutName,
   online: onlineWithCounters,
   shareQuery: configuredQuery,
+  subscribe: oneLink,
+  status: statusOfCounts,
+  anyOrigin: true,
   errors: commonErrors,
   fileReading: rootStrings,
   storing: storesNothing,
   endsSessionsOverLimit: false,
+  connectionsFall: false,
   capabilities: {},
 };

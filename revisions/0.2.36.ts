@@ -7,7 +7,9 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
+import { statusOfCounts } from '../src/wire/traits/status-form.js';
 import { storesAll } from '../src/wire/traits/storing.js';
+import { oneLink } from '../src/wire/traits/subscribe-form.js';
 
 /** The line that brought panel, login and the web path; no DNS endpoints yet. */
 export const line0_2_36: Revision = {
@@ -21,9 +23,13 @@ export const line0_2_36: Revision = {
   snapshot: snapshotWithName,
   online: onlineWithCounters,
   shareQuery: configuredQuery,
+  subscribe: oneLink,
+  status: statusOfCounts,
+  anyOrigin: true,
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
   endsSessionsOverLimit: true,
+  connectionsFall: false,
   capabilities: { config: true, login: true, panel: { missingFile: indexForAnyMissingFile } },
 };

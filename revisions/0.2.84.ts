@@ -9,7 +9,9 @@ import type { Revision } from '../src/wire/traits/revision.js';
 import { ruleWithoutProtocol } from '../src/wire/traits/rule-form.js';
 import { configuredQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
+import { statusOfCounts } from '../src/wire/traits/status-form.js';
 import { storesAll } from '../src/wire/traits/storing.js';
+import { oneLink } from '../src/wire/traits/subscribe-form.js';
 
 /** The line between DNS and current: it has the DNS endpoints and the newer ones, with its own rule and DNS objects. */
 export const line0_2_84: Revision = {
@@ -23,16 +25,20 @@ export const line0_2_84: Revision = {
   snapshot: snapshotWithNameAndLastSeen,
   online: onlineWhenConnected,
   shareQuery: configuredQueryWithOwnDns,
+  subscribe: oneLink,
+  status: statusOfCounts,
+  anyOrigin: true,
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
   endsSessionsOverLimit: true,
+  connectionsFall: false,
   capabilities: {
     config: true,
     login: true,
     panel: { missingFile: indexForAnyMissingFile },
     dns: { form: dnsOfSixMembers },
-    audit: true,
+    audit: { access: 'open' },
     bulk: true,
     rules: { form: ruleWithoutProtocol },
   },

@@ -6,6 +6,9 @@ import { line0_2_36 } from './0.2.36.js';
 import { line0_2_51 } from './0.2.51.js';
 import { line0_2_84 } from './0.2.84.js';
 import { line0_3_7 } from './0.3.7.js';
+import { line0_4_0 } from './0.4.0.js';
+import { line0_4_6 } from './0.4.6.js';
+import { line0_4_7 } from './0.4.7.js';
 import { current } from './current.js';
 import { dns } from './dns.js';
 import { earliest } from './earliest.js';
@@ -22,7 +25,10 @@ export const REVISIONS: readonly Revision[] = [
   line0_2_84,
   current,
   line0_3_7,
+  line0_4_0,
+  line0_4_6,
+  line0_4_7,
 ];
 
-/** What is served when nobody says otherwise. */
+/** The revision that is served when nobody says otherwise. */
 export const DEFAULT_REVISION = current.id;

@@ -8,7 +8,9 @@ import type { Revision } from '../src/wire/traits/revision.js';
 import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
 import { udpQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
+import { statusOfCounts } from '../src/wire/traits/status-form.js';
 import { storesAll } from '../src/wire/traits/storing.js';
+import { oneLink } from '../src/wire/traits/subscribe-form.js';
 
 /** The current revision: audit, bulk keys and outbound rules, without the DNS endpoints. */
 export const current: Revision = {
@@ -22,15 +24,19 @@ export const current: Revision = {
   snapshot: snapshotWithNameAndLastSeen,
   online: onlineWhenConnected,
   shareQuery: udpQueryWithOwnDns,
+  subscribe: oneLink,
+  status: statusOfCounts,
+  anyOrigin: true,
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
   endsSessionsOverLimit: true,
+  connectionsFall: false,
   capabilities: {
     config: true,
     login: true,
     panel: { missingFile: indexForAnyMissingFile },
-    audit: true,
+    audit: { access: 'open' },
     bulk: true,
     rules: { form: ruleWithProtocol },
   },

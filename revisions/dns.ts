@@ -8,7 +8,9 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
+import { statusOfCounts } from '../src/wire/traits/status-form.js';
 import { storesAll } from '../src/wire/traits/storing.js';
+import { oneLink } from '../src/wire/traits/subscribe-form.js';
 
 /** The DNS revision: DNS endpoints, and `owndns` in share links. */
 export const dns: Revision = {
@@ -22,10 +24,14 @@ export const dns: Revision = {
   snapshot: snapshotWithName,
   online: onlineWithCounters,
   shareQuery: configuredQueryWithOwnDns,
+  subscribe: oneLink,
+  status: statusOfCounts,
+  anyOrigin: true,
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
   endsSessionsOverLimit: true,
+  connectionsFall: false,
   capabilities: {
     config: true,
     login: true,

@@ -6,7 +6,9 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithoutName } from '../src/wire/traits/snapshot.js';
+import { statusOfCounts } from '../src/wire/traits/status-form.js';
 import { storesAll } from '../src/wire/traits/storing.js';
+import { oneLink } from '../src/wire/traits/subscribe-form.js';
 
 /** The earliest revision: one static token, no panel, no names. */
 export const earliest: Revision = {
@@ -20,9 +22,13 @@ export const earliest: Revision = {
   snapshot: snapshotWithoutName,
   online: onlineWithCounters,
   shareQuery: configuredQuery,
+  subscribe: oneLink,
+  status: statusOfCounts,
+  anyOrigin: true,
   errors: commonErrors,
   fileReading: rootMembers,
   storing: storesAll,
   endsSessionsOverLimit: true,
+  connectionsFall: false,
   capabilities: { config: true },
 };

@@ -1,15 +1,18 @@
 import gt from 'semver/functions/gt.js';
 import gte from 'semver/functions/gte.js';
+import parse from 'semver/functions/parse.js';
 import valid from 'semver/functions/valid.js';
+import { didYouMean } from '../src/wire/suggest.js';
+import { mayBeOpen } from '../src/wire/traits/auth.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { REVISIONS } from './all.js';
 
-/** What `--revision` asked for. */
+/** The revision that `--revision` asked for. */
 export interface ResolvedRevision {
   readonly revision: Revision;
   /** The server package version that the mount stands for; the status reports it. */
   readonly version: string;
-  /** Whether the version is later than the last known one. */
+  /** True where the version is later than the last known one of its line. */
   readonly isLater: boolean;
   /** One sentence for the operator when the choice was not exact, else null. */
   readonly note: string | null;
@@ -19,33 +22,50 @@ export type RevisionAnswer =
   | ({ readonly ok: true } & ResolvedRevision)
   | { readonly ok: false; readonly problem: string };
 
-/** The latest line: what commands speak to a Keyway on this machine. */
-export function newestRevision(): Revision {
-  const newest = REVISIONS.at(-1);
-  if (newest === undefined) throw new Error('there is no revision');
+/** The latest line that may be open: what commands speak to a Keyway on this machine, whose socket lets nobody else in. */
+export function newestOpenRevision(): Revision {
+  const newest = REVISIONS.findLast(({ auth }) => mayBeOpen(auth));
+  if (newest === undefined) throw new Error('there is no revision that may be open');
   return newest;
 }
 
-/** Finds a revision by its id or by a server package version (semver); an unknown one is a problem that lists the known. */
+/**
+ * Finds a revision by its id or by a server package version (semver), whose pre-releases are of the same line; an unknown one is a
+ * problem that lists the known.
+ */
 export function resolveRevision(text: string): RevisionAnswer {
   const named = REVISIONS.find(({ id }) => id === text && valid(id) === null);
   if (named !== undefined)
     return { ok: true, revision: named, version: named.reportedVersion, isLater: false, note: null };
   const version = valid(text);
-  const line = version === null ? undefined : REVISIONS.findLast(({ from }) => gte(version, from));
-  if (version === null || line === undefined) return { ok: false, problem: `expected ${knownRevisions()}` };
-  const isLater = line.to === null && gt(version, line.reportedVersion);
+  const release = releaseOf(version);
+  const line = release === null ? undefined : REVISIONS.findLast(({ from }) => gte(release, from));
+  if (version === null || release === null || line === undefined)
+    return { ok: false, problem: `expected ${knownRevisions()}${nearestRevision(text)}` };
+  const isLater = gt(release, line.reportedVersion);
   const note = isLater
     ? `${version} is later than ${line.reportedVersion}, the last known version: it is served as line ${line.id}`
     : null;
   return { ok: true, revision: line, version, isLater, note };
 }
 
+/** The three numbers of a version. */
+function releaseOf(version: string | null): string | null {
+  const parsed = parse(version);
+  return parsed === null ? null : `${parsed.major}.${parsed.minor}.${parsed.patch}`;
+}
+
+const NAMES = REVISIONS.map(({ id }) => id).filter((id) => valid(id) === null);
+
+/** The name that a text was most likely meant to be, as the end of a sentence; empty where none is near. */
+export function nearestRevision(text: string): string {
+  return didYouMean(text, NAMES);
+}
+
 /** The ids and version ranges that `--revision` takes, for messages. */
 export function knownRevisions(): string {
-  const names = REVISIONS.map(({ id }) => id).filter((id) => valid(id) === null);
   const lines = REVISIONS.map(({ from, to }) =>
     to === null ? `${from} and later` : from === to ? from : `${from} to ${to}`,
   );
-  return `${names.join(', ')}, or a server package version: ${lines.join(', ')}`;
+  return `${NAMES.join(', ')}, or a server package version: ${lines.join(', ')}`;
 }

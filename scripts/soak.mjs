@@ -1,5 +1,5 @@
 // `npm run soak -- --rounds N`: kills the real process so many times under load and checks what comes back, and plays a
-// thousand crashes of its stores on a disk that forgets what was not synced.
+// thousand crashes of its stores on a disk that forgets what was not synced, and kills it in the middle of batches of thousands of keys.
 // `npm run soak -- --load [--minutes N]`: puts mixed load on it, abuse and edits by hand included, and checks that no
 // answer was wrong, no change lost and its memory flat.
 // `npm run soak -- --hostile [--minutes N]`: the same with clients beside it that flood, never read, guess, and close or
@@ -10,6 +10,8 @@
 // acknowledged change of either is lost.
 // `npm run soak -- --upstream [--rounds N]`: writes through a Keyway in front of servers of every line that lose writes, beside others who
 // write there, with restarts of the servers and kills of Keyway, and checks that what was acknowledged is there at the end.
+// `npm run soak -- --shadow [--minutes N]`: drives random traffic of several clients through a shadow whose second server is equal, and
+// checks that nothing is told to differ; then makes that server wrong in one thing after the other, and checks that each is told.
 // `npm run soak -- --database --rounds N`: three gateways over one PostgreSQL, under kills, cuts and hangs of each part, and
 // every scenario of every line over a database.
 // `npm run soak -- --database --nemesis [--minutes N]`: the same gateways, and a standby, under faults that last besides: clocks that are
@@ -20,7 +22,7 @@
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
-const { rounds, load, hostile, beside, upstream, database, nemesis, mutations, minutes, seed } = parseArgs({
+const { rounds, load, hostile, beside, upstream, database, nemesis, mutations, shadow, minutes, seed } = parseArgs({
   options: {
     rounds: { type: 'string' },
     load: { type: 'boolean', default: false },
@@ -29,6 +31,7 @@ const { rounds, load, hostile, beside, upstream, database, nemesis, mutations, m
     database: { type: 'boolean', default: false },
     nemesis: { type: 'boolean', default: false },
     mutations: { type: 'boolean', default: false },
+    shadow: { type: 'boolean', default: false },
     beside: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     seed: { type: 'string' },
@@ -36,8 +39,8 @@ const { rounds, load, hostile, beside, upstream, database, nemesis, mutations, m
 }).values;
 
 const isNumber = (text) => text === undefined || /^[1-9]\d{0,6}$/.test(text);
-const isTimed = load || hostile || nemesis;
-const parts = [load, hostile, beside, upstream, database, mutations].filter(Boolean).length;
+const isTimed = load || hostile || nemesis || shadow;
+const parts = [load, hostile, beside, upstream, database, mutations, shadow].filter(Boolean).length;
 const isMixed =
   parts > 1 ||
   (nemesis && !database) ||
@@ -45,7 +48,7 @@ const isMixed =
   (mutations && (rounds ?? minutes ?? seed) !== undefined);
 if (isMixed || !isNumber(rounds) || !isNumber(minutes) || !/^\d{1,9}$/.test(seed ?? '0')) {
   console.error(
-    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load, --hostile or --database --nemesis and perhaps --minutes N; --mutations alone; perhaps --seed S; all whole numbers',
+    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load, --hostile, --shadow or --database --nemesis and perhaps --minutes N; --mutations alone; perhaps --seed S; all whole numbers',
   );
   process.exit(2);
 }
@@ -60,6 +63,12 @@ function partOf() {
   if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
   if (upstream) return { test: 'upstream', env: { SOAK_UPSTREAM_ROUNDS: rounds ?? '90' } };
   if (mutations) return { test: 'mutations', env: { SOAK_MUTATIONS: 'all' } };
+  if (shadow)
+    return {
+      file: 'test/shadow/random.test.ts',
+      also: ['test/shadow/mutations.test.ts'],
+      env: { SOAK_SHADOW_MINUTES: minutes ?? '10', SHADOW_MUTATIONS: 'all' },
+    };
   if (nemesis) return { test: 'database', env: { SOAK_NEMESIS_MINUTES: minutes ?? '10' } };
   if (database) {
     const env = { SOAK_DATABASE_ROUNDS: rounds ?? '200', DATABASE_SCENARIOS: 'all' };
@@ -68,12 +77,12 @@ function partOf() {
   const crashes = ['counters/created-again', 'local/counters/crash', 'local/crash'].map(
     (name) => `test/${name}.test.ts`,
   );
-  const env = { SOAK_ROUNDS: rounds ?? '1000', STORE_RUNS: '1000', CRASH_RUNS: '1000' };
-  return { test: 'kill', also: crashes, env };
+  const env = { SOAK_ROUNDS: rounds ?? '1000', STORE_RUNS: '1000', CRASH_RUNS: '1000', JOB_KILLS: 'all' };
+  return { test: 'kill', also: [...crashes, 'test/own-api/kill.test.ts'], env };
 }
 const part = partOf();
 const env = { ...process.env, ...part.env, ...(seed === undefined ? {} : { SOAK_SEED: seed }) };
-const files = [`test/soak/${part.test}.test.ts`, ...(part.also ?? [])];
+const files = [part.file ?? `test/soak/${part.test}.test.ts`, ...(part.also ?? [])];
 // One file after the other: what is measured there is not disturbed.
 const argv = [
   'vitest',

@@ -57,11 +57,20 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/homes/database': ['src/core', 'src/document', 'src/platform', 'src/wire'],
   'src/subscription': ['src/core', 'src/wire'],
   'src/northbound': ['src/core', 'src/sockets', 'src/subscription', 'src/wire'],
+  'src/own-api': [
+    'src/core',
+    'src/subscription',
+    'src/document',
+    'src/northbound',
+    'src/platform',
+    'src/sockets',
+    'src/wire',
+  ],
   'src/dns': ['src/core', 'src/sockets', 'src/wire'],
   'src/feed': ['src/core', 'src/sockets', 'src/wire'],
   'src/ops': ['src/core', 'src/sockets', 'src/wire'],
-  'src/replay/format': ['src/client', 'src/core', 'src/wire'],
-  'src/replay/play': ['src/client', 'src/core', 'src/replay/format', 'src/wire'],
+  'src/replay/format': ['src/client', 'src/core', 'src/own-api', 'src/wire'],
+  'src/replay/play': ['src/client', 'src/core', 'src/own-api', 'src/replay/format', 'src/wire'],
   'src/replay/record': ['src/client', 'src/core', 'src/replay/format', 'src/replay/play', 'src/sockets', 'src/wire'],
   'src/replay/compare': ['src/client', 'src/replay/format', 'src/replay/play', 'src/replay/record', 'src/wire'],
   'src/replay/reads': [
@@ -96,6 +105,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/homes/upstream',
     'src/northbound',
     'src/ops',
+    'src/own-api',
     'src/platform',
     'src/settings',
     'src/sockets',
@@ -114,6 +124,17 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/sockets',
   ],
   'src/embedded': ['revisions', 'src/client', 'src/core', 'src/gateway', 'src/platform', 'src/replay', 'src/wire'],
+  'src/shadow': [
+    'revisions',
+    'src/client',
+    'src/core',
+    'src/embedded',
+    'src/files',
+    'src/ops',
+    'src/platform',
+    'src/replay',
+    'src/wire',
+  ],
   'src/commands': [
     'revisions',
     'src/client',
@@ -126,10 +147,12 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/homes/database',
     'src/homes/file',
     'src/homes/upstream',
+    'src/own-api',
     'src/platform',
     'src/replay',
     'src/serve',
     'src/settings',
+    'src/shadow',
     'src/wire',
   ],
   src: [
@@ -185,6 +208,16 @@ function circles(): readonly (readonly string[])[] {
   return [...targets].map(([path, found]) => [path, ...[...found].filter((target) => targets.has(target))]);
 }
 
+/** The files that are loaded with one, itself first: those that it imports other than for types or when they are needed. */
+function loadedWith(path: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(path)) return found;
+  found.add(path);
+  const { text = '' } = files.find((file) => file.path === path) ?? {};
+  for (const [, target = ''] of text.matchAll(/^(?:import|export)(?! type)[^;']*'(\.[^']+)\.js';/gm))
+    loadedWith(`${relative(root, resolve(root, dirname(path), target))}.ts`, found);
+  return found;
+}
+
 describe('the architecture', () => {
   it('finds every file that an import names', () => {
     expect(imports.filter(({ target }) => !paths.has(target))).toEqual([]);
@@ -204,8 +237,24 @@ describe('the architecture', () => {
     expect(Object.keys(ROOMS).filter((room) => !rooms.has(room))).toEqual([]);
   });
 
-  it('keeps only the two entries directly in src', () => {
-    expect([...paths].filter((path) => /^src\/[^/]+$/.test(path)).sort()).toEqual(['src/cli.ts', 'src/index.ts']);
+  it('keeps only the two entries directly in src, and the program that one of them starts', () => {
+    const entries = ['src/cli.ts', 'src/index.ts', 'src/program.ts'];
+    expect([...paths].filter((path) => /^src\/[^/]+$/.test(path)).sort()).toEqual(entries);
+  });
+
+  it('has cli.ts load nothing but what an older Node has, too, before it has looked at its version', () => {
+    const { text = '' } = files.find(({ path }) => path === 'src/cli.ts') ?? {};
+    expect([...text.matchAll(/^import .*$/gm)].map(String)).toEqual(["import { readFileSync } from 'node:fs';"]);
+    expect(text).not.toMatch(/^(?:export|await|const .* = await)\b/m);
+  });
+
+  it.each(['pg', 'pino', 'prom-client', 'undici'])('loads %s, which takes long, only where it is needed', (name) => {
+    const loaded = loadedWith('src/index.ts');
+    expect(loaded.size).toBeGreaterThan(200);
+    const loading = files.filter(
+      ({ path, text }) => loaded.has(path) && new RegExp(`^import(?! type)[^;']*'${name}';`, 'm').test(text),
+    );
+    expect(loading.map(({ path }) => path)).toEqual([]);
   });
 
   it('has no files that import one another in a circle, by types alone included', () => {
@@ -237,9 +286,10 @@ describe('the architecture', () => {
     expect(asked.map(({ path, text }) => [path, asking.exec(text)?.[0]])).toEqual([]);
   });
 
-  it('touches `process` in src/cli.ts alone', () => {
+  it('touches `process` in src/cli.ts and src/program.ts alone', () => {
     const touching = files.filter(
-      ({ path, text }) => path !== 'src/cli.ts' && /(?<![\w.'"`/-])process\.\w|from 'node:process'/.test(text),
+      ({ path, text }) =>
+        !/^src\/(?:cli|program)\.ts$/.test(path) && /(?<![\w.'"`/-])process\.\w|from 'node:process'/.test(text),
     );
     expect(touching.map(({ path }) => path)).toEqual([]);
   });

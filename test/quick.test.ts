@@ -17,7 +17,7 @@ describe('npm run test:quick', () => {
     ['a browser', 'test/panel/keys.test.ts', /playwright-core|inject/],
     ['a database', 'test/database/backend.test.ts', /pg|inject/],
     ['a socket', 'test/dns/tcp.test.ts', /node:net/],
-    ['the socket on which scenarios are played', 'test/replay/embedded.test.ts', /src\/embedded\/stage/],
+    ['the socket on which scenarios are played', 'test/replay/embedded.test.ts', /src\/embedded\/(?:play|stage)/],
   ])('leaves out a test file that starts %s', (_, file, why) => {
     expect(startsSomething(file)).toMatch(why);
     expect(quickTests()).not.toContain(file);

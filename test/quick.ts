@@ -15,6 +15,7 @@ const STARTS = [
 
 /** The test files that would be quick by what they import, but take seconds of a processor or start something all the same. */
 export const SLOW: readonly string[] = [
+  'test/cli/mistakes.test.ts',
   'test/counters/created-again.test.ts',
   'test/docs/first-day.test.ts',
   'test/local/configuration/large.test.ts',

@@ -26,13 +26,22 @@ export class ApiFailure extends Error {
   readonly status: number;
   /** Seconds that the server asks to wait, or null. */
   readonly retryAfter: number | null;
+  /** The envelope that tells the failure; empty where there is none. Keyway's own interface names it by `code`. */
+  readonly envelope: Readonly<Record<string, unknown>>;
 
-  constructor(kind: FailureKind, detail = '', status = 0, retryAfter: number | null = null) {
+  constructor(
+    kind: FailureKind,
+    detail = '',
+    status = 0,
+    retryAfter: number | null = null,
+    envelope: ApiFailure['envelope'] = {},
+  ) {
     super(`${kind} ${status} ${detail}`);
     this.kind = kind;
     this.detail = detail;
     this.status = status;
     this.retryAfter = retryAfter;
+    this.envelope = envelope;
   }
 }
 

@@ -1,16 +1,18 @@
 import { encodeExact, parseExact } from '../text/exact-json.js';
-import { ApiFailure } from './failure.js';
+import { ApiFailure, type FailureKind } from './failure.js';
 import { isObject } from './objects.js';
 
 /** One request below an API root. */
 export interface HttpCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   /** Encoded as JSON with exact integers. */
   readonly body?: unknown;
   /** JSON text to send as it is, instead of `body`. */
   readonly text?: string;
   readonly accept?: string;
+  /** Further fields of its head. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly authorization?: string;
   /** Milliseconds until the whole answer must be there. */
   readonly timeout?: number;
@@ -22,12 +24,23 @@ export interface HttpCall {
 
 const TIMEOUT = 20_000;
 
-/** Sends a call and gives the text of a whole answer that is an envelope with `ok` true. Throws `ApiFailure`. */
-export async function request(root: string, call: HttpCall): Promise<string> {
+/** A whole answer: an envelope with `ok` true. */
+export interface HttpAnswer {
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** Sends a call and gives its whole answer. Throws `ApiFailure`. */
+export async function exchange(root: string, call: HttpCall): Promise<HttpAnswer> {
   const { response, text } = await send(root, call);
   const start = text.slice(0, 64).trimStart();
-  if (response.ok && start.startsWith('{')) return text;
+  if (response.ok && start.startsWith('{')) return { headers: response.headers, text };
   throw failureOf(response, text);
+}
+
+/** Sends a call and gives the text of its answer. Throws `ApiFailure`. */
+export async function request(root: string, call: HttpCall): Promise<string> {
+  return (await exchange(root, call)).text;
 }
 
 async function send(root: string, call: HttpCall): Promise<{ readonly response: Response; readonly text: string }> {
@@ -37,6 +50,7 @@ async function send(root: string, call: HttpCall): Promise<{ readonly response: 
   const headers: Record<string, string> = { accept: call.accept ?? 'application/json' };
   if (call.authorization !== undefined) headers.authorization = call.authorization;
   if (body !== undefined) headers['content-type'] = 'application/json';
+  Object.assign(headers, call.headers);
   try {
     const response = await fetch(root + call.path, {
       method: call.method,
@@ -57,25 +71,79 @@ async function send(root: string, call: HttpCall): Promise<{ readonly response: 
   }
 }
 
+/** An event of a stream (WHATWG HTML, "Server-sent events"). */
+export interface StreamedEvent {
+  /** Its kind, `message` where it tells none. */
+  readonly event: string;
+  readonly data: string;
+}
+
+/** Milliseconds without a sign of life, of which Keyway sends one every 15 s. */
+const SILENCE = 45_000;
+
+/** Reads a stream of events until it ends, or the signal does. Throws `ApiFailure`. */
+export async function* streamEvents(
+  root: string,
+  { path, authorization }: Pick<HttpCall, 'path' | 'authorization'>,
+  signal: AbortSignal,
+): AsyncGenerator<StreamedEvent, void> {
+  const patience = new AbortController();
+  let timer = setTimeout(() => patience.abort(), SILENCE);
+  try {
+    const response = await fetch(root + path, {
+      headers: { accept: 'text/event-stream', ...(authorization === undefined ? {} : { authorization }) },
+      signal: AbortSignal.any([signal, patience.signal]),
+      cache: 'no-store',
+      credentials: 'omit',
+      redirect: 'error',
+      referrerPolicy: 'no-referrer',
+    });
+    if (!response.ok || response.body === null) throw failureOf(response, await response.text());
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = '';
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      clearTimeout(timer);
+      timer = setTimeout(() => patience.abort(), SILENCE);
+      const blocks = (rest + read.value).split('\n\n');
+      rest = blocks.pop() ?? '';
+      yield* blocks.flatMap(eventIn);
+    }
+  } catch (error) {
+    if (error instanceof ApiFailure) throw error;
+    throw new ApiFailure(patience.signal.aborted ? 'timeout' : 'unreachable');
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The event of a block of lines; none in one of comments alone. */
+function eventIn(block: string): readonly StreamedEvent[] {
+  const fields = block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line) ?? []);
+  const values = (name: string) => fields.flatMap(([, field, value = '']) => (field === name ? [value] : []));
+  const data = values('data');
+  return data.length === 0 ? [] : [{ event: values('event').at(-1) ?? 'message', data: data.join('\n') }];
+}
+
 function failureOf(response: Response, text: string): ApiFailure {
   const { status } = response;
   const wait = Number(response.headers.get('retry-after') ?? Number.NaN);
-  const retryAfter = Number.isFinite(wait) ? wait : null;
-  const said = sentenceOf(text);
-  if (status === 401) return new ApiFailure('unauthorized', said ?? '', status, retryAfter);
-  if (status === 405 || (status === 404 && (said === null || said === 'not found'))) {
-    return new ApiFailure('absent', said ?? '', status);
-  }
-  if (status >= 500) return new ApiFailure('broken', said ?? '', status, retryAfter);
-  if (response.ok) return new ApiFailure(/^\s*</.test(text) ? 'page' : 'garbled', '', status);
-  return new ApiFailure('refused', said ?? text.slice(0, 300), status, retryAfter);
+  const envelope = failureIn(text);
+  const said = typeof envelope?.error === 'string' ? envelope.error : null;
+  const failure = (kind: FailureKind, detail = said ?? '') =>
+    new ApiFailure(kind, detail, status, Number.isFinite(wait) ? wait : null, envelope ?? {});
+  if (status === 401) return failure('unauthorized');
+  const isUnknownPath = status === 404 && envelope?.code === undefined && (said === null || said === 'not found');
+  if (status === 405 || isUnknownPath) return failure('absent');
+  if (status >= 500) return failure('broken');
+  if (response.ok) return failure(/^\s*</.test(text) ? 'page' : 'garbled', '');
+  return failure('refused', said ?? text.slice(0, 300));
 }
 
-/** The `error` of a failure envelope, or null where the text is none. */
-function sentenceOf(text: string): string | null {
+/** A failure envelope, or null where the text is none. */
+function failureIn(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value = parseExact(text);
-    return isObject(value) && value.ok === false && typeof value.error === 'string' ? value.error : null;
+    return isObject(value) && value.ok === false && typeof value.error === 'string' ? value : null;
   } catch {
     return null;
   }

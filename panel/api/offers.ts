@@ -3,13 +3,21 @@ import { request } from './http.js';
 import type { Server } from './server.js';
 
 /** The features that only some revisions have. */
-export const FEATURES = ['login', 'config', 'audit', 'rules', 'bulk', 'dns'] as const;
+export const FEATURES = ['login', 'config', 'audit', 'rules', 'bulk', 'dns', 'share'] as const;
 export type Feature = (typeof FEATURES)[number];
 
 /** Per feature whether the server has it; null while that could not be learnt. */
 export type Offers = Readonly<Record<Feature, boolean | null>>;
 
-export const NOTHING_KNOWN: Offers = { login: null, config: null, audit: null, rules: null, bulk: null, dns: null };
+export const NOTHING_KNOWN: Offers = {
+  login: null,
+  config: null,
+  audit: null,
+  rules: null,
+  bulk: null,
+  dns: null,
+  share: null,
+};
 
 /** True where a call is answered, false where the server has no such operation, null where neither can be told. */
 async function answers(call: () => Promise<unknown>): Promise<boolean | null> {

@@ -11,6 +11,8 @@ export interface Place {
   readonly subscriptions: string;
   /** Keyway's own version, where the page was told of it; null of other servers. */
   readonly keyway: string | null;
+  /** The root of Keyway's own interface; null where the page was told of none. */
+  readonly ownApi: string | null;
   /** True for the one that the page came from. */
   readonly own: boolean;
   /** Its own list, so that nothing need be tried; unknown for others. */
@@ -21,8 +23,13 @@ export interface Place {
   readonly open: boolean | null;
 }
 
-/** The server's name, else its host and path. */
+/** The server's name, else its host: the path may be a secret, which is not for everybody who sees the screen. */
 export function placeName({ name, root }: Place): string {
+  return name === '' ? new URL(root).host : name;
+}
+
+/** The server's name, else its host and path. */
+export function placeAddress({ name, root }: Place): string {
   if (name !== '') return name;
   const { host, pathname } = new URL(root);
   return `${host}${pathname}`;
@@ -34,7 +41,7 @@ export function subscriptionUrl({ subscriptions }: Place, key: string): string {
 }
 
 /**
- * Where the page can point: its own server, and those in the `panel-config.json` beside it, which may be missing (the
+ * Finds the page's places: its own server, and those in the `panel-config.json` beside it, which may be missing (the
  * page then stands on a plain file server).
  */
 export async function findPlaces(base: string): Promise<readonly Place[]> {
@@ -45,6 +52,7 @@ export async function findPlaces(base: string): Promise<readonly Place[]> {
     name: '',
     subscriptions: subscriptionRoot(root, config.subscriptions),
     keyway: typeof config.keyway === 'string' ? config.keyway : null,
+    ownApi: config.ownApi === true ? `${base}keyway/v1` : null,
     own: true,
     offers: offersOf(config.offers),
     token: flagOrNull(config.token),
@@ -58,9 +66,8 @@ function otherPlace(server: unknown): readonly Place[] {
   if (!isObject(server) || typeof server.root !== 'string' || !URL.canParse(server.root)) return [];
   const root = server.root.replace(/\/+$/, '');
   const name = typeof server.name === 'string' ? server.name : '';
-  return [
-    { root, name, subscriptions: root, keyway: null, own: false, offers: NOTHING_KNOWN, token: null, open: null },
-  ];
+  const unknown = { keyway: null, ownApi: null, offers: NOTHING_KNOWN, token: null, open: null };
+  return [{ root, name, subscriptions: root, own: false, ...unknown }];
 }
 
 /** The same path at the address for subscriptions, whose host is that of the page where it listens on all of them. */

@@ -48,6 +48,11 @@ export function createServer(send: Sender) {
     deleteUser: async (key: string, keepalive = false) => run({ method: 'DELETE', path: user(key), keepalive }),
     shareLink: async (key: string) =>
       wire.readText(await write({ method: 'GET', path: `/subscribe/${keyPath(key)}`, accept: 'text/plain' }), 'data'),
+    /** The address of the key's subscription; null where the server has none. */
+    subscription: async (key: string) => {
+      const { subscription } = wire.objectOf(await get(user(key, '/share')), 'data');
+      return typeof subscription === 'string' ? subscription : null;
+    },
     /** Pretty-printed. */
     clientConfig: async (key: string) => JSON.stringify(await get(`/subscribe/${keyPath(key)}`), null, 2),
     /** The whole answer, whose `data` member is the file. */
@@ -62,7 +67,7 @@ export function createServer(send: Sender) {
     rules: async () => wire.readRules(await get('/router/rules')),
     replaceRules: (rules: readonly wire.OutboundRule[]) => run({ method: 'PUT', path: '/router/rules', body: rules }),
     dns: async () => wire.readDns(await get('/dns/config')),
-    replaceDns: (settings: wire.DnsSettings) => run({ method: 'POST', path: '/dns/config', body: settings }),
+    replaceDns: (settings: Partial<wire.DnsSettings>) => run({ method: 'POST', path: '/dns/config', body: settings }),
     dnsQueries: async () => wire.readQueries(await get('/dns/queries')),
     refreshBlocklists: () => run({ method: 'POST', path: '/dns/blocklists/refresh' }),
   };

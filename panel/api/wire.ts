@@ -60,20 +60,26 @@ export interface DnsQuery {
   readonly failed: boolean;
 }
 
-function garbled(place: string): never {
+export function garbled(place: string): never {
   throw new ApiFailure('garbled', place);
 }
 
-function listOf(value: unknown, place: string): readonly unknown[] {
+export function listOf(value: unknown, place: string): readonly unknown[] {
   return Array.isArray(value) ? value : garbled(place);
 }
 
-function objectOf(value: unknown, place: string): Readonly<Record<string, unknown>> {
+export function objectOf(value: unknown, place: string): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : garbled(place);
 }
 
 export function readText(value: unknown, place: string): string {
   return typeof value === 'string' ? value : garbled(place);
+}
+
+/** Reads a time (RFC 3339) as milliseconds since the epoch. */
+export function readTime(value: unknown, place: string): number {
+  const time = Date.parse(readText(value, place));
+  return Number.isNaN(time) ? garbled(place) : time;
 }
 
 function isUser(value: unknown): value is User {

@@ -7,8 +7,10 @@ export const EVENTS = {
   createKey: { en: 'Created a key', ru: 'Создан ключ' },
   createKeys: { en: 'Created {n} {n|key|keys}', ru: '{n|Создан|Создано} {n} {n|ключ|ключа|ключей}' },
   updateKey: { en: 'Changed a key', ru: 'Изменён ключ' },
-  setLimit: { en: 'Set the limit of {n} {n|key|keys}', ru: 'Задан лимит {n} {n|ключа|ключей}' },
+  changeKeys: { en: 'Changed {n} {n|key|keys}', ru: '{n|Изменён|Изменено} {n} {n|ключ|ключа|ключей}' },
+  setLimit: { en: 'Set the limit of {n} {n|key|keys}', ru: 'Установлен лимит {n} {n|ключа|ключей}' },
   resetKeys: { en: 'Reset the counters of {n} {n|key|keys}', ru: 'Сброшены счётчики {n} {n|ключа|ключей}' },
+  rotateKey: { en: 'Gave a key a new secret', ru: 'Ключ заменён новым' },
   deleteKeys: { en: 'Deleted {n} {n|key|keys}', ru: '{n|Удалён|Удалено} {n} {n|ключ|ключа|ключей}' },
   saveConfig: { en: 'Replaced the configuration file', ru: 'Заменён файл конфигурации' },
   saveRules: {

@@ -1,28 +1,42 @@
 import { useMemo } from 'preact/hooks';
 import { ApiFailure } from '../api/failure.js';
-import { keepLanguage, type Language, preferences } from '../store/preferences.js';
+import { keepLanguage, LANGUAGES, type Language, preferences } from '../store/preferences.js';
 import { useStore } from '../store/store.js';
-import { en } from './en.js';
+import type { en } from './en.js';
 import { fill, type Message, type Values } from './message.js';
 
 export type MessageName = keyof typeof en;
 
 type Table = Readonly<Record<MessageName, Message>>;
 
-/** Languages whose texts are fetched when somebody chooses them. */
-const FETCHED: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Table>>> = {
+/** Each language's texts are a file of their own, which only those fetch who read it. */
+const FETCHED: Readonly<Record<Language, () => Promise<Table>>> = {
+  en: async () => (await import('./en.js')).en,
   ru: async () => (await import('./ru.js')).ru,
 };
 
-const tables = new Map<Language, Table>([['en', en]]);
+const tables = new Map<Language, Table>();
 
 async function fetchTable(language: Language): Promise<void> {
-  if (language !== 'en' && !tables.has(language)) tables.set(language, await FETCHED[language]());
+  if (!tables.has(language)) tables.set(language, await FETCHED[language]());
 }
 
-/** Fetches the texts of the preferred language; without them the page begins in English, and the preference stays. */
+/**
+ * Fetches the texts of the preferred language; where they cannot be had the page begins in another, and the preference stays.
+ * Rejects where there are none at all.
+ */
 export async function fetchPreferredTexts(): Promise<void> {
-  await fetchTable(preferences.get().language).catch(() => preferences.patch({ language: 'en' }));
+  const { language: preferred } = preferences.get();
+  for (const language of [preferred, ...LANGUAGES.filter((other) => other !== preferred)]) {
+    try {
+      await fetchTable(language);
+      preferences.patch({ language });
+      return;
+    } catch {
+      // The next language may be there.
+    }
+  }
+  throw new Error('The texts of the page could not be fetched.');
 }
 
 /** Keeps the choice of a language and shows the page in it. Rejects, and shows it as before, where its texts cannot be fetched. */
@@ -38,8 +52,11 @@ export interface Words {
 }
 
 export function wordsIn(language: Language): Words {
-  const table = tables.get(language) ?? en;
-  return Object.assign((name: MessageName, values?: Values) => fill(table[name], language, values), { language });
+  const table = tables.get(language);
+  // The page is drawn with fetched texts alone; a name is still better than nothing.
+  return Object.assign((name: MessageName, values?: Values) => fill(table?.[name] ?? name, language, values), {
+    language,
+  });
 }
 
 /** The texts in the language that the viewer chose. */
@@ -77,6 +94,11 @@ export function clockTime(time: number, language: Language): string {
   return new Intl.DateTimeFormat(localeOf(language), { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(
     time,
   );
+}
+
+/** Hours and minutes in the viewer's zone. */
+export function dayTime(time: number, language: Language): string {
+  return new Intl.DateTimeFormat(localeOf(language), { hour: '2-digit', minute: '2-digit' }).format(time);
 }
 
 /** Date and time in the viewer's zone. */

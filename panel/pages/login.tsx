@@ -1,6 +1,6 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/failure.js';
-import { placeName } from '../api/places.js';
+import { placeAddress } from '../api/places.js';
 import { type MessageName, sentence, useWords, type Words } from '../i18n/text.js';
 import { note } from '../state/audit-notes.js';
 import type { SessionState } from '../state/session.js';
@@ -8,7 +8,7 @@ import { usePlaces, useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { Button, Segments } from '../ui/button.js';
 import { Choices } from '../ui/choices.js';
-import { Field, Switch, TextField } from '../ui/field.js';
+import { Field, focusMistake, Switch, TextField } from '../ui/field.js';
 import { Loading, Notice } from '../ui/notice.js';
 import { SecretField } from '../ui/secret-field.js';
 import { ServerChoice } from '../ui/server-choice.js';
@@ -103,9 +103,13 @@ function Credentials({ way, onWay }: CredentialsProps) {
     const lacks =
       way === 'password' && username === '' ? 'username' : way === 'token' && secret === '' ? 'secret' : null;
     setMissing(lacks);
-    if (lacks !== null) return;
+    if (lacks !== null) {
+      focusMistake(form.current);
+      return;
+    }
     if (way === 'token' && !/^[\x21-\x7e]+$/.test(secret)) {
       setProblem({ say: (chosen) => chosen('login.tokenCharacters') });
+      focusMistake(form.current);
       return;
     }
     setBusy(true);
@@ -117,10 +121,11 @@ function Credentials({ way, onWay }: CredentialsProps) {
     } catch (error) {
       setProblem({ say: (chosen) => problemOf(error, way, chosen) });
       setBusy(false);
+      focusMistake(form.current);
     }
   };
 
-  const host = placeName(workspace.place);
+  const host = placeAddress(workspace.place);
   return (
     <form ref={form} class="login-form" onSubmit={submit} novalidate>
       <Segments

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { User } from '../api/wire.js';
-import { clockTime, duration, fullTime, useWords } from '../i18n/text.js';
+import { duration, useWords } from '../i18n/text.js';
+import { firstStepsOf } from '../state/first-steps.js';
 import type { TrafficPoint } from '../state/history.js';
 import { isConnected, NEAR, tellsOnline, titleOf, usedPart } from '../state/key-list.js';
 import { keysViewOf } from '../state/keys-view.js';
@@ -10,11 +11,13 @@ import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { add, type Whole } from '../text/exact-json.js';
 import { formatExact, formatSize } from '../text/sizes.js';
-import { Button } from '../ui/button.js';
+import { Button, Segments } from '../ui/button.js';
 import { Sparkline, TrafficChart } from '../ui/chart.js';
-import { Failure, Notice } from '../ui/notice.js';
+import { Empty, Failure } from '../ui/notice.js';
 import { Fact, Page } from '../ui/page.js';
+import { Seen, sinceTime } from '../ui/seen.js';
 import { Size } from '../ui/size.js';
+import { FirstSteps } from './first-steps.js';
 import { Usage } from './keys/row.js';
 
 /** Keys of one list. */
@@ -73,39 +76,53 @@ export function OverviewPage() {
         <Fact label={words('overview.up')}>{summary === null ? '…' : <Size bytes={summary.up} />}</Fact>
       </dl>
       {blind && <p class="hint">{words('absent.online')}</p>}
-      {list !== null && list.length === 0 && <NoKeys />}
-      <div class="board">
-        <Traffic />
-        {summary !== null && <Present connected={summary.connected} blind={blind} users={list ?? []} />}
-        <section class="card board-top">
-          <h2>{words('overview.top')}</h2>
-          <p class="hint">{words(summary?.top.length === 0 ? 'overview.noTraffic' : 'overview.topNote')}</p>
-          <ol class="ranking">
-            {summary?.top.map((user) => (
-              <Ranked
-                key={user.access_key}
-                user={user}
-                part={Number(user.bytes_down) / Number(summary.top[0]?.bytes_down)}
-              >
-                <Sparkline points={users.history.of(user.access_key)} />
-                <Size bytes={user.bytes_down} />
-              </Ranked>
-            ))}
-          </ol>
-        </section>
-        <section class="card board-near">
-          <h2>{words('overview.near')}</h2>
-          {summary !== null && summary.near.length === 0 && <p class="hint">{words('overview.noNear')}</p>}
-          <ol class="ranking">
-            {summary?.near.map((user) => (
-              <Ranked key={user.access_key} user={user}>
-                <Usage user={user} />
-              </Ranked>
-            ))}
-          </ol>
-        </section>
-      </div>
+      {list !== null && <FirstSteps users={list} />}
+      {list?.length === 0 ? <NoKeys /> : <Board summary={summary} users={list ?? []} />}
     </Page>
+  );
+}
+
+interface BoardProps {
+  readonly summary: Summary | null;
+  readonly users: readonly User[];
+}
+
+/** The traffic and the keys that it belongs to, in cards. */
+function Board({ summary, users: list }: BoardProps) {
+  const words = useWords();
+  const { history } = useWorkspace().users;
+  return (
+    <div class="board">
+      <Traffic />
+      {summary !== null && <Present connected={summary.connected} blind={!summary.knowsOnline} users={list} />}
+      <section class="card board-top">
+        <h2>{words('overview.top')}</h2>
+        <p class="hint">{words(summary?.top.length === 0 ? 'overview.noTraffic' : 'overview.topNote')}</p>
+        <ol class="ranking">
+          {summary?.top.map((user) => (
+            <Ranked
+              key={user.access_key}
+              user={user}
+              part={Number(user.bytes_down) / Number(summary.top[0]?.bytes_down)}
+            >
+              <Sparkline points={history.of(user.access_key)} />
+              <Size bytes={user.bytes_down} />
+            </Ranked>
+          ))}
+        </ol>
+      </section>
+      <section class="card board-near">
+        <h2>{words('overview.near')}</h2>
+        {summary !== null && summary.near.length === 0 && <p class="hint">{words('overview.noNear')}</p>}
+        <ol class="ranking">
+          {summary?.near.map((user) => (
+            <Ranked key={user.access_key} user={user}>
+              <Usage user={user} />
+            </Ranked>
+          ))}
+        </ol>
+      </section>
+    </div>
   );
 }
 
@@ -135,24 +152,28 @@ interface RankedProps {
 function Ranked({ user, part, children }: RankedProps) {
   return (
     <li>
-      {part !== undefined && <span class="ranked-bar" style={{ width: `${Math.round(part * 100)}%` }} />}
-      <a href={hrefOf('keys', user.access_key)} dir="auto">
-        {titleOf(user).slice(0, 120)}
-      </a>
+      <span class="ranked-name">
+        {part !== undefined && <span class="ranked-bar" style={{ width: `${Math.round(part * 100)}%` }} />}
+        <a href={hrefOf('keys', user.access_key)} dir="auto">
+          {titleOf(user).slice(0, 120)}
+        </a>
+      </span>
       <span class="ranked">{children}</span>
     </li>
   );
 }
 
+/** Stands in the place of the cards, which would all be empty, when the first steps are not shown either. */
 function NoKeys() {
   const words = useWords();
+  const hasSteps = !useStore(firstStepsOf(useWorkspace()));
+  if (hasSteps) return null;
   return (
-    <Notice tone="plain">
-      {words('overview.noKeys')}
+    <Empty icon="keys" title={words('keys.none')} text={words('keys.noneText')}>
       <Button kind="primary" icon="plus" onClick={() => goTo('keys')}>
         {words('overview.first')}
       </Button>
-    </Notice>
+    </Empty>
   );
 }
 
@@ -206,28 +227,47 @@ function Present({ connected, blind, users: list }: PresentProps) {
   );
 }
 
-/** The traffic while the page was open. */
+/** Milliseconds that the chart can show; 0 for all that was seen. */
+const RANGES = { quarter: 900_000, hour: 3_600_000, all: 0 } as const;
+type Range = keyof typeof RANGES;
+const RANGE_NAMES = ['quarter', 'hour', 'all'] as const satisfies readonly Range[];
+
+/** The traffic while the page was open, or the last part of it. */
 function Traffic() {
   const words = useWords();
   const { users } = useWorkspace();
   useStore(users.state, ({ loadedAt }) => loadedAt);
+  const [range, setRange] = useState<Range>('all');
   const { history } = users;
-  const points = history.total();
-  const sum = (side: 'up' | 'down') =>
-    formatSize(
-      points.reduce((total, point) => total + point[side], 0),
-      words.language,
-    );
+  const all = history.total();
+  const last = all.at(-1)?.time ?? 0;
+  const points = range === 'all' ? all : all.filter(({ time }) => time > last - RANGES[range]);
+  const moved = all.some(({ up, down }) => up > 0 || down > 0);
   const { since } = history;
-  const isToday = since !== null && Date.now() - since < 43_200_000;
-  const time = since === null ? '' : (isToday ? clockTime : fullTime)(since, words.language);
   return (
     <section class="card board-chart">
-      <h2>{words('overview.chart')}</h2>
-      <TrafficChart points={points} label={words('overview.chart')} height={220} />
-      {since !== null && points.length > 0 && (
-        <p class="hint">{words('overview.chartSince', { time, down: sum('down'), up: sum('up') })}</p>
+      <header class="card-head">
+        <h2>{words('overview.chart')}</h2>
+        {moved && since !== null && last - since > RANGES.quarter && (
+          <Segments
+            class="segments segments-small"
+            label={words('overview.range')}
+            names={RANGE_NAMES}
+            chosen={range}
+            onChoose={setRange}
+          >
+            {(name) => words(`overview.range.${name}`)}
+          </Segments>
+        )}
+      </header>
+      {moved || all.length === 0 ? (
+        <TrafficChart points={points} label={words('overview.chart')} height={220} />
+      ) : (
+        <p class="chart-empty hint">
+          {words('overview.chartStill', { time: since === null ? '' : sinceTime(since, words.language) })}
+        </p>
       )}
+      {moved && <Seen points={points} />}
     </section>
   );
 }

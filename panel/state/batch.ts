@@ -1,55 +1,85 @@
-import { createStore } from '../store/store.js';
+import { type Change, type KeyItem, keyOf, type Outcome } from '../api/jobs.js';
+import type { User } from '../api/wire.js';
+import type { EventName } from '../i18n/events.js';
+import { sentence, type Words } from '../i18n/text.js';
+import { visible } from '../text/visible.js';
+import { labelOf } from './named-keys.js';
 
-/** An item that failed, and why. */
-export interface Failed<T> {
-  readonly item: T;
-  readonly error: unknown;
+/** Seconds in which what the server could not bring back can be taken back: it is not begun before. */
+export const UNDO_TIME = 5;
+
+/** The audit events of what is done, by operation. */
+const LIMITS = { create: 'createKeys', update: 'setLimit', delete: 'deleteKeys', reset: 'resetKeys' } as const;
+const TABLE = { ...LIMITS, update: 'changeKeys' } as const;
+
+/** Everything that is done with several keys, each with its time to undo in seconds. */
+export const VERBS = {
+  create: { delay: 0, events: LIMITS },
+  import: { delay: 0, events: TABLE },
+  delete: { delay: UNDO_TIME, events: LIMITS },
+  reset: { delay: UNDO_TIME, events: LIMITS },
+  limit: { delay: 0, events: LIMITS },
+  /** Gives limits back. */
+  restore: { delay: 0, events: LIMITS },
+  /** Was begun elsewhere. */
+  other: { delay: 0, events: LIMITS },
+} as const satisfies Readonly<Record<string, VerbRow>>;
+export type Verb = keyof typeof VERBS;
+
+interface VerbRow {
+  readonly delay: number;
+  readonly events: Readonly<Record<KeyItem['op'], EventName>>;
 }
 
-/** The progress of a batch. */
-export interface BatchState<T> {
+/** Changes of keys that were asked for together, and how far they are. */
+export interface Batch {
+  readonly id: number;
+  readonly verb: Verb;
+  /** None of one that was begun elsewhere. */
+  readonly changes: readonly Change[];
   readonly total: number;
+  /** The title of its first key. */
+  readonly name: string;
+  /** Not begun yet, under way, left over from before the page was left, or over. */
+  readonly phase: 'soon' | 'running' | 'left' | 'over';
   readonly done: number;
-  readonly failed: readonly Failed<T>[];
-  readonly running: boolean;
-  readonly stopped: boolean;
+  readonly failed: number;
+  /** The outcome of each change that was tried; known at the end. */
+  readonly outcomes: readonly Outcome[];
+  /** The server tells nothing any more of some that it has taken. */
+  readonly isUnknown: boolean;
+  /** A window shows it, so that the bar need not. */
+  readonly isShown: boolean;
 }
 
-/** Requests under way at once: enough to let a server group its writes, few enough to stop soon. */
-const AT_ONCE = 6;
-
-/** Does one thing after another to each item, several at once. A failure of one does not hold up the others. */
-export function runBatch<T>(items: readonly T[], act: (item: T) => Promise<unknown>) {
-  const failed: Failed<T>[] = [];
-  const state = createStore<BatchState<T>>({
-    total: items.length,
-    done: 0,
-    failed,
-    running: true,
-    stopped: false,
-  });
-  let next = 0;
-  const worker = async () => {
-    while (next < items.length && !state.get().stopped) {
-      const item = items[next];
-      next += 1;
-      if (item === undefined) return;
-      try {
-        await act(item);
-        state.patch({ done: state.get().done + 1 });
-      } catch (error) {
-        failed.push({ item, error });
-        state.patch({ failed });
-      }
-    }
-  };
-  const finished = Promise.all(Array.from({ length: AT_ONCE }, worker)).then(() => {
-    state.patch({ running: false });
-    return state.get();
-  });
-  /** Lets what has been sent finish, and sends nothing more. */
-  const stop = () => state.patch({ stopped: true });
-  return { state, stop, finished };
+/** One text for what became of a batch that was stopped, or of which not all is known. */
+export function stoppedText(
+  { verb, done, total, isUnknown }: Pick<Batch, 'verb' | 'done' | 'total' | 'isUnknown'>,
+  words: Words,
+): string {
+  if (isUnknown) return words('batch.unknown');
+  if (done === 0 && (verb === 'delete' || verb === 'reset')) return words(`batch.undone.${verb}`);
+  return words('batch.stopped', { done, n: total });
 }
 
-export type Batch<T> = ReturnType<typeof runBatch<T>>;
+const TOLD = 5;
+
+/** Names the keys of a batch that failed, and the reason of the first. */
+export function failureText(
+  { verb, changes, outcomes }: Batch,
+  byKey: ReadonlyMap<string, User>,
+  words: Words,
+): string {
+  const failed = outcomes.filter(({ ok }) => ok === false);
+  const names = failed.slice(0, TOLD).map(({ index, key: made }) => {
+    const item = changes[index]?.item;
+    const key = keyOf(item) || made;
+    return labelOf({ key, name: byKey.get(key)?.name ?? (item?.op === 'create' ? item.name : null) ?? '' });
+  });
+  const more = failed.length - names.length;
+  return words(`failed.${verb === 'restore' ? 'limit' : verb}`, {
+    n: failed.length,
+    names: visible(names.join(', ')) + (more > 0 ? ` ${words('failed.more', { n: more })}` : ''),
+    why: sentence(failed[0]?.error, words),
+  });
+}

@@ -17,25 +17,28 @@ interface ContactState {
   readonly failure: ApiFailure | null;
 }
 
+/** Asks for something; `isDue` where somebody wants it now, and not because some time has passed. */
+type Task = (isDue: boolean) => Promise<void>;
+
 /**
  * Refreshes what the page shows: every 5 s, not in a hidden tab. While the server is away it is only asked whether it is
  * back. `probe` asks little, and gives up soon.
  */
 export function createContact(probe: () => Promise<void>) {
   const state = createStore<ContactState>({ reachedAt: null, failingSince: null, failure: null });
-  const tasks = new Set<() => Promise<void>>();
+  const tasks = new Set<Task>();
   let timer: number | undefined;
   let running = false;
   let turn: Promise<void> | null = null;
   let following: Promise<void> | null = null;
 
-  async function run(): Promise<void> {
+  async function run(isDue: boolean): Promise<void> {
     const started = Date.now();
     if (state.get().failingSince !== null && isAway(await failureOf(probe))) {
       schedule(Math.max(BREATH, started + RETRY - Date.now()));
       return;
     }
-    const results = await Promise.allSettled([...tasks].map((task) => task()));
+    const results = await Promise.allSettled([...tasks].map((task) => task(isDue)));
     const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const away = reasons.find(isAway);
     const before = state.get();
@@ -51,24 +54,24 @@ export function createContact(probe: () => Promise<void>) {
 
   function schedule(wait: number): void {
     clearTimeout(timer);
-    if (running && !document.hidden) timer = window.setTimeout(() => void now(), wait);
+    if (running && !document.hidden) timer = window.setTimeout(() => void now(false), wait);
   }
 
-  function begin(): Promise<void> {
+  function begin(isDue: boolean): Promise<void> {
     clearTimeout(timer);
-    turn = run().finally(() => {
+    turn = run(isDue).finally(() => {
       turn = null;
     });
     return turn;
   }
 
   /** A turn under way may have asked before what the caller has just done: another follows it. */
-  function now(): Promise<void> {
+  function now(isDue = true): Promise<void> {
     if (!running) return Promise.resolve();
-    if (turn === null) return begin();
+    if (turn === null) return begin(isDue);
     following ??= turn.then(() => {
       following = null;
-      return running ? begin() : undefined;
+      return running ? begin(true) : undefined;
     });
     return following;
   }
@@ -81,11 +84,11 @@ export function createContact(probe: () => Promise<void>) {
   return {
     state,
     /** Refreshes now. */
-    now,
+    now: () => now(),
     /** Adds something to refresh, and refreshes it at once. Returns what ends it. */
-    add(task: () => Promise<void>): () => void {
+    add(task: Task): () => void {
       tasks.add(task);
-      if (running) task().catch(() => now());
+      if (running) task(true).catch(() => now());
       return () => tasks.delete(task);
     },
     start() {

@@ -3,7 +3,9 @@ import type { Server } from '../api/server.js';
 import type { EventName } from '../i18n/events.js';
 import { type MessageName, useWords } from '../i18n/text.js';
 import { createStore, type Store, useStore } from '../store/store.js';
-import { encodeExact } from '../text/exact-json.js';
+import { encodeExact, exactValue } from '../text/exact-json.js';
+import { type Choices, type Conflict, fieldChanges, mergeFields, type Side } from '../text/field-changes.js';
+import { memberOf, parseTree } from '../text/json-tree.js';
 import { note } from './audit-notes.js';
 import { perWorkspace } from './per-workspace.js';
 import { useRefreshed, useTask } from './tasks.js';
@@ -32,13 +34,21 @@ export function askBeforeLeaving(): void {
 
 /** Makes a place for one kind of draft, so that nothing typed is lost when the page or the server is changed. */
 export function createDrafts<T>(): (workspace: Workspace) => Store<Draft<T> | null> {
-  return perWorkspace(() => {
+  return perWorkspace(({ session }) => {
     const store = createStore<Draft<T> | null>(null);
     watchDraft(() => {
       const draft = store.get();
       return draft !== null && draft.base !== draft.now;
     });
+    endWithSession(session, store);
     return store;
+  });
+}
+
+/** Drops a draft at a sign-out: whoever signs in next may not be let see it. */
+export function endWithSession({ state }: Workspace['session'], draft: Store<object | null>): void {
+  state.subscribe(() => {
+    if (state.get().phase === 'signedOut') draft.set(null);
   });
 }
 
@@ -46,7 +56,12 @@ export function createDrafts<T>(): (workspace: Workspace) => Store<Draft<T> | nu
 interface ServerSettings<T> {
   readonly draftOf: ReturnType<typeof createDrafts<T>>;
   readonly read: (server: Server) => Promise<T>;
-  readonly write: (server: Server, now: T) => Promise<void>;
+  /** Checks settings that were merged. */
+  readonly parse: (settings: unknown) => T;
+  /** The member that the fields are named after. */
+  readonly name: string;
+  /** `changed` are the names of the members that are others; null where that is not known. */
+  readonly write: (server: Server, now: T, changed: readonly string[] | null) => Promise<void>;
   /** Returns true where nothing is to be saved. */
   readonly isSame: (base: T, now: T) => boolean;
   /** The event that is noted with their count, saved or not. */
@@ -57,13 +72,35 @@ interface ServerSettings<T> {
 
 const isEqual = (a: unknown, b: unknown): boolean => encodeExact(a) === encodeExact(b);
 
+const NO_CHOICES: Choices = new Map();
+
+interface MergedSettings<T> {
+  readonly settings: T;
+  readonly conflicts: readonly Conflict[];
+  /** Names of the members that the edit changes. */
+  readonly changed: readonly string[];
+}
+
 /** The settings of the server under edit: refreshed while nothing is typed, compared with the draft from then on. */
-export function useServerDraft<T>({ draftOf, read, write, isSame, event, count = () => 0, saved }: ServerSettings<T>) {
+export function useServerDraft<T>({
+  draftOf,
+  read,
+  parse,
+  name,
+  write,
+  isSame,
+  event,
+  count = () => 0,
+  saved,
+}: ServerSettings<T>) {
   const words = useWords();
   const workspace = useWorkspace();
   const store = draftOf(workspace);
   const draft = useStore(store);
   const [meanwhile, setMeanwhile] = useState(false);
+  const merges = useStore(workspace.reach) === 'all';
+  const [conflicts, setConflicts] = useState<readonly Conflict[]>([]);
+  const [choices, setChoices] = useState(NO_CHOICES);
   const saving = useTask();
   const loadError = useRefreshed(async () => {
     const before = store.get();
@@ -76,10 +113,23 @@ export function useServerDraft<T>({ draftOf, read, write, isSame, event, count =
     if (isOther && isUntouched) store.set({ base: fresh, now: fresh });
     setMeanwhile(isOther && !isUntouched);
   });
+  const forget = () => {
+    setConflicts([]);
+    setChoices(NO_CHOICES);
+  };
   const begin = (base: T, now: T) => {
     store.set({ base, now });
     setMeanwhile(false);
+    forget();
     void workspace.contact.now();
+  };
+  const merge = async ({ base, now }: Draft<T>): Promise<MergedSettings<T>> => {
+    const tree = (settings: T) => parseTree(encodeExact({ [name]: settings }));
+    const fresh = tree(await read(workspace.server));
+    const { merged, conflicts: found } = mergeFields(tree(base), tree(now), fresh, choices);
+    const changes = fieldChanges(fresh, merged).flatMap(({ path }) => (typeof path[1] === 'string' ? [path[1]] : []));
+    const member = memberOf(merged, name);
+    return { settings: member === undefined ? now : parse(exactValue(member)), conflicts: found, changed: changes };
   };
   return {
     /** Null until it was read. */
@@ -91,28 +141,49 @@ export function useServerDraft<T>({ draftOf, read, write, isSame, event, count =
     dirty: draft !== null && !isSame(draft.base, draft.now),
     /** True where the server's settings have changed since the edit began. */
     meanwhile,
-    change: (now: T) => store.set({ base: draft?.base ?? now, now }),
+    change: (now: T) => {
+      forget();
+      store.set({ base: draft?.base ?? now, now });
+    },
     /** Begins anew with a copy, other than before though equal, so that fields forget what was typed. */
     discard: () => {
       saving.forget();
       const base = structuredClone(draft?.base);
       if (base !== undefined) begin(base, base);
     },
+    /** Fields that were changed on the server, too: nothing is saved before each is chosen for. */
+    conflicts,
+    choices,
+    choose: (conflict: string, side: Side) => setChoices(new Map([...choices, [conflict, side]])),
+    /** Says that a field waits for a choice. */
+    undecided: conflicts.some(({ id }) => !choices.has(id)),
+    /** True where what others changed meanwhile stays. */
+    merges,
     save: () =>
       saving.run(async () => {
         if (draft === null) return;
         const { now } = draft;
+        let written = now;
         try {
-          await write(workspace.server, now);
+          if (merges) {
+            const merged = await merge(draft);
+            if (merged.conflicts.some(({ id }) => !choices.has(id))) {
+              setConflicts(merged.conflicts);
+              return;
+            }
+            written = merged.settings;
+            await write(workspace.server, written, merged.changed);
+          } else await write(workspace.server, now, null);
         } catch (problem) {
-          note(workspace, event, false, { n: count(now) });
+          note(workspace, event, false, { n: count(written) });
           throw problem;
         }
-        note(workspace, event, true, { n: count(now) });
+        note(workspace, event, true, { n: count(written) });
         const known = store.get();
         // An edit that was made meanwhile stays one.
         const isUntouched = known === null || known.now === now || known.now === known.base;
-        begin(now, isUntouched ? now : known.now);
+        if (isUntouched) begin(written, written);
+        else begin(now, known.now);
         say({ tone: 'good', text: words(saved) });
       }),
   };

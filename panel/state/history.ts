@@ -84,8 +84,11 @@ export function createHistory(kept: string | null = null, now: number = Date.now
         .filter(({ time, seconds }) => time > last - HOUR && time - seconds * 1000 >= known.from)
         .map(({ time, seconds }) => moved.get(time) ?? { time, seconds, up: 0, down: 0 });
     },
-    /** Takes the next list; `before` is the last one by key, null at first. */
-    record(users: readonly User[], before: ReadonlyMap<string, User> | null, time: number) {
+    /**
+     * Takes the next list, or what changed of it; `before` is the last one by key, null at first. `shortest` is the least time
+     * that makes an interval.
+     */
+    record(users: readonly User[], before: ReadonlyMap<string, User> | null, time: number, shortest = SHORTEST) {
       if (before === null || from === null) {
         from = time;
         moving = new Map();
@@ -100,7 +103,7 @@ export function createHistory(kept: string | null = null, now: number = Date.now
         const known = moving.get(user.access_key);
         moving.set(user.access_key, { up: up + (known?.up ?? 0), down: down + (known?.down ?? 0) });
       }
-      if (time - from < SHORTEST) return;
+      if (time - from < shortest) return;
       finish(from, time);
       from = time;
     },
@@ -128,6 +131,27 @@ export function createHistory(kept: string | null = null, now: number = Date.now
 function growth(before: Whole, now: Whole): number {
   if (before === now) return 0;
   return now > before ? Number(BigInt(now) - BigInt(before)) : Number(now);
+}
+
+/** The span of time that points tell of, and what moved in it. */
+interface Seen {
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  /** Seconds from then to the last point, and those of them that were seen. */
+  readonly span: number;
+  readonly seconds: number;
+  readonly up: number;
+  readonly down: number;
+}
+
+/** Sums points up; null where there are none. */
+export function seenIn(points: readonly TrafficPoint[]): Seen | null {
+  const [first] = points;
+  const last = points.at(-1);
+  if (first === undefined || last === undefined) return null;
+  const since = first.time - first.seconds * 1000;
+  const sum = (name: 'seconds' | 'up' | 'down') => points.reduce((total, point) => total + point[name], 0);
+  return { since, span: (last.time - since) / 1000, seconds: sum('seconds'), up: sum('up'), down: sum('down') };
 }
 
 /** Returns true where nothing was missed between two points. */

@@ -1,3 +1,4 @@
+import type { Change } from '../api/jobs.js';
 import type { User } from '../api/wire.js';
 import { parseCsv } from '../text/csv.js';
 import type { Whole } from '../text/exact-json.js';
@@ -31,8 +32,8 @@ type Column = keyof typeof COLUMNS;
 const LONGEST_NAME = 10_000;
 
 /**
- * What a table of keys would change. Its columns are key, name and limit, in this order or as its first line calls them;
- * others are left alone. A limit without a unit is bytes, and an empty one is none.
+ * Plans the changes of a table of keys. Its columns are key, name and limit, in this order or as its first line calls
+ * them; others are left alone. A limit without a unit is bytes, and an empty one is none.
  */
 export function planImport(text: string, byKey: ReadonlyMap<string, User>): readonly ImportLine[] {
   const rows = parseCsv(text);
@@ -94,4 +95,23 @@ function columnsOf(head: readonly string[]): Partial<Record<Column, number>> | n
     }
   });
   return places.key === undefined && places.name === undefined ? null : places;
+}
+
+/** The changes that a plan asks for: of a key that is there, what differs. */
+export function changesIn(plan: readonly ImportLine[]): readonly Change[] {
+  return plan.flatMap(({ line, key, name, limit, effect, now }): readonly Change[] => {
+    if (effect === 'create') {
+      const wanted = {
+        ...(key !== '' && { access_key: key }),
+        ...(name && { name }),
+        ...(limit != null && { limit_bytes: limit }),
+      };
+      return [{ item: { op: 'create', ...wanted }, line }];
+    }
+    if (effect !== 'change' || now === null) return [];
+    const named = name !== undefined &&
+      (now.name === undefined || name !== (now.name ?? '')) && { name: name === '' ? null : name };
+    const limited = limit !== undefined && limit !== now.limit_bytes && { limit_bytes: limit };
+    return [{ item: { op: 'update', access_key: key, ...named, ...limited }, line }];
+  });
 }

@@ -3,8 +3,8 @@ import type { MessageName } from '../i18n/text.js';
 import { add, type Whole } from '../text/exact-json.js';
 import { visible } from '../text/visible.js';
 
-/** The statuses of a key; the first that holds is taken. */
-const STATUSES = ['over', 'near', 'online', 'active', 'unused'] as const;
+/** A key's statuses by its quota; the first that holds is taken. That it is online is a fact of its own. */
+const STATUSES = ['over', 'near', 'active', 'unused'] as const;
 type KeyStatus = (typeof STATUSES)[number];
 
 /** The part of the limit from which a key counts as near it. */
@@ -36,20 +36,23 @@ export function statusOf(user: User): KeyStatus {
   const part = usedPart(user);
   if (part !== null && part >= 1) return 'over';
   if (part !== null && part >= NEAR) return 'near';
-  if (isConnected(user)) return 'online';
   return usedBytes(user) > 0 ? 'active' : 'unused';
 }
 
-/** Counts the keys of each status; every key counts once. */
-export function countStatuses(users: readonly User[]): Readonly<Record<KeyStatus, number>> {
-  const counts = { over: 0, near: 0, online: 0, active: 0, unused: 0 };
-  for (const user of users) counts[statusOf(user)] += 1;
+/** Every key, those of one status, those that are online, or those without a limit. */
+export const FILTERS = ['all', 'over', 'near', 'online', 'active', 'unused', 'unlimited'] as const;
+export type Filter = (typeof FILTERS)[number];
+
+/** Counts the keys that each filter lets through. */
+export function countFilters(users: readonly User[]): Readonly<Record<Filter, number>> {
+  const counts = { all: users.length, over: 0, near: 0, online: 0, active: 0, unused: 0, unlimited: 0 };
+  for (const user of users) {
+    counts[statusOf(user)] += 1;
+    if (isConnected(user)) counts.online += 1;
+    if (user.limit_bytes === null) counts.unlimited += 1;
+  }
   return counts;
 }
-
-/** Every key, those of one status, or those without a limit. */
-export const FILTERS = ['all', ...STATUSES, 'unlimited'] as const;
-export type Filter = (typeof FILTERS)[number];
 
 export interface Sorting {
   readonly column: Column;
@@ -71,6 +74,7 @@ export function titleOf(user: Pick<User, 'access_key' | 'name'>): string {
 
 function passes(user: User, filter: Filter): boolean {
   if (filter === 'all') return true;
+  if (filter === 'online') return isConnected(user);
   return filter === 'unlimited' ? user.limit_bytes === null : statusOf(user) === filter;
 }
 
@@ -107,7 +111,7 @@ export type Column = 'status' | 'name' | 'key' | 'down' | 'up' | 'used' | 'limit
 
 /** The columns of the list, as they stand in it. */
 export const COLUMNS: Readonly<Record<Column, KeyColumn>> = {
-  status: { label: 'key.status', value: (user) => STATUSES.length - STATUSES.indexOf(statusOf(user)) },
+  status: { label: 'key.status', value: (user) => (isConnected(user) ? 1 : 0) - 2 * STATUSES.indexOf(statusOf(user)) },
   name: { label: 'keys.name', value: (user) => (user.name ?? '').toLowerCase(), isRising: true, isSteady: true },
   key: { label: 'keys.key', value: (user) => user.access_key, isRising: true, isSteady: true },
   down: { label: 'keys.down', value: (user) => user.bytes_down },
@@ -132,14 +136,18 @@ export function sortUsers(users: readonly User[], { column, descending }: Sortin
   return rows.map(({ user }) => user);
 }
 
-/** The new list in the order that is on the screen: what went is left out, what came stands at the end. */
-export function keepOrder(shown: readonly User[], now: readonly User[]): readonly User[] {
-  const byKey = new Map(now.map((user) => [user.access_key, user]));
-  const kept = shown.flatMap((user) => {
-    const fresh = byKey.get(user.access_key);
-    if (fresh === undefined) return [];
-    byKey.delete(user.access_key);
-    return [fresh];
-  });
-  return byKey.size === 0 ? kept : [...kept, ...byKey.values()];
+/** The new list, which `byKey` may have by its keys, in the order that is on the screen: what went is left out, what came stands at the end. */
+export function keepOrder(
+  shown: readonly User[],
+  now: readonly User[],
+  byKey: ReadonlyMap<string, User> = new Map(now.map((user) => [user.access_key, user])),
+): readonly User[] {
+  const kept: User[] = [];
+  for (const { access_key: key } of shown) {
+    const fresh = byKey.get(key);
+    if (fresh !== undefined) kept.push(fresh);
+  }
+  if (kept.length === now.length) return kept;
+  const known = new Set(shown.map(({ access_key: key }) => key));
+  return [...kept, ...now.filter(({ access_key: key }) => !known.has(key))];
 }

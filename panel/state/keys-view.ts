@@ -4,7 +4,7 @@ import { createStore, type Store } from '../store/store.js';
 import { COLUMN_NAMES, FILTERS, type Filter, type Query, type Sorting } from './key-list.js';
 import { perWorkspace } from './per-workspace.js';
 
-/** The search, filter, order and selection of the list. They stay while another page is open; all but the selection over a reload too. */
+/** The search, filter, order and selection of the list. They stay while another page is open, and over a reload. */
 export interface KeysView {
   readonly query: Query;
   readonly filter: Filter;
@@ -25,13 +25,23 @@ const FIRST: KeysView = {
 /** The view of one server's keys. */
 export const keysViewOf = perWorkspace<Store<KeysView>>(({ place, session }) => {
   const name = `keyway:keys:${place.root}`;
-  const view = createStore<KeysView>({ ...FIRST, ...read(keptInTab.read(name)) });
+  const selectedName = `keyway:selected:${place.root}`;
+  const selected = new Set(readLines(keptInTab.read(selectedName)));
+  const view = createStore<KeysView>({ ...FIRST, ...read(keptInTab.read(name)), selected });
   view.subscribe(() => {
     const { query, filter, sorting } = view.get();
     keptInTab.write(name, JSON.stringify({ query, filter, sorting }));
   });
+  // Not at each change: of 100,000 keys that takes long.
+  window.addEventListener('pagehide', () => {
+    const keys = [...view.get().selected];
+    keptInTab.write(selectedName, keys.length === 0 ? null : JSON.stringify(keys));
+  });
   session.state.subscribe(() => {
-    if (session.state.get().phase === 'signedOut') view.set(FIRST);
+    if (session.state.get().phase !== 'signedOut') return;
+    view.set(FIRST);
+    keptInTab.write(selectedName, null);
+    keptInTab.write(name, null);
   });
   return view;
 });
@@ -52,6 +62,15 @@ function read(text: string | null): Partial<KeysView> {
     };
   } catch {
     return {};
+  }
+}
+
+function readLines(text: string | null): readonly string[] {
+  try {
+    const kept: unknown = JSON.parse(text ?? '[]');
+    return Array.isArray(kept) ? kept.map(String) : [];
+  } catch {
+    return [];
   }
 }
 

@@ -1,17 +1,17 @@
 import { createStore, type Store } from '../store/store.js';
 
-export const PAGES = ['overview', 'keys', 'configuration', 'rules', 'dns', 'audit'] as const;
+export const PAGES = ['overview', 'keys', 'configuration', 'rules', 'dns', 'audit', 'tokens'] as const;
 export type Page = (typeof PAGES)[number];
 
-/** The open page, and on the keys page perhaps a key. It stands behind the `#`, so that any web path works. */
+/** The open page, null at an address that names none, on the keys page perhaps a key, on some others a part of them. It stands behind the `#`, so that any web path works. */
 export interface Route {
-  readonly page: Page;
+  readonly page: Page | null;
   readonly key: string | null;
 }
 
 function read(): Route {
   const [page = '', key] = window.location.hash.replace(/^#\/?/, '').split('/');
-  const known = PAGES.find((name) => name === page) ?? 'overview';
+  const known = page === '' ? 'overview' : (PAGES.find((name) => name === page) ?? null);
   return { page: known, key: key === undefined || key === '' ? null : decode(key) };
 }
 

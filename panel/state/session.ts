@@ -1,5 +1,5 @@
 import { ApiFailure } from '../api/failure.js';
-import { dataOf, request } from '../api/http.js';
+import { dataOf, exchange, type HttpAnswer, request, streamEvents } from '../api/http.js';
 import { hasLogin, type Offers } from '../api/offers.js';
 import type { Place } from '../api/places.js';
 import type { Sender } from '../api/server.js';
@@ -44,14 +44,14 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     else if (state.get().phase === 'signedIn') state.set({ phase: 'lost', reason: 'signedOutElsewhere' });
   });
 
-  const sendWith = (call: Parameters<Sender>[0], credential: Credential | null) =>
-    request(place.root, { ...call, ...(credential === null ? {} : { authorization: `Bearer ${credential.value}` }) });
+  const sendWith = (call: Parameters<Sender>[0], credential: Credential | null, root = place.root) =>
+    exchange(root, { ...call, ...(credential === null ? {} : { authorization: `Bearer ${credential.value}` }) });
 
   /** Sends with the credential that stands; at a 401 first looks whether another tab has a newer one. */
-  async function send(call: Parameters<Sender>[0]): Promise<string> {
+  async function sendTo(root: string, call: Parameters<Sender>[0]): Promise<HttpAnswer> {
     const used = current();
     try {
-      return await sendWith(call, used);
+      return await sendWith(call, used, root);
     } catch (error) {
       if (!(error instanceof ApiFailure) || error.kind !== 'unauthorized') throw error;
       if (call.endsSession !== true) await renewal;
@@ -61,9 +61,16 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
         throw error;
       }
       begin(newer);
-      return sendWith(call, newer);
+      return sendWith(call, newer, root);
     }
   }
+
+  /** Reads a stream of events with the credential that stands. */
+  const streamFrom = (root: string, path: string, signal: AbortSignal) => {
+    const credential = current();
+    const shown = credential === null ? {} : { authorization: `Bearer ${credential.value}` };
+    return streamEvents(root, { path, ...shown }, signal);
+  };
 
   async function newerThan(used: Credential | null): Promise<Credential | null> {
     const stored = current() ?? keeper.read();
@@ -116,15 +123,22 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
 
   return {
     state,
-    send,
+    current,
+    sendTo,
+    streamFrom,
+    send: async (call: Parameters<Sender>[0]) => (await sendTo(place.root, call)).text,
     async start(): Promise<void> {
-      state.set({ phase: 'starting' });
+      const before = state.get();
+      // Who is typing into the form, after a look at another server, goes on with it.
+      const isAsked = before.phase === 'signedOut' && before.problem === null;
+      if (!isAsked) state.set({ phase: 'starting' });
+      const { phase } = state.get();
       const stored = keeper.read() ?? (await keeper.askOthers(null));
       if (stored !== null) return begin(stored);
       const problem = await refusal();
       if (problem !== null && offers.get().login === null) offers.patch({ login: await hasLogin(place.root) });
       // Another tab may have told of its session meanwhile.
-      if (state.get().phase !== 'starting') return;
+      if (state.get().phase !== phase) return;
       if (problem === null) begin(null);
       else state.set({ phase: 'signedOut', problem: problem.kind === 'unauthorized' ? null : problem });
     },

@@ -1,6 +1,8 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import { isAbsent } from '../api/failure.js';
 import { learnOffers } from '../api/offers.js';
+import { createOwnInterface, learnReach, type Reach } from '../api/own-interface.js';
 import type { Place } from '../api/places.js';
 import { createServer } from '../api/server.js';
 import type { ServerStatus } from '../api/wire.js';
@@ -18,11 +20,30 @@ export function createWorkspace(place: Place) {
   const contact = createContact(() => askStatus(PATIENCE));
   const session = createSession(place, offers, contact.isContinuous);
   const server = createServer(session.send);
+  const ownRoot = place.ownApi ?? place.root;
+  /** True where the interface has turned out to be not there: the server may be another one since its reach was learnt. */
+  let isDoubtful = false;
+  const own = createOwnInterface({
+    exchange: (call) =>
+      session.sendTo(ownRoot, call).catch((error: unknown) => {
+        isDoubtful ||= isAbsent(error);
+        throw error;
+      }),
+    stream: (path, signal) => session.streamFrom(ownRoot, path, signal),
+  });
+  /** The reach of the credential in Keyway's own interface; null until that is known. */
+  const reach = createStore<Reach | null>(null);
+  let reachOf: string | null = null;
   /** Said by the server of itself, and how long that took in milliseconds. */
   const status = createStore<(ServerStatus & { readonly took: number }) | null>(null);
-  const users = createUsers(server, place.root);
+  const tellsChanges = () => reach.get() === 'all' || reach.get() === 'keys';
+  const tellsConfiguration = () => offers.get().config === true;
+  const users = createUsers({ server, own, tellsChanges, tellsConfiguration, root: place.root });
   contact.add(() => askStatus());
-  contact.add(users.load);
+  contact.add(async (isDue) => {
+    await learnOwn();
+    await users.load(isDue);
+  });
 
   async function askStatus(timeout?: number): Promise<void> {
     const asked = performance.now();
@@ -30,22 +51,45 @@ export function createWorkspace(place: Place) {
     status.set({ ...seen, took: performance.now() - asked });
   }
 
+  /** Another credential may reach further, or not so far. Where the mount is open to all, this interface is open to nobody. */
+  async function learnOwn(): Promise<void> {
+    const value = session.current()?.value ?? null;
+    if (reach.get() !== null && value === reachOf && !isDoubtful) return;
+    const learnt = place.ownApi === null || value === null ? 'none' : await learnReach(own);
+    // Somebody else may have signed in since it was asked.
+    if (value !== (session.current()?.value ?? null)) return;
+    if (value !== reachOf) users.startAnew();
+    reachOf = value;
+    isDoubtful = false;
+    reach.set(learnt);
+  }
+
   async function begin(): Promise<void> {
+    users.watch();
     contact.start();
     if (Object.values(offers.get()).includes(null)) offers.set(await learnOffers(server, offers.get()));
+  }
+
+  function rest(): void {
+    contact.stop();
+    users.rest();
   }
 
   let unsubscribe = () => {};
   const follow = () => {
     const { phase } = session.state.get();
     if (phase === 'signedIn') void begin();
-    else contact.stop();
-    if (phase === 'signedOut') users.forget();
+    else rest();
+    if (phase !== 'signedOut') return;
+    users.forget();
+    reach.set(null);
   };
 
   return {
     place,
     server,
+    own,
+    reach,
     session,
     offers,
     contact,
@@ -59,7 +103,7 @@ export function createWorkspace(place: Place) {
     /** Sends nothing more by itself, until it is started again. */
     stop() {
       unsubscribe();
-      contact.stop();
+      rest();
     },
   };
 }

@@ -1,4 +1,5 @@
 import { narrow, type Whole } from './exact-json.js';
+import { numberFormat } from './number-format.js';
 
 /** The units of a limit in bytes. The first six are the binary ones that sizes are shown in. */
 const BYTES = {
@@ -17,6 +18,7 @@ const BYTES = {
 export type Unit = keyof typeof BYTES;
 export const UNITS = Object.keys(BYTES) as readonly Unit[]; // The members of a constant.
 const BINARY = UNITS.slice(0, 6);
+const DECIMAL: readonly Unit[] = ['B', ...UNITS.slice(6)];
 
 const MAX_U64 = 2n ** 64n - 1n;
 const RUSSIAN: Readonly<Record<string, string>> = { B: 'Б', K: 'К', M: 'М', G: 'Г', T: 'Т', P: 'П', i: 'и' };
@@ -26,24 +28,34 @@ export function unitName(unit: Unit, language: string): string {
   return language === 'ru' ? unit.replace(/./g, (letter) => RUSSIAN[letter] ?? letter) : unit;
 }
 
-/** Rounded for reading, such as `1.46 GiB`; the exact bytes belong beside it. */
-export function formatSize(bytes: Whole, language: string): string {
-  let value = Number(bytes);
+/** Rounded for reading, such as `1.46 GiB`, or `1.57 GB` in decimal units; the exact bytes belong beside it. */
+export function formatSize(bytes: Whole, language: string, decimalUnits = false): string {
+  const [units, step] = decimalUnits ? [DECIMAL, 1000] : [BINARY, 1024];
+  return inUnit(Number(bytes), powerOf(Number(bytes), units, step), units, step, language);
+}
+
+/** The same in the unit in which `other` is shown, for figures that stand below each other. */
+export function formatSizeLike(other: number, bytes: number, language: string): string {
+  return inUnit(bytes, powerOf(other, BINARY, 1024), BINARY, 1024, language);
+}
+
+/** The place of the largest unit that a size has one of. */
+function powerOf(bytes: number, units: readonly Unit[], step: number): number {
   let power = 0;
-  while (value >= 1023.995 && power < BINARY.length - 1) {
-    value /= 1024;
-    power += 1;
-  }
+  while (bytes / step ** power >= step - 0.005 && power < units.length - 1) power += 1;
+  return power;
+}
+
+function inUnit(bytes: number, power: number, units: readonly Unit[], step: number, language: string): string {
+  const value = bytes / step ** power;
   const digits = power === 0 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
-  const shown = new Intl.NumberFormat(language, { minimumFractionDigits: 0, maximumFractionDigits: digits }).format(
-    value,
-  );
-  return `${shown}\u00a0${unitName(BINARY[power] ?? 'B', language)}`;
+  const shown = numberFormat(language, { minimumFractionDigits: 0, maximumFractionDigits: digits }).format(value);
+  return `${shown}\u00a0${unitName(units[power] ?? 'B', language)}`;
 }
 
 /** Every digit, grouped as the language does. */
 export function formatExact(value: Whole, language: string): string {
-  return new Intl.NumberFormat(language).format(value);
+  return numberFormat(language).format(value);
 }
 
 /** Digits behind the point that a form shows. */
@@ -60,6 +72,23 @@ export function splitLimit(bytes: Whole): { readonly amount: string; readonly un
   const binary = (unit: Unit) => (BINARY.includes(unit) ? 0 : 1);
   ways.sort((a, b) => a.amount.length - b.amount.length || binary(a.unit) - binary(b.unit));
   return ways[0] ?? { amount: value.toString(), unit: 'B' };
+}
+
+/** Characters of an amount that a list has room for. */
+const LONGEST_AMOUNT = 6;
+
+/** A limit in the unit in which it is whole, as it was typed: `10 GB`, `1.5 GiB`. One that no unit says briefly is rounded. */
+export function formatLimit(bytes: Whole, language: string): string {
+  const { amount, unit } = splitLimit(bytes);
+  if (amount.length > LONGEST_AMOUNT) return formatSize(bytes, language);
+  const point = language === 'ru' ? ',' : '.';
+  return `${amount.replace('.', point)}\u00a0${unitName(unit, language)}`;
+}
+
+/** Returns true for a limit that is shown in decimal units, so that what is used of it is, too. */
+export function isDecimal(limit: Whole): boolean {
+  const { amount, unit } = splitLimit(limit);
+  return amount.length <= LONGEST_AMOUNT && !BINARY.includes(unit);
 }
 
 function decimal(thousandths: bigint): string {

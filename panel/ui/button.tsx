@@ -4,17 +4,24 @@ import { Icon, type IconName } from './icon.js';
 interface ButtonProps extends Omit<ButtonHTMLAttributes, 'icon'> {
   readonly kind?: 'primary' | 'danger' | 'quiet-danger' | 'small' | 'small button-primary' | 'primary button-wide';
   readonly icon?: IconName;
-  /** The words make room for the icon alone on a phone. */
+  /** On a phone the words stand small under the icon. */
   readonly shrinks?: boolean;
+  /** Why it cannot be pressed now; false where it can. */
+  readonly off?: string | false;
   readonly children: ComponentChildren;
 }
 
 /** A button with words. */
-export function Button({ kind, icon, shrinks = false, children, ...rest }: ButtonProps) {
+export function Button({ kind, icon, shrinks = false, off = false, children, ...rest }: ButtonProps) {
   return (
-    <button type="button" class={kind === undefined ? 'button' : `button button-${kind}`} {...rest}>
+    <button
+      type="button"
+      class={`button ${kind === undefined ? '' : `button-${kind}`} ${shrinks ? 'button-shrinks' : ''}`.trim()}
+      {...rest}
+      {...(off !== false && { disabled: true, title: off })}
+    >
       {icon === undefined ? children : <Icon name={icon} />}
-      {icon !== undefined && <span class={shrinks ? 'wide-only' : ''}>{children}</span>}
+      {icon !== undefined && <span>{children}</span>}
     </button>
   );
 }
@@ -38,7 +45,8 @@ export function IconButton({ icon, label, tip = false, ...rest }: IconButtonProp
 interface SegmentsProps<T extends string> {
   readonly label: string;
   readonly names: readonly T[];
-  readonly chosen: T;
+  /** Null where none is yet. */
+  readonly chosen: T | null;
   readonly onChoose: (name: T) => void;
   /** The one that cannot be chosen here. */
   readonly disabled?: T | false;

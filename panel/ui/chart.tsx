@@ -1,7 +1,8 @@
 import { useRef, useState } from 'preact/hooks';
-import { clockTime, useWords, type Words } from '../i18n/text.js';
+import { clockTime, dayTime, useWords, type Words } from '../i18n/text.js';
 import { follows, type TrafficPoint } from '../state/history.js';
-import { formatSize } from '../text/sizes.js';
+import { sizeMarks, timeMarks } from '../text/round-steps.js';
+import { formatSize, formatSizeLike } from '../text/sizes.js';
 import { useWidth } from './width.js';
 
 /** Pixels; the drawing is as wide as there is room, so that its words are never scaled. */
@@ -9,6 +10,8 @@ const FIRST_WIDTH = 720;
 const TOP = 12;
 const BOTTOM = 22;
 const MARGIN = 76;
+/** Between two marks of the time's axis, at least. */
+const MARK = 110;
 
 interface ChartProps {
   readonly points: readonly TrafficPoint[];
@@ -16,7 +19,7 @@ interface ChartProps {
   readonly height?: number;
 }
 
-/** Bytes per second down and up, each interval as it was seen; what was not seen stays empty. Hover or arrow keys read single ones. */
+/** Bytes per second down and up, each interval as it was seen; what was not seen stays empty. Pointer or arrow keys read single ones. */
 export function TrafficChart(props: ChartProps) {
   const words = useWords();
   if (props.points.length === 0) return <p class="chart-empty hint">{words('overview.chartWaiting')}</p>;
@@ -30,6 +33,7 @@ function Drawing({ points, label, height = 180 }: ChartProps) {
   const width = useWidth(figure, FIRST_WIDTH);
   const [chosen, setChosen] = useState<number | null>(null);
   const scale = scaleOf(points, width, height);
+  const last = points[points.length - 1];
   const at = chosen === null ? undefined : points[Math.min(chosen, points.length - 1)];
   const move = (event: PointerEvent) => {
     const box = svg.current?.getBoundingClientRect();
@@ -43,50 +47,106 @@ function Drawing({ points, label, height = 180 }: ChartProps) {
     setChosen(Math.max(0, Math.min(points.length - 1, (chosen ?? points.length) + by)));
   };
   return (
-    <figure ref={figure} class="chart" onPointerMove={move} onPointerLeave={() => setChosen(null)}>
+    <figure ref={figure} class="chart" onPointerLeave={() => setChosen(null)}>
       <svg
         ref={svg}
         viewBox={`0 0 ${width} ${height}`}
         role="img"
-        aria-label={`${label}. ${at === undefined ? '' : readout(at, words)}`}
+        aria-label={label}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys read the points
         tabIndex={0}
+        onPointerMove={move}
         onKeyDown={step}
+        onFocus={() => setChosen(chosen ?? points.length - 1)}
         onBlur={() => setChosen(null)}
       >
-        <Axes scale={scale} height={height} words={words} points={points} />
+        <Axes scale={scale} height={height} words={words} />
         {scale.gaps.map(({ from, to }) => (
           <rect key={from} class="chart-gap" x={from} width={to - from} y={TOP} height={height - BOTTOM - TOP} />
         ))}
         <path class="chart-area" d={scale.area} />
-        <path class="chart-line chart-down" d={scale.line('down')} />
-        <path class="chart-line chart-up" d={scale.line('up')} />
-        {at !== undefined && (
-          <line class="chart-cursor" x1={scale.x(at.time)} x2={scale.x(at.time)} y1={TOP} y2={height - BOTTOM} />
-        )}
+        {SIDES.map((side) => (
+          <path key={side} class={`chart-line chart-${side}`} d={scale.line(side)} />
+        ))}
+        {at !== undefined && <Cursor at={at} scale={scale} height={height} />}
       </svg>
+      <output class={at === undefined ? 'visually-hidden' : 'chart-card'} style={cardPlace(at, scale, width)}>
+        {at !== undefined && <Readout at={at} />}
+      </output>
       <figcaption>
-        <span class="legend legend-down">{words('keys.down')}</span>
-        <span class="legend legend-up">{words('keys.up')}</span>
+        {SIDES.map((side) => (
+          <span key={side} class={`legend legend-${side}`}>
+            {words(`keys.${side}`)} {last !== undefined && perSecond(rate(last, side), words)}
+          </span>
+        ))}
         {scale.gaps.length > 0 && <span class="legend legend-gap">{words('key.notRecorded')}</span>}
-        <output>{readout(at ?? points[points.length - 1], words)}</output>
       </figcaption>
     </figure>
   );
 }
 
+const SIDES = ['down', 'up'] as const;
+type Side = (typeof SIDES)[number];
+
+function Cursor({ at, scale, height }: { readonly at: TrafficPoint; readonly scale: Scale; readonly height: number }) {
+  const x = scale.x((startOf(at) + at.time) / 2);
+  return (
+    <>
+      <line class="chart-cursor" x1={x} x2={x} y1={TOP} y2={height - BOTTOM} />
+      {SIDES.map((side) => (
+        <circle key={side} class={`chart-dot chart-dot-${side}`} cx={x} cy={scale.y(rate(at, side))} r="4" />
+      ))}
+    </>
+  );
+}
+
+/** On the side of the cursor that has more room. */
+function cardPlace(at: TrafficPoint | undefined, { x }: Scale, width: number): { readonly [side: string]: string } {
+  if (at === undefined) return { left: '0', right: '' };
+  const place = x((startOf(at) + at.time) / 2);
+  return place < width / 2 ? { left: `${place + 12}px`, right: '' } : { left: '', right: `${width - place + 12}px` };
+}
+
+/** An interval and what moved in it. */
+function Readout({ at }: { readonly at: TrafficPoint }) {
+  const words = useWords();
+  const time = (value: number) => clockTime(value, words.language);
+  return (
+    <>
+      <span class="quiet">
+        {time(startOf(at))}–{time(at.time)}
+      </span>
+      {SIDES.map((side) => (
+        <span key={side} class="chart-value">
+          <span class="chart-pause"> · </span>
+          <span class={`legend legend-${side}`}>{words(`keys.${side}`)}</span>{' '}
+          <strong>{perSecond(rate(at, side), words)}</strong>
+        </span>
+      ))}
+    </>
+  );
+}
+
+function perSecond(rate: number, words: Words): string {
+  return words('overview.perSecond', { size: formatSize(Math.round(rate), words.language) });
+}
+
 interface Scale {
   readonly right: number;
   readonly most: number;
+  /** Bytes per second between two marks. */
+  readonly step: number;
+  readonly from: number;
+  readonly to: number;
   readonly gaps: readonly { readonly from: number; readonly to: number }[];
   readonly area: string;
   x(time: number): number;
   y(rate: number): number;
   timeAt(x: number): number;
-  line(side: 'up' | 'down'): string;
+  line(side: Side): string;
 }
 
-function rate(point: TrafficPoint, side: 'up' | 'down'): number {
+function rate(point: TrafficPoint, side: Side): number {
   return point[side] / Math.max(point.seconds, 0.001);
 }
 
@@ -99,18 +159,21 @@ function scaleOf(points: readonly TrafficPoint[], width: number, height: number)
   const last = points[points.length - 1]?.time ?? first;
   const span = Math.max(last - first, 1);
   const peak = points.reduce((most, point) => Math.max(most, rate(point, 'up'), rate(point, 'down')), 0);
-  const most = roundUp(peak);
+  const { step, most } = sizeMarks(peak);
   const right = width - 8;
   const bottom = height - BOTTOM;
   const x = (time: number) => Math.round((MARGIN + ((time - first) / span) * (right - MARGIN)) * 10) / 10;
   const y = (value: number) => Math.round((bottom - (value / most) * (bottom - TOP)) * 10) / 10;
   const runs = unbroken(points);
-  const steps = (run: readonly TrafficPoint[], side: 'up' | 'down') =>
+  const steps = (run: readonly TrafficPoint[], side: Side) =>
     run.map((point) => `V${y(rate(point, side))}H${x(point.time)}`).join('');
   const begin = (run: readonly TrafficPoint[]) => x(run[0] === undefined ? first : startOf(run[0]));
   return {
     right,
     most,
+    step,
+    from: first,
+    to: last,
     x,
     y,
     timeAt: (position) => first + ((position - MARGIN) / (right - MARGIN)) * span,
@@ -134,13 +197,6 @@ function unbroken(points: readonly TrafficPoint[]): readonly (readonly TrafficPo
   return runs;
 }
 
-/** The next of 1, 2, 4, … 512 in a binary unit, so that the axis reads well. */
-function roundUp(value: number): number {
-  let step = 1024;
-  while (step < value) step *= 2;
-  return step;
-}
-
 function nearest(points: readonly TrafficPoint[], time: number): number {
   let best = 0;
   points.forEach((point, index) => {
@@ -149,47 +205,39 @@ function nearest(points: readonly TrafficPoint[], time: number): number {
   return best;
 }
 
-function readout(point: TrafficPoint | undefined, words: Words): string {
-  if (point === undefined) return '';
-  const side = (name: 'up' | 'down') =>
-    `${words(name === 'up' ? 'keys.up' : 'keys.down')} ${words('overview.perSecond', { size: formatSize(Math.round(rate(point, name)), words.language) })}`;
-  return `${clockTime(startOf(point), words.language)}–${clockTime(point.time, words.language)} · ${side('down')} · ${side('up')}`;
-}
-
 interface AxesProps {
   readonly scale: Scale;
   readonly height: number;
   readonly words: Words;
-  readonly points: readonly TrafficPoint[];
 }
 
-function Axes({ scale, height, words, points }: AxesProps) {
-  const start = points[0] === undefined ? 0 : startOf(points[0]);
-  const end = points[points.length - 1]?.time ?? start;
-  const parts = Math.max(1, Math.floor((scale.right - MARGIN) / 170));
-  const ticks = Array.from({ length: parts + 1 }, (_, index) => index / parts);
+function Axes({ scale, height, words }: AxesProps) {
+  const { from, to, most, step, right } = scale;
+  const levels = Array.from({ length: Math.round(most / step) + 1 }, (_, index) => index * step);
+  const times = timeMarks(from, to, Math.max(1, Math.floor((right - MARGIN) / MARK)));
+  const isFine = times.some((time) => time % 60_000 !== 0);
   return (
     <g class="chart-axes">
-      {[0, 0.5, 1].map((part) => (
-        <g key={part}>
-          <line x1={MARGIN} x2={scale.right} y1={scale.y(scale.most * part)} y2={scale.y(scale.most * part)} />
-          <text x={MARGIN - 8} y={scale.y(scale.most * part) + 4} text-anchor="end">
-            {part === 0 ? '0' : words('overview.perSecond', { size: formatSize(scale.most * part, words.language) })}
+      {levels.map((level) => (
+        <g key={level}>
+          <line x1={MARGIN} x2={right} y1={scale.y(level)} y2={scale.y(level)} />
+          <text x={MARGIN - 8} y={scale.y(level) + 4} text-anchor="end">
+            {level === 0 ? '0' : words('overview.perSecond', { size: formatSizeLike(most, level, words.language) })}
           </text>
         </g>
       ))}
-      {ticks.map((part) => (
-        <text
-          key={part}
-          x={MARGIN + part * (scale.right - MARGIN)}
-          y={height - 5}
-          text-anchor={part === 0 ? 'start' : part === 1 ? 'end' : 'middle'}
-        >
-          {clockTime(start + part * (end - start), words.language)}
+      {times.map((time) => (
+        <text key={time} x={scale.x(time)} y={height - 5} text-anchor={anchorAt(scale.x(time), right)}>
+          {(isFine ? clockTime : dayTime)(time, words.language)}
         </text>
       ))}
     </g>
   );
+}
+
+/** Keeps the words of a mark at the edge inside the drawing. */
+function anchorAt(x: number, right: number): 'end' | 'middle' | 'start' {
+  return x < MARGIN + 24 ? 'start' : x > right - 24 ? 'end' : 'middle';
 }
 
 const WIDTH = 96;

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
 import { say } from '../state/toasts.js';
-import { IconButton } from './button.js';
+import { Button, IconButton } from './button.js';
 
 /** Copies, and says whether it could. Over plain HTTP the clipboard is closed to a page, so the older way is tried too. */
 export async function copy(text: string): Promise<boolean> {
@@ -21,8 +21,15 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
+interface CopyButtonProps {
+  readonly text: string;
+  readonly label?: string;
+  /** The button has words, and is the one that one came for. */
+  readonly isMain?: boolean;
+}
+
 /** A button that copies a text and says so. */
-export function CopyButton({ text, label }: { readonly text: string; readonly label?: string }) {
+export function CopyButton({ text, label, isMain = false }: CopyButtonProps) {
   const words = useWords();
   const [done, setDone] = useState(false);
   const onClick = async () => {
@@ -33,5 +40,12 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
   };
   const name = label ?? words('action.copy');
   const icon = done ? 'check' : 'copy';
+  if (isMain) {
+    return (
+      <Button kind="primary" icon={icon} aria-label={done ? undefined : name} onClick={onClick}>
+        {words(done ? 'action.copied' : 'action.copy')}
+      </Button>
+    );
+  }
   return <IconButton icon={icon} label={done ? words('action.copied') : name} title={name} onClick={onClick} />;
 }

@@ -4,6 +4,7 @@ import { useWords } from '../i18n/text.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { Button, IconButton } from './button.js';
+import { focusMistake } from './field.js';
 
 interface DialogProps {
   readonly title: string;
@@ -63,13 +64,15 @@ interface FormDialogProps extends DialogProps {
 
 /** A window with a form. */
 export function FormDialog({ onSubmit, children, ...dialog }: FormDialogProps) {
-  const submit = (event: Event) => {
+  const form = useRef<HTMLFormElement>(null);
+  const submit = async (event: Event) => {
     event.preventDefault();
-    onSubmit();
+    await onSubmit();
+    focusMistake(form.current);
   };
   return (
     <Dialog {...dialog}>
-      <form class="dialog-body" onSubmit={submit}>
+      <form ref={form} class="dialog-body" onSubmit={submit}>
         {children}
       </form>
     </Dialog>

@@ -34,6 +34,19 @@ export function Field({ label, hint, problem = null, children }: FieldProps) {
   );
 }
 
+/**
+ * Puts the caret back into a form that was refused, as soon as it is drawn: into the first field that is marked, else into
+ * its first field where the focus has gone with what had it.
+ */
+export function focusMistake(form: HTMLFormElement | null): void {
+  setTimeout(() => {
+    if (form?.isConnected !== true) return;
+    const marked = form.querySelector<HTMLElement>('[aria-invalid="true"]');
+    const first = form.contains(document.activeElement) ? null : form.querySelector<HTMLElement>('input,textarea');
+    (marked ?? first)?.focus();
+  });
+}
+
 interface Typed {
   readonly value: string;
   readonly onType: (value: string) => void;

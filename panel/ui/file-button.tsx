@@ -4,7 +4,7 @@ import { Button } from './button.js';
 interface FileButtonProps {
   readonly label: string;
   readonly accept: string;
-  /** The words make room for the icon alone on a phone. */
+  /** On a phone the words stand small under the icon. */
   readonly shrinks?: boolean;
   readonly onFile: (file: File) => Promise<void>;
 }

@@ -1,5 +1,6 @@
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Feature, Offers } from '../api/offers.js';
+import type { Reach } from '../api/own-interface.js';
 import { placeName } from '../api/places.js';
 import { clockTime, sentence, useWords } from '../i18n/text.js';
 import { hrefOf, PAGES, type Page, route } from '../state/route.js';
@@ -13,7 +14,15 @@ import { ServerChoice } from './server-choice.js';
 import { shortcutsOpen } from './shortcuts.js';
 
 /** The feature of the server that a page needs. */
-const NEEDS: Partial<Record<Page, Feature>> = { configuration: 'config', rules: 'rules', dns: 'dns', audit: 'audit' };
+const NEEDS: Partial<Record<Page, Exclude<Feature, 'share'>>> = {
+  configuration: 'config',
+  rules: 'rules',
+  dns: 'dns',
+  audit: 'audit',
+};
+
+/** The reach in Keyway's own interface without which a page is not there. */
+const REACHES: Partial<Record<Page, readonly (Reach | null)[]>> = { tokens: ['all'] };
 
 /** Pages that edit the file where the server has no operations for them. */
 const EDITED_IN_FILE: ReadonlySet<Page> = new Set(['rules', 'dns']);
@@ -39,13 +48,19 @@ function Versions({ version, keyway }: { readonly version: string | null; readon
 /** The pages, those greyed that the server has nothing for. */
 export function Navigation() {
   const words = useWords();
-  const { offers: offersStore, place, session, status: statusStore } = useWorkspace();
+  const { offers: offersStore, reach: reachStore, place, session, status: statusStore } = useWorkspace();
   const { all } = usePlaces();
   const { page } = useStore(route);
   const offers = useStore(offersStore);
+  const reach = useStore(reachStore);
   const status = useStore(statusStore);
   const state = useStore(session.state);
   const [open, setOpen] = useState(false);
+  const list = useRef<HTMLUListElement>(null);
+  // A phone's bar may be too narrow for all of them.
+  useLayoutEffect(() => {
+    list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [page]);
   const signedIn = state.phase === 'signedIn' && state.credential !== null;
   return (
     <aside class="side">
@@ -53,12 +68,12 @@ export function Navigation() {
         <span class="mark" aria-hidden="true" />
         <div class="brand-text">
           <strong>Keyway</strong>
-          {all.length > 1 ? <ServerChoice /> : <span title={place.root}>{placeName(place)}</span>}
+          {all.length > 1 ? <ServerChoice /> : <span>{placeName(place)}</span>}
         </div>
       </div>
       <nav aria-label={words('app.menu')}>
-        <ul>
-          {PAGES.map((name) => {
+        <ul ref={list}>
+          {PAGES.filter((name) => REACHES[name]?.includes(reach) ?? true).map((name) => {
             const missing = isMissing(name, offers) ? words(`absent.${NEEDS[name] ?? 'config'}`) : undefined;
             return (
               <li key={name}>

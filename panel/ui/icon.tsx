@@ -6,6 +6,7 @@ const PATHS = {
   rules: 'M6 4v9a4 4 0 0 0 4 4h9M15 13l4 4-4 4M6 8h6',
   dns: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM3 12h18M12 3c3 3 3.5 6 3.5 9s-.5 6-3.5 9c-3-3-3.5-6-3.5-9S9 6 12 3z',
   audit: 'M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3',
+  tokens: 'M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6zM9.5 12l2 2 3.5-3.5',
   close: 'M6 6l12 12M18 6L6 18',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   check: 'M5 12.5l4.5 4.5L19 7',
@@ -30,6 +31,9 @@ const PATHS = {
   more: 'M5 12h.01M12 12h.01M19 12h.01',
   qr: 'M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h2v2h-2zM18 14h2v2M14 18v2h2M18 18h2v2h-2z',
   share: 'M12 15V4M8 8l4-4 4 4M6 12H5v8h14v-8h-1',
+  braces: 'M9 4H8a2 2 0 0 0-2 2v4l-2 2 2 2v4a2 2 0 0 0 2 2h1M15 4h1a2 2 0 0 1 2 2v4l2 2-2 2v4a2 2 0 0 1-2 2h-1',
+  table: 'M4 5h16v14H4zM4 10h16M10 5v14',
+  link: 'M10 14l4-4M9 7l2-2a4.2 4.2 0 0 1 6 6l-2 2M15 17l-2 2a4.2 4.2 0 0 1-6-6l2-2',
   help: 'M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4M12 17.5h.01',
   refresh: 'M19 12a7 7 0 1 1-2-5l3 3M20 5v5h-5',
 } as const;

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useWords } from '../i18n/text.js';
+import { hrefOf } from '../state/route.js';
+import { visible } from '../text/visible.js';
 import { Empty } from './notice.js';
 
 interface PageProps {
@@ -44,6 +46,20 @@ export function Absent({ page }: { readonly page: Lacking }) {
         title={words('absent.short')}
         text={words(`absent.${page === 'configuration' ? 'config' : page}`)}
       />
+    </Page>
+  );
+}
+
+/** Says that the address names no page, and leads to one. */
+export function UnknownPage() {
+  const words = useWords();
+  const address = visible(window.location.hash.slice(0, 120));
+  return (
+    <Page title={words('page.unknown')}>
+      <p>{words('page.unknownText', { address })}</p>
+      <p>
+        <a href={hrefOf('overview')}>{words('page.overview')}</a>
+      </p>
     </Page>
   );
 }

@@ -1,4 +1,4 @@
-import { placeName } from '../api/places.js';
+import { type Place, placeAddress, placeName } from '../api/places.js';
 import { useWords } from '../i18n/text.js';
 import { usePlaces } from '../state/workspace.js';
 import type { ControlProps } from './field.js';
@@ -13,11 +13,15 @@ interface ServerChoiceProps {
 export function ServerChoice({ control, disabled = false }: ServerChoiceProps) {
   const words = useWords();
   const { all, current, choose } = usePlaces();
+  /** The name, with the path where two would be told apart by nothing else. */
+  const label = (place: Place) => {
+    const name = placeName(place);
+    return all.filter((other) => placeName(other) === name).length > 1 ? placeAddress(place) : name;
+  };
   return (
     <select
       {...control}
       aria-label={control === undefined ? words('login.server') : undefined}
-      title={current.root}
       value={current.root}
       disabled={disabled}
       onChange={(event) => {
@@ -26,8 +30,8 @@ export function ServerChoice({ control, disabled = false }: ServerChoiceProps) {
       }}
     >
       {all.map((place) => (
-        <option key={place.root} value={place.root} title={place.root}>
-          {place.own ? `${placeName(place)} (${words('login.thisServer')})` : placeName(place)}
+        <option key={place.root} value={place.root}>
+          {place.own ? `${label(place)} (${words('login.thisServer')})` : label(place)}
         </option>
       ))}
     </select>

@@ -15,6 +15,7 @@ const SHORTCUTS: readonly { readonly keys: string; readonly does: MessageName }[
   { keys: 'E, F2', does: 'shortcuts.edit' },
   { keys: 'C', does: 'shortcuts.copy' },
   { keys: 'Space', does: 'shortcuts.select' },
+  { keys: 'Ctrl+A', does: 'keys.selectAll' },
   { keys: 'Shift', does: 'shortcuts.range' },
   { keys: 'Delete', does: 'shortcuts.delete' },
   { keys: 'Alt+↑ Alt+↓', does: 'shortcuts.rules' },

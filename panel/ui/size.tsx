@@ -1,9 +1,19 @@
 import { useWords } from '../i18n/text.js';
 import type { Whole } from '../text/exact-json.js';
-import { formatSize } from '../text/sizes.js';
+import { formatLimit, formatSize } from '../text/sizes.js';
+
+interface SizeProps {
+  readonly bytes: Whole;
+}
 
 /** A size in binary units, with the exact bytes on hover. */
-export function Size({ bytes }: { readonly bytes: Whole }) {
+export function Size({ bytes }: SizeProps) {
   const words = useWords();
   return <span title={words('keys.exact', { n: bytes })}>{formatSize(bytes, words.language)}</span>;
+}
+
+/** A limit in the unit in which it is whole, with the exact bytes on hover. */
+export function LimitSize({ bytes }: SizeProps) {
+  const words = useWords();
+  return <span title={words('keys.exact', { n: bytes })}>{formatLimit(bytes, words.language)}</span>;
 }

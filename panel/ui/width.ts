@@ -16,7 +16,7 @@ export function useWidth(element: RefObject<Element | null>, first: number): num
   return width;
 }
 
-const NARROW = window.matchMedia('(max-width: 760px)');
+const NARROW = window.matchMedia('(max-width: 600px)');
 
 /** Returns true while the window is as narrow as a phone's. The stylesheets say the same width. */
 export function useNarrow(): boolean {

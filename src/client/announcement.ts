@@ -1,18 +1,19 @@
-import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import type { JsonValue } from '../wire/json/json.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
 import { object, text } from '../wire/schemas.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { percentEncoded } from '../wire/traits/share-link-codec.js';
 import type { Exchange } from './exchange.js';
+import { endpointIn } from './find-line.js';
 import type { Purpose, Sent, UpstreamAnnouncement } from './server.js';
 
 /** Servers with TLS set up answer the link of that otherwise, which older clients do not know. */
 const OVER_UDP = 'transport=udp';
 
 /**
- * How a server announces itself over UDP, from the subscription of one of its keys: scheme and query stand in its share link,
- * host and port in its status, where that tells them, else in its client configuration object. Undefined for a key that it
- * does not have.
+ * Learns a server's announcement over UDP from the subscription of one of its keys: scheme and query stand in its share
+ * link, host and port in its status, where that tells them, else in its client configuration object. Undefined for a
+ * key that it does not have.
  */
 export async function learnAnnouncement(
   exchange: Pick<Exchange, 'ask'>,
@@ -29,7 +30,7 @@ export async function learnAnnouncement(
   const address = await exchange.ask<Address | undefined>({ ...asked, read: configuredAddress });
   if (address.value === undefined) return { ...address, value: undefined };
   // A status needs to be let in, which a subscription does not.
-  const endpoint = await exchange.ask({ operation: 'getStatus', purpose: 'poll', read: endpointOf }).catch(() => null);
+  const endpoint = await exchange.ask({ operation: 'getStatus', purpose: 'poll', read: endpointIn }).catch(() => null);
   const { host, port } = endpoint?.value ?? address.value;
   const link = await exchange.ask<Link | undefined>({
     ...asked,
@@ -50,15 +51,6 @@ export function configuredAddress(data: JsonValue): Address {
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(server) ?? [];
   if (host === undefined) throw new SchemaError('data.server', 'host:port');
   return { host, port: Number(port) };
-}
-
-/** Host and UDP port in a status, in brackets where the host is an IPv6 address; null where the server does not tell them. */
-export function endpointOf(data: JsonValue): Address | null {
-  const endpoint = isJsonObject(data) ? data.endpoint : undefined;
-  if (!isJsonObject(endpoint)) return null;
-  const { host, udp_port: port } = endpoint;
-  if (typeof host !== 'string' || host === '' || typeof port !== 'bigint' || port < 1n || port > 65_535n) return null;
-  return { host: host.includes(':') && !host.startsWith('[') ? `[${host}]` : host, port: Number(port) };
 }
 
 /** Reads the share link of a key, which stands in it as it is or percent-encoded (protocol: "Subscription"). Throws `SchemaError`. */

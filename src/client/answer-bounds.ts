@@ -1,5 +1,5 @@
 /**
- * How large an answer may be: `single` is one thing or none, `section` a list of the settings' kind; a list of keys and a
+ * The size of an answer: `single` is one thing or none, `section` a list of the settings' kind; a list of keys and a
  * configuration are as large as the server's state.
  */
 export type AnswerSize = 'single' | 'section' | 'list' | 'configuration';
@@ -26,8 +26,8 @@ const NEW_KEYS = 10_000;
 type Growing = Exclude<AnswerSize, keyof typeof FIXED>;
 
 /**
- * What is read of the answers of one server: of the first of a kind as much as `mostKeys` keys need, of a later one twice the last
- * and 10,000 keys. A bound that was met grows in the same way, never beyond that of the first.
+ * The bounds of one server's answers: for the first of a kind as much as `mostKeys` keys need, for a later one twice
+ * the last and 10,000 keys. A bound that was met grows in the same way, never beyond that of the first.
  */
 export class AnswerBounds {
   readonly #first: AnswerBound;

@@ -1,8 +1,8 @@
-import type { JsonValue } from '../wire/json/json.js';
-import { STATUS } from '../wire/operations/server.js';
-import { operationNamed } from '../wire/operations.js';
+import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import { type OperationName, operationNamed } from '../wire/operations.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
 import type { Revision } from '../wire/traits/revision.js';
+import { STATUS } from '../wire/traits/status-form.js';
 import { type Answer, type Caller, NoAnswer } from './call.js';
 import { type Envelope, notAnEnvelope, readEnvelope } from './envelope.js';
 import type { UpstreamStatus } from './server.js';
@@ -88,14 +88,19 @@ function unlessTooLong(error: unknown): string {
 async function lookAt(apiRoot: string, options: FindOptions): Promise<Finding | string> {
   const { token, session } = options;
   const first = await askStatus(apiRoot, token, options.caller);
-  if (first.envelope?.ok === true)
-    return serverOf(options.strike(first.envelope.data), apiRoot, options, token === null ? 'open' : 'token');
+  if (first.envelope?.ok === true) {
+    const server = serverOf(options.strike(first.envelope.data), apiRoot, options, token === null ? 'open' : 'token');
+    return withEarlierBuild(server, token, options.caller);
+  }
   if (!isUnauthorized(first.envelope)) return wordsFor(first);
   if (session === undefined) return { kind: 'closed', apiRoot, tried: token === null ? 'nothing' : 'token' };
   const begun = await session(apiRoot);
   if (begun === null) return { kind: 'closed', apiRoot, tried: 'session' };
   const second = await askStatus(apiRoot, begun, options.caller);
-  if (second.envelope?.ok === true) return serverOf(options.strike(second.envelope.data), apiRoot, options, 'session');
+  if (second.envelope?.ok === true) {
+    const server = serverOf(options.strike(second.envelope.data), apiRoot, options, 'session');
+    return withEarlierBuild(server, begun, options.caller);
+  }
   return isUnauthorized(second.envelope) ? { kind: 'closed', apiRoot, tried: 'session' } : wordsFor(second);
 }
 
@@ -104,11 +109,45 @@ interface Asked {
   readonly envelope: Envelope | null;
 }
 
-async function askStatus(apiRoot: string, secret: string | null, caller: Caller): Promise<Asked> {
-  const { method, path } = operationNamed('getStatus');
+const askStatus = (apiRoot: string, secret: string | null, caller: Caller): Promise<Asked> =>
+  askFor('getStatus', apiRoot, secret, caller);
+
+async function askFor(
+  operation: OperationName,
+  apiRoot: string,
+  secret: string | null,
+  caller: Caller,
+): Promise<Asked> {
+  const { method, path } = operationNamed(operation);
   const headers = new Map(secret === null ? [] : [['authorization', `Bearer ${secret}`]]);
   const answer = await caller.send({ method, path: apiRoot + path, headers, body: undefined });
   return { answer, envelope: readEnvelope(answer) };
+}
+
+/** Adds to the note which build it is where reads tell it from the release whose version it reports. */
+async function withEarlierBuild(
+  finding: Finding | string,
+  secret: string | null,
+  caller: Caller,
+): Promise<Finding | string> {
+  if (typeof finding === 'string' || finding.kind !== 'server') return finding;
+  const { revision, status, apiRoot, note } = finding;
+  for (const { lacks, before } of revision?.earlierBuilds ?? []) {
+    const isLacking = lacks === 'endpoint' ? status.endpoint === null : await lacksDns(apiRoot, secret, caller);
+    if (isLacking)
+      return { ...finding, note: [note, earlierNote(status.version, lacks, before)].filter(Boolean).join('; ') };
+  }
+  return finding;
+}
+
+/** Servers without these endpoints answer the page of their panel. */
+async function lacksDns(apiRoot: string, secret: string | null, caller: Caller): Promise<boolean> {
+  const asked = await askFor('getDnsMeta', apiRoot, secret, caller).catch(() => null);
+  return asked !== null && asked.envelope === null;
+}
+
+function earlierNote(version: string, lacks: string, before: string): string {
+  return `it reports version ${shownVersion(version)}, and is a build before ${before}, for it has no ${lacks}: docs/upstream.md says under "What is lost" what such a build does otherwise`;
 }
 
 function isUnauthorized(envelope: Envelope | null): boolean {
@@ -164,11 +203,26 @@ export const UNCHANGED = 'Keyway does not change its configuration until --upstr
 export function readStatus(data: JsonValue): UpstreamStatus | null {
   try {
     const { version, uptime_seconds, active_users, total_users } = checked(STATUS, data, 'data');
-    return { version, uptimeSeconds: uptime_seconds, activeUsers: active_users, totalUsers: total_users };
+    return {
+      version,
+      uptimeSeconds: uptime_seconds,
+      activeUsers: active_users,
+      totalUsers: total_users,
+      endpoint: endpointIn(data),
+    };
   } catch (error) {
     if (error instanceof SchemaError) return null;
     throw error;
   }
+}
+
+/** Host and UDP port in a status, in brackets where the host is an IPv6 address; null where the server does not tell them. */
+export function endpointIn(data: JsonValue): UpstreamStatus['endpoint'] {
+  const endpoint = isJsonObject(data) ? data.endpoint : undefined;
+  if (!isJsonObject(endpoint)) return null;
+  const { host, udp_port: port } = endpoint;
+  if (typeof host !== 'string' || host === '' || typeof port !== 'bigint' || port < 1n || port > 65_535n) return null;
+  return { host: host.includes(':') && !host.startsWith('[') ? `[${host}]` : host, port: Number(port) };
 }
 
 /** A version as it may be shown: a server may report any text. */

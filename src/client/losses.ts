@@ -1,3 +1,4 @@
+import type { UnsaidMember } from '../core/continued-rules.js';
 import type { OperationName } from '../wire/operations.js';
 import { operationNamed, serves } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
@@ -9,7 +10,7 @@ import { hasNames } from '../wire/traits/snapshot.js';
  */
 export interface Loss {
   readonly operation: OperationName;
-  /** The member of the data, such as `name`. */
+  /** The member of the data, such as `name` or `endpoint.host`. */
   readonly member: string;
   /** The place where it shows: on the wire of the line, or in how its servers treat what they are told. */
   readonly shownBy: 'wire' | 'server';
@@ -23,7 +24,17 @@ export interface Loss {
 
 const tellsNames = ({ snapshot }: Revision) => hasNames(snapshot);
 const tellsCounters = ({ online }: Revision) => !online.mayHaveCounters(false);
+const tellsServer = ({ status }: Revision) => status.tellsServer;
 const hasConfig = ({ capabilities }: Revision) => capabilities.config !== undefined;
+
+const cannotSay =
+  (member: UnsaidMember) =>
+  ({ capabilities: { rules } }: Revision) =>
+    rules?.form.unsaid.includes(member) === true;
+const says =
+  (member: UnsaidMember) =>
+  ({ capabilities: { rules } }: Revision) =>
+    rules?.form.unsaid.includes(member) === false;
 
 const NO_NAMES = {
   member: 'name',
@@ -85,6 +96,71 @@ const KEYS_UNTIL_START = {
     'The server stores nothing, and starts with the keys of its file: what was changed through Keyway is made again within a minute after its start, what others changed is gone.',
 } as const;
 
+const CONNECTIONS = {
+  member: 'connections',
+  shownBy: 'server',
+  of: (line: Revision) => !line.connectionsFall,
+  shows: (mount: Revision) => mount.connectionsFall,
+  sentence:
+    'The server counts handshakes, and no connection that ends: keys that have connected count as online until it starts anew.',
+} as const;
+
+const BETAS_CONNECTIONS = {
+  member: 'connections',
+  shownBy: 'server',
+  of: ({ earlierBuilds }: Revision) => earlierBuilds !== undefined,
+  shows: (mount: Revision) => mount.connectionsFall,
+  sentence:
+    'Betas before 0.4.6-beta.9, which report 0.4.6 too, count handshakes, and no connection that ends: keys that have connected count as online until the server starts anew.',
+} as const;
+
+const NOT_PUBLISHED = {
+  shownBy: 'wire',
+  of: (line: Revision) => !hasConfig(line),
+  sentence: 'The server has no configuration to read TLS and subscriptions from: they are null, and links go over UDP.',
+} as const;
+
+const DNS_BY_CONFIG = {
+  member: 'enabled',
+  shownBy: 'server',
+  of: (line: Revision) => line.capabilities.dns === undefined && hasConfig(line),
+  sentence: 'DNS settings go into the configuration: a server that has DNS follows them from its next start on.',
+} as const;
+
+const DNS_IN_MEMORY = {
+  member: 'enabled',
+  shownBy: 'server',
+  of: (line: Revision) => !hasConfig(line),
+  sentence: 'The server has no DNS, and nothing to keep its settings in: they are gone when Keyway ends.',
+} as const;
+
+const OWN_RESOLVER = {
+  shownBy: 'server',
+  of: () => true,
+  sentence:
+    "Counts, log, tests and lists are those of Keyway's own resolver: without `--resolver` there are none, and those of the server's are not asked for.",
+} as const;
+
+const OVERNET_BY_CONFIG = {
+  shownBy: 'server',
+  of: hasConfig,
+  sentence:
+    'Settings of overnet go into the configuration: a server that has it follows them from its next start on, and is not asked whether it serves.',
+} as const;
+
+const NO_OVERNET = {
+  shownBy: 'server',
+  of: (line: Revision) => !hasConfig(line),
+  sentence: 'The server has no configuration to keep settings of overnet in: a change is refused.',
+} as const;
+
+const DOMAIN_FIRST = {
+  shownBy: 'server',
+  of: (line: Revision) => !tellsServer(line) && hasConfig(line),
+  shows: tellsServer,
+  sentence: 'A domain in the configuration is named in place of the host that the server itself announces.',
+} as const;
+
 /** The two members that DNS settings of six have beside the four. */
 const SIX_MEMBERS = ['local_port', 'intercept_all_port53'] as const;
 const hasDnsOf =
@@ -99,23 +175,45 @@ const hasDnsOf =
 export const LOSSES: readonly Loss[] = [
   { operation: 'listUsers', ...NO_NAMES },
   { operation: 'getUser', ...NO_NAMES },
+  {
+    operation: 'getShare',
+    ...NO_NAMES,
+    member: 'query',
+    sentence: 'A name that the server does not tell is not in the links of its key, which carry that of the host.',
+  },
   { operation: 'listUsers', ...ONLINE },
   { operation: 'getUser', ...ONLINE },
   {
     operation: 'getRules',
     member: 'protocol',
     shownBy: 'wire',
-    of: ({ capabilities }) => capabilities.rules?.form.name === 'without protocol',
-    shows: ({ capabilities }) => capabilities.rules?.form.name === 'with protocol',
+    of: cannotSay('protocol'),
+    shows: says('protocol'),
     sentence: 'A rule has no protocol on this line: it is null, and one that is given is dropped.',
   },
   {
     operation: 'putRules',
     member: 'protocol',
     shownBy: 'wire',
-    of: ({ capabilities }) => capabilities.rules?.form.name === 'without protocol',
-    shows: ({ capabilities }) => capabilities.rules?.form.name === 'with protocol',
+    of: cannotSay('protocol'),
+    shows: says('protocol'),
     sentence: 'The server stores rules without their protocol.',
+  },
+  {
+    operation: 'getRules',
+    member: 'send_from',
+    shownBy: 'wire',
+    of: cannotSay('sendFrom'),
+    shows: says('sendFrom'),
+    sentence: 'A rule does not say on this line from which address its connections leave: it is null.',
+  },
+  {
+    operation: 'putRules',
+    member: 'send_from',
+    shownBy: 'wire',
+    of: cannotSay('sendFrom'),
+    shows: says('sendFrom'),
+    sentence: 'The server stores rules without the address from which their connections leave.',
   },
   { operation: 'putRules', ...RULES_BY_CONFIG },
   { operation: 'putRules', ...BLOCK_UNTIL_START },
@@ -167,8 +265,80 @@ export const LOSSES: readonly Loss[] = [
     shownBy: 'wire',
     of: ({ shareQuery }) => shareQuery.query('', true) === shareQuery.query('', false),
     shows: ({ shareQuery }) => shareQuery.query('', true) !== shareQuery.query('', false),
-    sentence: 'Links of the line do not tell whether the server has DNS on: `owndns` is left out.',
+    sentence:
+      'Links of the line do not tell whether the server has DNS on: `owndns` is left out, and a status that tells it says that it is off.',
   },
+  {
+    operation: 'subscribe',
+    member: 'link',
+    shownBy: 'wire',
+    of: ({ subscribe }) => subscribe.encode.by === 'ways',
+    shows: ({ subscribe }) => subscribe.encode.by === 'one way',
+    sentence:
+      'Links of the line begin with `ostp://`, whatever scheme is configured: those of older revisions do so, too.',
+  },
+  {
+    operation: 'getStatus',
+    member: 'endpoint.host',
+    shownBy: 'wire',
+    of: () => true,
+    shows: tellsServer,
+    sentence:
+      'A server without keys does not say what its links name: host and port are those of its configuration, where it has one in its API.',
+  },
+  { operation: 'getStatus', member: 'endpoint.host', ...DOMAIN_FIRST },
+  { operation: 'getShare', member: 'udp', ...DOMAIN_FIRST },
+  {
+    operation: 'getShare',
+    member: 'query',
+    ...DOMAIN_FIRST,
+    sentence:
+      'A key without a name has in its links that of the host which they name: of the domain, where there is one.',
+  },
+  ...['links.udp', 'link', 'server'].map((member) => ({ operation: 'subscribe' as const, member, ...DOMAIN_FIRST })),
+  { operation: 'getStatus', member: 'endpoint.tls', ...NOT_PUBLISHED, shows: tellsServer },
+  { operation: 'getStatus', member: 'endpoint.subscription_prefix', ...NOT_PUBLISHED, shows: tellsServer },
+  { operation: 'getShare', member: 'tls', ...NOT_PUBLISHED },
+  { operation: 'getShare', member: 'subscription', ...NOT_PUBLISHED },
+  ...['links.tls', 'link', 'server', 'transport.mode', 'transport.tls', 'transport.ws_path'].map((member) => ({
+    operation: 'subscribe' as const,
+    member,
+    ...NOT_PUBLISHED,
+    shows: tellsServer,
+  })),
+  { operation: 'getUser', ...CONNECTIONS },
+  { operation: 'listUsers', ...CONNECTIONS },
+  { operation: 'getStatus', ...CONNECTIONS },
+  { operation: 'getUser', ...BETAS_CONNECTIONS },
+  { operation: 'listUsers', ...BETAS_CONNECTIONS },
+  { operation: 'getStatus', ...BETAS_CONNECTIONS },
+  {
+    operation: 'putDnsSettings',
+    member: 'dns',
+    shownBy: 'wire',
+    of: ({ capabilities }) => capabilities.dns !== undefined,
+    sentence:
+      'The line stores DNS settings in its older form: the first upstream, the addresses of lists and the names with an address. The others do not last.',
+  },
+  { operation: 'putDnsConfig', ...DNS_BY_CONFIG },
+  { operation: 'putDnsSettings', ...DNS_BY_CONFIG },
+  {
+    operation: 'putDnsSettings',
+    member: 'resolver',
+    shownBy: 'server',
+    of: ({ earlierBuilds }) => earlierBuilds !== undefined,
+    sentence:
+      'Betas before 0.4.6-beta.4, which report 0.4.6 too, have no DNS of this form: the settings stay in the configuration, and nobody follows them.',
+  },
+  { operation: 'putDnsConfig', ...DNS_IN_MEMORY },
+  { operation: 'putDnsSettings', ...DNS_IN_MEMORY },
+  { operation: 'getDnsStats', member: 'total', ...OWN_RESOLVER },
+  { operation: 'getDnsLog', member: 'outcome', ...OWN_RESOLVER },
+  { operation: 'testDnsName', member: 'outcome', ...OWN_RESOLVER },
+  { operation: 'updateDnsLists', member: 'ok', ...OWN_RESOLVER },
+  { operation: 'getOvernet', member: 'serving', ...OVERNET_BY_CONFIG },
+  { operation: 'putOvernet', member: 'config', ...OVERNET_BY_CONFIG },
+  { operation: 'putOvernet', member: 'config', ...NO_OVERNET },
 ];
 
 /** Returns everything that is lost over servers of a line, whatever is served. */

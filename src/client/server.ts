@@ -33,6 +33,8 @@ export interface UpstreamStatus {
   readonly uptimeSeconds: bigint;
   readonly activeUsers: bigint;
   readonly totalUsers: bigint;
+  /** Host and UDP port as its links name them; null where its line does not tell them. */
+  readonly endpoint: Pick<AnnouncedServer, 'host' | 'port'> | null;
 }
 
 /** The server as it announces itself to clients in the subscription of a key. */

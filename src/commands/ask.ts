@@ -49,18 +49,34 @@ export function askSecret(input: SecretInput, output: Prompt, question: string):
   });
 }
 
-/** Asks on a terminal and reads one line, which may be edited as usual. Null when it was broken off, as above. */
-export function askLine(input: Readable, output: Writable, question: string): Promise<string | null> {
-  const lines = createInterface({ input, output, terminal: true });
+/**
+ * Asks on a terminal until nothing is wrong with the answer, one line, which may be edited as usual. Null when it was broken off, as above.
+ */
+export function askLine(
+  input: Readable,
+  output: Writable,
+  question: string,
+  problemWith: (answer: string) => string | null,
+): Promise<string | null> {
+  // One for all answers: what is typed is shown twice where a second one follows on the same terminal.
+  const lines = createInterface({ input, output, terminal: true, prompt: question });
   return new Promise((resolve) => {
+    let accepted: string | null = null;
     lines.on('SIGINT', () => lines.close());
+    lines.on('line', (answer) => {
+      const problem = problemWith(answer);
+      if (problem === null) {
+        accepted = answer;
+        lines.close();
+        return;
+      }
+      output.write(`${problem}\n`);
+      lines.prompt();
+    });
     lines.once('close', () => {
-      output.write('\n');
-      resolve(null);
+      if (accepted === null) output.write('\n');
+      resolve(accepted);
     });
-    lines.question(question, (answer) => {
-      resolve(answer);
-      lines.removeAllListeners('close').close();
-    });
+    lines.prompt();
   });
 }

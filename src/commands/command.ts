@@ -12,7 +12,7 @@ export interface CommandContext extends World {
   readonly commands: readonly ListedCommand[];
 }
 
-/** The outside world as commands see it. Only `cli.ts` makes one from the real process. */
+/** The outside world as commands see it. Only `program.ts` makes one from the real process. */
 export interface World {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The working folder, absolute. */
@@ -64,8 +64,8 @@ export interface Input {
   readonly isTerminal: boolean;
   /** All that comes, to its end, as it comes. */
   pieces(): AsyncIterable<Buffer>;
-  /** Asks on the terminal and reads one line; null when it was broken off (Ctrl-C, Ctrl-D). */
-  ask(question: string): Promise<string | null>;
+  /** Asks on the terminal, again while something is wrong with the answer, and reads one line; null when it was broken off (Ctrl-C, Ctrl-D). */
+  ask(question: string, problemWith: (answer: string) => string | null): Promise<string | null>;
   /** Asks on the terminal and reads one line without showing it; null when it was broken off (Ctrl-C, Ctrl-D). */
   askSecret(question: string): Promise<string | null>;
 }

@@ -23,9 +23,14 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       listed('keys set', 'give keys another name or limit', () => import('./keys/change.js')),
       listed('keys remove', 'remove keys', () => import('./keys/change.js')),
       listed('keys reset', 'set the traffic of keys to zero', () => import('./keys/change.js')),
+      listed('keys rotate', 'give a key a new secret', () => import('./keys/rotate.js')),
       listed('keys link', 'print the share link of a key, or its QR code', () => import('./keys/link.js')),
       listed('keys import', 'take keys over from a table', () => import('./keys/transfer.js')),
       listed('keys export', 'write keys as a table', () => import('./keys/transfer.js')),
+      listed('token add', 'make a named token, which may what a preset says', () => import('./token.js')),
+      listed('token list', 'list the named tokens', () => import('./token.js')),
+      listed('token remove', 'end a named token at once', () => import('./token.js')),
+      listed('usage', 'say who still uses what, by day', () => import('./usage.js')),
       listed('counters export', 'print the stored counters as JSON lines', () => import('./counters.js')),
       listed('counters import', 'take counters over from JSON lines', () => import('./counters.js')),
       listed(
@@ -97,6 +102,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         'play scenarios on two servers and show where they differ',
         () => import('./replay/compare.js'),
       ),
+      listed('shadow', 'ask a second server what clients ask the first', () => import('./replay/shadow.js')),
       listed(
         'identify',
         'say which line a running server speaks, by reads alone',

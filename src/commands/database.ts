@@ -28,7 +28,7 @@ interface Asked {
 
 interface Homes {
   readonly database: HomePlaceOf<'database'>;
-  /** Where a file is, or would be. */
+  /** The place of a file that is or would be there. */
   readonly beside: HomePlace;
 }
 

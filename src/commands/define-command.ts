@@ -16,6 +16,8 @@ export interface CommandPlan<Asked, Home> {
   help(settings: string): string;
   /** The settings that it reads; none, and no settings file, where it is left out. */
   readonly settings?: readonly SettingName[];
+  /** False where these flags ask for nothing that the settings say, so that none is read, and no settings file; default: always true. */
+  readonly readsSettings?: (flags: ParsedFlags) => boolean;
   /** Settings that `ask` reads by itself, because they name another home than the others. */
   readonly apart?: readonly SettingName[];
   /** Flags besides those of its settings. */
@@ -63,6 +65,8 @@ export function defineCommand<Asked, Home>(plan: CommandPlan<Asked, Home>): Comm
   };
 }
 
+const NO_FLAGS = parseFlags([], []);
+
 async function run<Asked, Home>(
   plan: CommandPlan<Asked, Home>,
   flags: ParsedFlags,
@@ -70,8 +74,9 @@ async function run<Asked, Home>(
 ): Promise<ExitCode> {
   const { environment, folder, fileSystem } = context;
   const sources = { flags, environment, folder, readFile: fileSystem.read };
-  // A command without settings does not care about the settings file that the environment names.
-  const read = plan.settings === undefined ? { ...sources, environment: {} } : sources;
+  // A command without settings does not care about the settings file that flags or the environment name.
+  const needsNone = plan.settings === undefined || plan.readsSettings?.(flags) === false;
+  const read = needsNone ? { ...sources, environment: {}, flags: { ...NO_FLAGS, problems: flags.problems } } : sources;
   const { settings = [], apart = [] } = plan;
   const names = settings.filter((name) => !apart.includes(name));
   const answer = await readSettings(read, names, plan.fixed?.(flags, context));
@@ -83,6 +88,7 @@ async function run<Asked, Home>(
   if (words !== undefined && (flags.words.length > words.length || flags.words.length < (least ?? 0)))
     problems.push(`expected ${['keyway', plan.name, ...words].join(' ')}, and flags`);
   if (!answer.ok || problems.length > 0) return usageProblem(context, plan.name, problems);
+  for (const warning of needsNone ? [] : answer.warnings) context.complain(warning);
   let home: Home | null = null;
   try {
     home = await plan.home(answer.settings, asked, { context, sources });

@@ -1,10 +1,10 @@
 import { REVISIONS } from '../../revisions/all.js';
 import { LOSSES } from '../client/losses.js';
-import type { DomainErrorCode } from '../core/errors.js';
 import type { ToldApart } from '../embedded/told-apart.js';
+import { failureRow, type OwnErrorCode, wireCode } from '../own-api/errors.js';
 import { settingsTable } from '../settings/help.js';
 import { markdownTable } from '../settings/text.js';
-import { commonErrors } from '../wire/errors.js';
+import { commonErrors, throttledErrors } from '../wire/errors.js';
 import type { Capability, Revision } from '../wire/traits/revision.js';
 import { revisionsTable } from './revisions.js';
 
@@ -44,16 +44,20 @@ export function withTable(path: string, text: string, name: string, table: strin
   return `${text.slice(0, from + start.length)}\n\n${table}\n\n${text.slice(to)}`;
 }
 
-/** The meaning of an API's answer for its caller, and the remedy. */
-const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
+/** The meaning of an API's answer for its caller, and the remedy; last, the failures that only Keyway's own interface has. */
+const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
   unauthorized:
     'No credential, a wrong one, or a session that has ended: log in again, or send the token. After too many failed logins, or too many wrong tokens from one address, `Retry-After` says how many seconds to wait: until then nothing is looked at.',
   authNotConfigured: 'The file has no `username` and `password_hash`, so that nobody can log in: add them.',
+  tooManyLogins:
+    'Too many logins have failed from this address: wait for the seconds of `Retry-After`. Revisions before 0.4.7 say `unauthorized` instead.',
   userNotFound: 'There is no such key; it may have left by an edit of the file.',
   saveFailed:
     'The change is live but not in the file yet; the next write carries it. The log and `/healthz` say why: a full disk, missing rights.',
+  appliedUnsaved:
+    'DNS settings are in force but not in the file; the next write carries them. The detail has the reason of the system.',
   backendAway:
-    'Whoever holds the state does not answer: the change may have been made or not. The detail and the log say why; ask again later.',
+    'The holder of the state does not answer: the change may have been made or not. The detail and the log say why; ask again later.',
   outcomeUnknown:
     'The state did not say in time whether it has made the change: look before you make it again. A report with a `report_id` may be sent again.',
   upstreamAway:
@@ -75,8 +79,15 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
   configFormatFailed:
     'The body is no configuration, or would be far longer than it was sent, more than 16 times and 1 MiB; nothing was replaced.',
   configWriteFailed: 'The file could not be replaced and is as it was; the detail has the reason.',
-  configRefused: '`--guard-config` kept an old copy from taking the inbounds away; the detail says what to do.',
+  configRefused:
+    '`--guard-config` kept an old copy from taking the inbounds away, or the server of `--server-version` takes no key with a name or a limit; the detail says which. Nothing was changed.',
   outboundNotConfigured: 'The file has no outbound settings that rules could go to.',
+  preconditionFailed:
+    "Somebody has changed the configuration since it was read; the detail names the places that differ. Read it again, and make the change anew. Of Keyway's own interface.",
+  conflict:
+    "A `test` of the patch did not hold, or a place that it names is not there; nothing was changed. Of Keyway's own interface.",
+  useKeys:
+    "The patch names a list of keys, or would take one away: keys are made, changed and deleted by their own operations. Of Keyway's own interface.",
   invalidBody: 'The detail names the member and what was expected; nothing was changed.',
   notJson: 'Send the body as JSON, and say so in the header.',
   bodyTooLarge:
@@ -87,27 +98,41 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
     'In front of a running server: two requests without a credential are on their way to it and 50 wait. Ask again after the seconds of `Retry-After`.',
   tooManyRequests:
     'One network is sent static files and the audit list without a credential at 512 KiB/s, after the first 2 MiB; an audit entry counts for 32 KiB. Try again after `Retry-After` seconds.',
+  notPermitted:
+    'The credential is right and may not do this: ask whoever made the token, `keyway token list` says what each may.',
   tooManyBodies:
     'Bodies that come without an accepted credential hold at most 16 MiB in all; this one was the longest. Try again after `Retry-After` seconds.',
+  invalidQuery: 'The detail names the member of the query and what was expected.',
+  invalidPath: 'A key stands in a path as its UTF-8 bytes, percent-encoded.',
+  notFound: 'There is no such call, batch or token; one that another credential made is not shown either.',
+  methodNotAllowed: 'The path is right, the method is not: `Allow` names those that are.',
+  idempotencyKeyReused: 'Another batch was sent under that `Idempotency-Key`: give each batch one of its own.',
+  tooManyJobs: 'A hundred batches wait: send this one again when some of them have ended.',
+  tooManyStreams: 'End one of the streams of this credential.',
+  internalError: 'A fault of Keyway: the log holds where. Please report it.',
 };
 
-/** The table of API errors: what is answered, and what to do about it. */
+const ERROR_TABLES = [commonErrors, throttledErrors];
+
+/** The table of API errors: what is answered in the revisions and at `keyway/v1`, and what to do about it. */
 function errorsTable(): string {
   // Object.keys knows no more than string; the record's own type lists exactly these codes.
-  const codes = Object.keys(REMEDIES) as readonly DomainErrorCode[];
+  const codes = Object.keys(REMEDIES) as readonly OwnErrorCode[];
   const rows = codes.map((code) => {
-    const worded = Object.values(commonErrors).filter((row) => row.code === code);
-    const texts = worded.map(({ text }) => text).filter((text) => text !== '');
+    const worded = ERROR_TABLES.flatMap((table) => Object.values(table)).filter((row) => row.code === code);
+    const own = failureRow(code);
+    const texts = [...worded, own].map(({ text }) => text).filter((text) => text !== '');
     const shown = [...new Set(texts)].map((each) => `\`${each}\``).join(', ');
     const statuses = worded.map(({ status }) => status);
-    const hasDetail = worded.some(({ withDetail }) => withDetail === true);
+    const hasDetail = worded.some(({ withDetail }) => withDetail === true) || texts.length === 0;
     return [
       [...new Set(statuses)].join(', '),
       hasDetail ? [shown, 'detail'].filter((part) => part !== '').join(': ') : shown,
+      `${own.status} \`${wireCode(code)}\``,
       REMEDIES[code],
     ];
   });
-  return markdownTable(['status', 'error', 'what it means, what to do'], rows);
+  return markdownTable(['status', 'error', 'at `keyway/v1`', 'what it means, what to do'], rows);
 }
 
 /**

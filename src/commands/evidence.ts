@@ -39,7 +39,7 @@ export function evidenceText(evidence: readonly Evidence[]): string {
   return [
     text(sharesTable(evidence)),
     `R recorded from a real server, S from the specification, F from other known facts, ${INFERRED} inferred from other lines;
-then the steps that the tests play, and in brackets the known differences from the recordings, listed below.`,
+then the steps that the tests play, and in brackets the known differences from the servers, listed below.`,
     text(evidenceTable(evidence)),
     text(divergencesTable(evidence)),
   ].join('\n\n');
@@ -92,7 +92,7 @@ function divergencesTable(evidence: readonly Evidence[]): Table {
     );
     return [`${index + 1}`, lines.map(({ id }) => id).join(', '), reason];
   });
-  return [['no.', 'lines', 'how Keyway differs from the recordings, and why'], ...rows];
+  return [['no.', 'lines', 'how Keyway differs from the servers, and why'], ...rows];
 }
 
 /** Every reason once, in the order of the table's rows. */

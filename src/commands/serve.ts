@@ -1,41 +1,46 @@
 import { createLog, type Log } from '../platform/log.js';
 import { isMissing } from '../platform/presence.js';
+import { createSeededPorts } from '../platform/seeded-ports.js';
 import { StartError } from '../platform/start-error.js';
 import { createServiceReports } from '../serve/service.js';
 import { type RunningGateway, startGateway } from '../serve/start.js';
 import { problemText } from '../settings/flags.js';
 import { settingsHelp } from '../settings/help.js';
-import { settingFlags, settingsFromCommandLine } from '../settings/read.js';
+import { type SettingsRead, settingFlags, settingsFromCommandLine } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 
 /** The steps that `start` adds to `serve`. */
 export interface ServeSteps {
-  /** Before the configuration file is opened; a failure ends the command. Resolves to what is served. */
-  readonly prepare: (settings: Settings, log: Log) => Promise<Settings>;
-  /** Says, once the gateway listens, where. */
-  readonly announce: (gateway: RunningGateway, log: Log) => void;
+  /** Before the configuration file is opened; a failure ends the command. */
+  readonly prepare: (settings: Settings, log: Log) => Promise<void>;
+  /** Says, once the gateway listens, where, and asks what is to be asked; resolves when that is over. */
+  readonly announce: (gateway: RunningGateway, log: Log) => Promise<'goes on' | 'broken off'>;
 }
 
-/** Serves until the process is asked to end. The name is the command's, for messages. */
+/** Serves until the process is asked to end. */
 export async function serveUntilStopped(
-  name: string,
+  command: Command,
   argv: readonly string[],
   context: CommandContext,
   { prepare, announce }: ServeSteps,
 ): Promise<ExitCode> {
-  const asked = await readServeSettings(name, argv, context);
-  if (typeof asked === 'number') return asked;
+  const read = await readServeSettings(command, argv, context);
+  if (typeof read === 'number') return read;
+  const { settings: asked, warnings } = read;
   const { isTerminal, descriptor } = context.output;
   const { logLevel } = asked;
   const log = await createLog({ level: logLevel, pretty: isTerminal, to: descriptor });
+  for (const warning of warnings) log.warn({}, warning);
   const stopped = context.untilStopped();
   const broken = untilBroken(context, log);
   const service = createServiceReports(context.serviceManager, log);
   try {
-    const settings = { ...(await prepare(asked, log)), requestLog: asked.requestLog ?? !isTerminal };
+    await prepare(asked, log);
+    const settings = { ...asked, requestLog: asked.requestLog ?? !isTerminal };
     await refuseMissing(settings, context);
-    const { fileSystem, clock, random, progress, version } = context;
+    const { fileSystem, progress, version } = context;
+    const { clock, random } = settings.seed === null ? context : createSeededPorts(settings.seed);
     const starting = startGateway(settings, { fileSystem, clock, random, log, progress }, version);
     const gateway = await Promise.race([starting, broken.then(() => Promise.reject(new StartError([])))]);
     if (gateway === null) return 0;
@@ -47,9 +52,11 @@ export async function serveUntilStopped(
         await gateway.reload();
         await ready();
       });
-    announce(gateway, log);
+    const announced = announce(gateway, log);
     void ready();
-    const signal = await Promise.race([stopped, broken]);
+    // Whoever breaks a question off means the whole: the terminal hands the signal to the question.
+    const brokenOff = announced.then((end) => (end === 'broken off' ? 'SIGINT' : new Promise<never>(() => undefined)));
+    const signal = await Promise.race([stopped, broken, brokenOff]);
     log.info({ ...(signal === null ? {} : { signal }) }, 'stopping: no new requests, what was accepted is finished');
     await Promise.all([service.stopping(), gateway.close()]);
     log.info({}, 'stopped');
@@ -60,7 +67,7 @@ export async function serveUntilStopped(
       if (logLevel === 'silent') context.complain(problem);
       else log.error({}, problem);
     }
-    return 1;
+    return error instanceof StartError ? error.exitCode : 1;
   } finally {
     service.end();
     await log.flush();
@@ -86,16 +93,13 @@ function untilBroken({ onUncaught }: CommandContext, log: Log): Promise<null> {
 }
 
 async function readServeSettings(
-  name: string,
+  { name, flags }: Command,
   argv: readonly string[],
   context: CommandContext,
-): Promise<Settings | ExitCode> {
-  const answer = await settingsFromCommandLine(argv, {
-    environment: context.environment,
-    folder: context.folder,
-    readFile: context.fileSystem.read,
-  });
-  return answer.ok ? answer.settings : usageProblem(context, name, answer.problems.map(problemText));
+): Promise<SettingsRead | ExitCode> {
+  const { environment, folder, fileSystem } = context;
+  const answer = await settingsFromCommandLine(argv, { environment, folder, readFile: fileSystem.read }, flags);
+  return answer.ok ? answer : usageProblem(context, name, answer.problems.map(problemText));
 }
 
 /** A missing file is nearly always a wrong folder or a first start; both have a remedy. */
@@ -134,8 +138,12 @@ ${settingsHelp()}
   keyway serve --config /etc/tunnel/server.jsonc --bind unix:/run/keyway/api.sock --trust-proxy unix
   keyway serve --revision 0.2.34 --revision 0.2.48@old --revision 0.2.96@new`,
   run: (argv, context) =>
-    serveUntilStopped('serve', argv, context, {
-      prepare: async (settings) => settings,
-      announce: (gateway, log) => announceListening(gateway, context, log),
+    serveUntilStopped(serve, argv, context, {
+      prepare: async () => undefined,
+      async announce(gateway, log) {
+        announceListening(gateway, context, log);
+        gateway.reportHost();
+        return 'goes on';
+      },
     }),
 };

@@ -1,7 +1,10 @@
+import { domainToASCII } from 'node:url';
+import { isPublicHost } from '../homes/file/settings-of.js';
+import { failureWords } from '../platform/failure-words.js';
 import type { Log } from '../platform/log.js';
 import { isMissing } from '../platform/presence.js';
-import { StartError } from '../platform/start-error.js';
 import type { RunningGateway } from '../serve/start.js';
+import { type FlagShape, isOn, parseFlags } from '../settings/flags.js';
 import { host as hostKind } from '../settings/kinds.js';
 import { settingFlags } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
@@ -19,51 +22,49 @@ function createSay({ output }: CommandContext): Say {
   };
 }
 
-/** Writes the files that are missing. Resolves to the settings that they are served with. */
-async function createMissing(settings: Settings, context: CommandContext, say: Say, log: Log): Promise<Settings> {
-  let served = settings;
-  for (const path of settings.home.documents)
-    if (await isMissing(context.fileSystem, path)) served = await createFile(path, served, context, say, log);
-  return served;
+/** Writes the files that are missing, and tells whether there was one. */
+async function createMissing({ home }: Settings, context: CommandContext, say: Say, log: Log): Promise<boolean> {
+  const missing: string[] = [];
+  for (const path of home.documents) if (await isMissing(context.fileSystem, path)) missing.push(path);
+  for (const config of missing) {
+    const starter = await writeStarterFile(config, context);
+    say(log, { config }, `Wrote the starter file ${config}`);
+    const place = 'file' in starter.password ? { passwordFile: starter.password.file } : {};
+    say(log, place, passwordSentence(starter));
+  }
+  return missing.length > 0;
 }
 
-async function createFile(
-  config: string,
-  settings: Settings,
-  context: CommandContext,
-  say: Say,
+/** Asks for the address that share links name, and keeps it. Resolves to false when that was broken off. */
+async function askForHost(
+  keepHost: (host: string) => Promise<string>,
+  { input, ownAddresses, output }: CommandContext,
   log: Log,
-): Promise<Settings> {
-  const isAsked = settings.serverHost === null && context.input.isTerminal && context.output.isTerminal;
-  const host = isAsked ? await askForHost(context) : null;
-  const isOwn = host !== null && context.ownAddresses().some((address) => hostKind.read(address, '') === host);
-  const starter = await writeStarterFile(config, context, isOwn ? host : undefined);
-  say(log, { config }, `Wrote the starter file ${config}`);
-  const place = 'file' in starter.password ? { passwordFile: starter.password.file } : {};
-  say(log, place, passwordSentence(starter));
-  if (host === null || isOwn) return settings;
-  say(
-    log,
-    { host },
-    `Share links name ${host}, which is none of this machine's own: from now on start with --server-host ${host}`,
-  );
-  return { ...settings, serverHost: host };
-}
-
-/** Asks for the address of the tunnel server until it can be one; null where it is left open. Rejects when it is broken off. */
-async function askForHost({ input, ownAddresses, output }: CommandContext): Promise<string | null> {
+): Promise<boolean> {
   const own = ownAddresses();
+  await log.flush();
   output.line('At which address or name do clients reach the tunnel server? Share links name it.');
   if (own.length > 0) output.line(`This machine has ${own.join(', ')}.`);
-  for (;;) {
-    const answer = await input.ask('Address (Enter leaves it open): ');
-    if (answer === null) throw new StartError(['broken off: nothing was written']);
-    const text = answer.trim();
-    if (text === '') return null;
-    const host = hostKind.read(text, '');
-    if (host !== undefined) return host;
-    output.line(`Expected ${hostKind.expected}.`);
+  const answer = await input.ask('Address (Enter leaves it open): ', (text) =>
+    text.trim() === '' || hostIn(text) !== null ? null : `Expected ${hostKind.expected}.`,
+  );
+  if (answer === null) return false;
+  const host = hostIn(answer);
+  if (host === null) return true;
+  try {
+    log.plain(`Wrote ${host} into ${await keepHost(host)}: share links name it from now on`);
+  } catch (error) {
+    log.error({}, `the address cannot be kept (${failureWords(error)}): start with --server-host ${host}`);
   }
+  return true;
+}
+
+/** A name in the form in which links have it; null for what is none. */
+function hostIn(text: string): string | null {
+  const host = hostKind.read(text.trim(), '');
+  if (host === undefined) return null;
+  const name = host.startsWith('[') ? host : domainToASCII(host);
+  return isPublicHost(name) ? name : null;
 }
 
 /** The first mount with a panel, for a browser, else the first API. */
@@ -72,22 +73,36 @@ function firstPage({ mounts, at }: RunningGateway): string {
   return withPanel === undefined ? `API: ${at(`${mounts[0]?.api ?? ''}/`)}` : `Panel: ${at(`${withPanel.base}/`)}`;
 }
 
+const YES: FlagShape = { flag: 'yes', placeholder: null, repeatable: false };
+
 export const start: Command = {
   name: 'start',
-  flags: settingFlags(),
-  help: () => `Usage: keyway start [flags]
+  flags: [...settingFlags(), YES],
+  help: () => `Usage: keyway start [flags] [--yes]
 
 As "keyway serve", with the same flags, but a configuration file that does not exist is written
-first, as "keyway init" does, with a generated password and token. On a terminal it asks then, once,
-for the address at which clients reach the tunnel server. Prints the panel's address.`,
+first, as "keyway init" does, with a generated password and token. Prints the panel's address. After
+that it asks on a terminal, once, at which address clients reach the tunnel server, and keeps it in
+.ostp_public_ip beside the file.
+
+  --yes    Asks nothing.`,
   run: (argv, context) => {
     const say = createSay(context);
-    return serveUntilStopped('start', argv, context, {
-      prepare: (settings, log) => createMissing(settings, context, say, log),
-      announce: (gateway, log) => {
+    const isTerminal = context.input.isTerminal && context.output.isTerminal;
+    const mayAsk = isTerminal && !isOn(parseFlags(argv, start.flags), YES.flag);
+    let isFirst = false;
+    return serveUntilStopped(start, argv, context, {
+      async prepare(settings, log) {
+        isFirst = await createMissing(settings, context, say, log);
+      },
+      async announce(gateway, log) {
         if (context.output.isTerminal) log.info({}, `listening on ${gateway.url}`);
         else announceListening(gateway, context, log);
-        say(log, { address: firstPage(gateway) }, firstPage(gateway));
+        say(log, {}, firstPage(gateway));
+        if (isFirst && mayAsk && gateway.keepHost !== null && !(await askForHost(gateway.keepHost, context, log)))
+          return 'broken off';
+        gateway.reportHost();
+        return 'goes on';
       },
     });
   },

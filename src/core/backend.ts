@@ -1,4 +1,5 @@
 import type { Audit } from './audit.js';
+import type { DomainError } from './errors.js';
 import type { KeyFieldValues } from './keys/key-fields.js';
 import type { KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
 import type { MaybeAsync } from './maybe-async.js';
@@ -18,9 +19,9 @@ import type { CountersOutcome, CountersPost } from './posted-counters.js';
 import type { Session } from './session.js';
 
 /**
- * Where the state of a gateway lives, and the one door to it (design: "The door to the state"). A factory opens one, with
- * everything loaded. Only the backend changes the state, whoever asks for it: the core asks here and answers from what the
- * backend keeps in memory, or from its `live` reads.
+ * The one door to the state of a gateway, wherever it lives (design: "The door to the state"). A factory opens one,
+ * with everything loaded. Only the backend changes the state, whoever asks for it: the core asks here and answers from
+ * what the backend keeps in memory, or from its `live` reads.
  *
  * A change that is refused rejects with a `DomainError` and nothing has changed, unless a method says otherwise. One that
  * cannot be decided because whoever holds the state is away rejects with `backendAway`.
@@ -50,9 +51,11 @@ export interface Backend {
   deleteKey(accessKey: string): Promise<void>;
   /** Sets the counters to zero. Rejects with `userNotFound` for an unknown key and for one without counters. */
   resetKey(accessKey: string): Promise<void>;
+  /** Makes many changes of keys as one; null where each is a call of its own. */
+  readonly batches: KeyBatches | null;
   /** Rejects with `outboundNotConfigured`. */
   replaceRules(rules: readonly OutboundRule[]): Promise<void>;
-  /** Replaces the named members. */
+  /** Replaces the named members. Rejects with `appliedUnsaved` where they are in force, and the file could not be written. */
   changeDns(change: DnsChange): Promise<void>;
 
   /**
@@ -94,6 +97,8 @@ export interface BackendSettings {
   readonly listener: ListenerConfig | null;
   /** The tunnel server as clients are told, as far as it stands there. */
   readonly announced: Partial<AnnouncedServer>;
+  /** The host that a running server says that its links name, whatever its configuration's domain is; left out where none says it. */
+  readonly toldHost?: string | undefined;
   readonly published: Published;
 }
 
@@ -103,8 +108,32 @@ export type ChangeReason = 'saved' | ReloadReason;
 /** Why a configuration became another one as a whole. */
 export type ReloadReason = 'edited' | 'replaced' | 'restored';
 
-/** A new limit, and what else is given. */
-export type KeyUpdate = Pick<KeyFieldValues, 'limitBytes'> & Partial<KeyFieldValues>;
+/** The columns that become others; one that is not given stays. */
+export type KeyUpdate = Partial<KeyFieldValues>;
+
+/** One change of a key among many. */
+export type KeyChange =
+  | { readonly op: 'create'; readonly key: AccessKey }
+  | { readonly op: 'update'; readonly accessKey: string; readonly update: KeyUpdate }
+  | { readonly op: 'delete' | 'reset'; readonly accessKey: string }
+  /** Another key in the place of this one, with its record and counters. */
+  | { readonly op: 'rotate'; readonly accessKey: string; readonly successor: string };
+
+/** Why a change was not made; null where it was. */
+export type ChangeOutcome = DomainError | null;
+
+/** Changes of keys that are written together. */
+export interface KeyBatches {
+  /** Changes that are taken at once. */
+  readonly most: number;
+  /** True where changes under a note that was used before are not made again: its outcomes are told once more. */
+  readonly areNoted: boolean;
+  /**
+   * Makes the changes in their order, each as it would be by itself, and resolves to what became of each. Rejects where nobody
+   * who holds the state answers; they may have been made all the same.
+   */
+  apply(changes: readonly KeyChange[], note: string): Promise<readonly ChangeOutcome[]>;
+}
 
 /** Usage that the data plane reports, since its last report. */
 export interface UsageReport {
@@ -142,6 +171,27 @@ export interface ConfigurationDocumentPort {
   read(): Promise<readonly Buffer[]>;
   /** Replaces it with this JSON text, pretty-printed. Rejects with configModeMissing/Format/WriteFailed. */
   replace(body: Buffer): Promise<void>;
+  /**
+   * Changes what the patch names and no key, by the smallest edit where the text is kept. Resolves to what it is then.
+   * Rejects with what the condition throws, with `conflict` and `useKeys`, and as `replace` does.
+   */
+  patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint>;
+}
+
+/** A change of the configuration in its own words. */
+export interface ConfigurationPatch {
+  /** A JSON Patch (RFC 6902), or a Merge Patch (RFC 7396). */
+  readonly form: 'json' | 'merge';
+  readonly body: Buffer;
+  /** Called with the configuration that is to be changed; throws where that must not be. May be called again. */
+  readonly condition: (present: ConfigurationFingerprint) => void;
+}
+
+/** A configuration without its lists of keys, its comments and its spelling, as something to be compared. */
+export interface ConfigurationFingerprint {
+  readonly digest: string;
+  /** A digest for each place that holds no further ones, by its JSON Pointer. */
+  readonly members: ReadonlyMap<string, string>;
 }
 
 /** Reads that go to the holder of the state. Each fails with `backendAway` when it does not answer. */

@@ -1,6 +1,7 @@
 import { type Audit, createAudit } from './audit.js';
-import type { Backend, StateCounts } from './backend.js';
-import { DomainError } from './errors.js';
+import type { Backend, ConfigurationFingerprint, ConfigurationPatch, StateCounts } from './backend.js';
+import { inFormOf, resolverSettings } from './dns-settings.js';
+import { DomainError, isUnsaved } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
 import type { KeyReader } from './keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from './maybe-async.js';
@@ -42,12 +43,14 @@ export interface Core extends KeyOperations {
   /** Rejects with `noConfigPath` where there is no configuration, and as the backend's document does. */
   readConfig(): Promise<readonly Buffer[]>;
   replaceConfig(body: Buffer): Promise<void>;
+  /** Rejects with `noConfigPath`, and as the backend's document does. */
+  patchConfig(patch: ConfigurationPatch): Promise<ConfigurationFingerprint>;
   /** Empty when outbound routing is not configured. */
   rules(): MaybeAsync<readonly OutboundRule[]>;
   /** Rejects with `outboundNotConfigured`. */
   replaceRules(rules: readonly OutboundRule[]): Promise<void>;
   dns(): MaybeAsync<DnsConfig>;
-  /** Replaces the named members, and starts a refresh of the blocklists where there are any. */
+  /** Replaces the named members, and starts a refresh of the blocklists where there are any. Rejects as `Backend.changeDns` does. */
   changeDns(change: DnsChange): Promise<void>;
   /** The query log, oldest first. */
   queries(): MaybeAsync<readonly DnsQuery[]>;
@@ -101,13 +104,22 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
             })),
     readConfig: async () => document().read(),
     replaceConfig: async (body) => document().replace(body),
+    patchConfig: async (patch) => document().patch(patch),
     rules: live === null ? () => backend.settings().outbound?.rules ?? [] : live.rules,
     replaceRules: backend.replaceRules,
     dns: live === null ? () => backend.settings().dns : live.dns,
     async changeDns(change) {
-      await backend.changeDns(change);
-      const { enabled, adblockUrls } = backend.settings().dns;
-      if (enabled && adblockUrls.length > 0) resolver.refreshBlocklists();
+      const refresh = (): void => {
+        const { dns } = backend.settings();
+        if (dns.enabled && resolverSettings(dns).lists.some(({ enabled }) => enabled)) resolver.refreshBlocklists();
+      };
+      try {
+        await backend.changeDns(inFormOf(backend.settings().dns, change));
+      } catch (error) {
+        if (isUnsaved(error)) refresh();
+        throw error;
+      }
+      refresh();
     },
     queries: live?.queries ?? (() => resolver.queries()),
     refreshBlocklists: backend.refreshBlocklists ?? (() => resolver.refreshBlocklists()),

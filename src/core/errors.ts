@@ -2,8 +2,10 @@
 export type DomainErrorCode =
   | 'unauthorized'
   | 'authNotConfigured'
+  | 'tooManyLogins'
   | 'userNotFound'
   | 'saveFailed'
+  | 'appliedUnsaved'
   | 'backendAway'
   | 'outcomeUnknown'
   | 'upstreamAway'
@@ -21,17 +23,26 @@ export type DomainErrorCode =
   | 'configWriteFailed'
   | 'configRefused'
   | 'outboundNotConfigured'
+  | 'preconditionFailed'
+  | 'conflict'
+  | 'useKeys'
   | 'invalidBody'
   | 'notJson'
   | 'bodyTooLarge'
   | 'tooManyBodies'
   | 'bodyTooSlow'
   | 'tooManyRequests'
-  | 'tooManyWaiting';
+  | 'tooManyWaiting'
+  | 'notPermitted';
 
 /** An error's message without its class; anything else that was thrown, as a text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Tells whether a change is in force and only its file was not written: the log says so, and the next write carries it. */
+export function isUnsaved(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'appliedUnsaved';
 }
 
 /** A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one. */

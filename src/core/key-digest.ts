@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * How an access key shows in a log: the first 8 hexadecimal digits of its SHA-256 (design: "Secrets in logs"). Enough to
- * follow one key through a log, and nothing that admits a client.
+ * Returns an access key's name in logs: the first 8 hexadecimal digits of its SHA-256 (design: "Secrets in logs").
+ * Enough to follow one key through a log, and nothing that admits a client.
  */
 export function keyDigest(accessKey: string): string {
   return createHash('sha256').update(accessKey, 'utf8').digest('hex').slice(0, 8);

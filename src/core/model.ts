@@ -34,6 +34,8 @@ export interface OutboundRule {
   readonly ipCidr: readonly string[];
   readonly protocol: string | null;
   readonly action: OutboundAction;
+  /** The address of the server's machine from which such connections leave; left out where none is said. */
+  readonly sendFrom?: string;
 }
 
 /** Outbound routing as configured; its presence is what "configured" means, whatever `enabled` says. */
@@ -61,6 +63,49 @@ export interface DnsConfig {
   readonly blockedAnswer: BlockedAnswer;
   /** The interval at which blocklists are fetched again. */
   readonly refreshHours: number;
+  /**
+   * The settings in the form of 0.4.6, which stand for upstream, blocklists, custom domains, blocked answer and interval above; null where
+   * the file has the older form (design: "DNS settings").
+   */
+  readonly resolver: ResolverSettings | null;
+}
+
+/** The DNS settings that only the form of 0.4.6 has, or has in another way; all of them plain JSON. */
+export interface ResolverSettings {
+  /** The addresses that `upstreamPlace` reads. */
+  readonly upstreams: readonly string[];
+  /** One after the other, the next where one fails, or all at once. */
+  readonly upstreamMode: 'fallback' | 'parallel';
+  /** Answers that are kept; 0: none is. */
+  readonly cacheSize: number;
+  /** Bounds of the time for which an answer is kept, seconds. */
+  readonly cacheMinTtl: number;
+  readonly cacheMaxTtl: number;
+  readonly blockingMode: 'nxdomain' | 'null_ip' | 'refused';
+  /** Seconds for which clients may keep the answer for a blocked name. */
+  readonly blockedTtl: number;
+  readonly lists: readonly DnsList[];
+  /** Names in them are never blocked. */
+  readonly allowlists: readonly DnsList[];
+  readonly updateIntervalHours: number;
+  readonly userRules: readonly string[];
+  readonly rewrites: readonly DnsRewrite[];
+  readonly safeSearch: boolean;
+  readonly blockDohBypass: boolean;
+  readonly blockedServices: readonly string[];
+  readonly queryLogSize: number;
+}
+
+export interface DnsList {
+  readonly name: string;
+  readonly url: string;
+  readonly enabled: boolean;
+}
+
+/** An own name, perhaps with `*.` before it, and its address or another name. */
+export interface DnsRewrite {
+  readonly domain: string;
+  readonly answer: string;
 }
 
 /** The answer for a blocked name: that there is none, or the addresses `0.0.0.0` and `::`. */
@@ -79,6 +124,7 @@ export const DEFAULT_DNS: DnsConfig = {
   bind: '127.0.0.1',
   blockedAnswer: 'nxdomain',
   refreshHours: 24,
+  resolver: null,
 };
 
 /** One line of the DNS query log; `timestamp` is in seconds since the epoch. */
@@ -89,6 +135,62 @@ export interface DnsQuery {
   readonly blocked: boolean;
   /** True where the answer was SERVFAIL, because nobody could be asked. Absent where it is not known. */
   readonly failed?: boolean;
+}
+
+/** The outcome of a question to the resolver. */
+export type DnsOutcome = 'allowed' | 'blocked' | 'cached' | 'failed' | 'forwarded' | 'rewritten';
+
+/** One question to the resolver, as told from 0.4.6 on. */
+export interface DnsLogEntry {
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+  readonly client: string;
+  readonly name: string;
+  /** Such as `AAAA`, or `TYPE65` for one without a name. */
+  readonly type: string;
+  readonly outcome: DnsOutcome;
+  /** The rule that blocked or allowed the name, and where it stands; null for none. */
+  readonly rule: string | null;
+  readonly source: string | null;
+  /** The upstream that answered, or null. */
+  readonly upstream: string | null;
+  readonly elapsed: number;
+}
+
+/** The figures of the resolver since its start, or since its log was cleared. */
+export interface DnsFigures {
+  readonly enabled: boolean;
+  /** Whole seconds. */
+  readonly since: number;
+  readonly total: number;
+  readonly blocked: number;
+  readonly rewritten: number;
+  readonly cached: number;
+  readonly failed: number;
+  /** Milliseconds that upstreams took; null where none was asked. */
+  readonly averageUpstream: number | null;
+  /** The last one holds the user's own rules. */
+  readonly lists: readonly { readonly name: string; readonly rules: number; readonly unsupported: number }[];
+  readonly upstreams: readonly string[];
+  /** The names and clients that were seen most, with their numbers. */
+  readonly topNames: readonly TopEntry[];
+  readonly topBlocked: readonly TopEntry[];
+  readonly topClients: readonly TopEntry[];
+}
+
+export type TopEntry = readonly [text: string, count: number];
+
+/** The answer that a name would get. */
+export interface DnsExplanation extends Pick<DnsLogEntry, 'name' | 'outcome' | 'rule' | 'source'> {
+  readonly detail: string;
+}
+
+/** The outcome of the download of a list. */
+export interface ListUpdate {
+  readonly name: string;
+  readonly url: string;
+  readonly ok: boolean;
+  readonly detail: string;
 }
 
 /** Credentials that decide access. An absent `token` is null; an empty one is a configured token that nothing matches. */
@@ -166,14 +268,33 @@ export const DEFAULT_ANNOUNCED: AnnouncedServer = {
 /** The addresses at which clients find the server and their subscriptions, as its configuration says from 0.4.6 on. */
 export interface Published {
   readonly domain: string | null;
-  /** The host that the server has found to be its own; it stands beside the configuration. */
-  readonly foundHost: string | null;
   /** Null where the server has no TLS for clients. */
   readonly tls: { readonly port: number; readonly path: string | null } | null;
   readonly subscription: SubscriptionSettings;
+  readonly overnet: OvernetSettings;
 }
 
+/** The settings of the servers' own network beneath, from 0.4.7 on: Keyway keeps them and runs nothing of it. */
+export interface OvernetSettings {
+  readonly enabled: boolean;
+  readonly entry: boolean;
+  /** `ip:port`, like the exit's. */
+  readonly gateway: string;
+  readonly exit: boolean;
+  readonly exitListen: string;
+}
+
+export const DEFAULT_OVERNET: OvernetSettings = {
+  enabled: false,
+  entry: true,
+  gateway: '127.0.0.1:9150',
+  exit: false,
+  exitListen: '127.0.0.1:9151',
+};
+
 export interface SubscriptionSettings {
+  /** True where the server itself answers them. */
+  readonly enabled: boolean;
   /** The path before the tokens, with a slash at its beginning and none at its end. */
   readonly prefix: string;
   readonly name: string | null;
@@ -183,13 +304,13 @@ export interface SubscriptionSettings {
   readonly include: readonly Carrier[];
 }
 
-/** How clients reach the tunnel server. */
+/** The ways by which clients reach the tunnel server. */
 export type Carrier = 'tls' | 'udp';
 
 /** The defaults where a configuration says nothing. */
 export const DEFAULT_PUBLISHED: Published = {
   domain: null,
-  foundHost: null,
   tls: null,
-  subscription: { prefix: '/sub', name: null, interval: 12, include: ['tls', 'udp'] },
+  subscription: { enabled: false, prefix: '/sub', name: null, interval: 12, include: ['tls', 'udp'] },
+  overnet: DEFAULT_OVERNET,
 };

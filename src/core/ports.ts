@@ -1,4 +1,12 @@
-import type { DnsConfig, DnsQuery, OutboundSettings } from './model.js';
+import type {
+  DnsConfig,
+  DnsExplanation,
+  DnsFigures,
+  DnsLogEntry,
+  DnsQuery,
+  ListUpdate,
+  OutboundSettings,
+} from './model.js';
 
 /** Time. `now` is milliseconds since the epoch; `monotonic` is milliseconds that never go back. */
 export interface ClockPort {
@@ -109,6 +117,15 @@ export interface ResolverPort {
   queries(): readonly DnsQuery[];
   /** Starts a blocklist refresh in the background. */
   refreshBlocklists(): void;
+  figures(): DnsFigures;
+  /** The query log, newest first, at most so many of those whose name or client has the text in it. */
+  log(limit: number, text: string): readonly DnsLogEntry[];
+  /** Forgets the query log and the figures. */
+  clearLog(): void;
+  /** Fetches all lists again; resolves when that is over. */
+  updateLists(): Promise<readonly ListUpdate[]>;
+  /** Tells what would become of a name. */
+  explain(name: string): DnsExplanation;
 }
 
 /** A message for the service manager: `alive` is the sign of life that keeps its watchdog quiet. */

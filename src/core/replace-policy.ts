@@ -2,6 +2,8 @@ import { DomainError } from './errors.js';
 import type { LogPort } from './ports.js';
 
 const MANY_KEYS = 10;
+/** Members that a warning names. */
+const MOST_NAMED = 20;
 
 /** Tells whether so many removed keys may be a mishap, for which the version before is kept for ever. */
 export const areMany = (removed: number): boolean => removed > MANY_KEYS;
@@ -12,6 +14,8 @@ export interface Replacement {
   readonly reason: 'replaced' | 'restored';
   /** The present configuration has inbounds for keys, and the new one has none. */
   readonly losesInbounds: boolean;
+  /** The members of the root that the new one does not have, besides lost inbounds. */
+  readonly lostMembers: readonly string[];
   /** The number of present keys that the new one does not have. */
   readonly removed: number;
 }
@@ -32,15 +36,22 @@ const INBOUNDS_LOST =
 
 /** Decides over a replacement; `guard` is the setting `guard_config`. Throws `configRefused`. */
 export function judgeReplacement(replacement: Replacement, guard: boolean): ReplacementVerdict {
-  const { reason, removed } = replacement;
+  const { reason, removed, lostMembers } = replacement;
   const losesInbounds = replacement.losesInbounds && reason === 'replaced';
   if (losesInbounds && guard) {
     throw new DomainError('configRefused', `${INBOUNDS_LOST}. Load it again, or take --guard-config away`);
   }
+  const forever = losesInbounds || areMany(removed);
   return {
-    forever: losesInbounds || areMany(removed),
+    forever,
     report(log, fields = {}, isKept = true) {
       if (losesInbounds) log.error(fields, `${INBOUNDS_LOST}; ${fateOfBefore(isKept)}`);
+      if (lostMembers.length > 0) {
+        const named = lostMembers.slice(0, MOST_NAMED).join(', ');
+        const others = lostMembers.length > MOST_NAMED ? ` and ${lostMembers.length - MOST_NAMED} more` : '';
+        const fate = fateOfBefore(isKept, forever ? undefined : 'kept');
+        log.warn(fields, `the new configuration lacks members that the one before had: ${named}${others}; ${fate}`);
+      }
       reportRemoved(removed, log, fields, isKept);
     },
   };
@@ -57,5 +68,5 @@ export function reportRemoved(
   log.warn({ ...fields, removed }, `${removed} keys were removed; ${fateOfBefore(isKept)}`);
 }
 
-const fateOfBefore = (isKept: boolean): string =>
-  isKept ? 'the version before is kept for ever' : 'no version of before is kept';
+const fateOfBefore = (isKept: boolean, how = 'kept for ever'): string =>
+  isKept ? `the version before is ${how}` : 'no version of before is kept';

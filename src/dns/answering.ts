@@ -1,22 +1,22 @@
-import type { BlockedAnswer } from '../core/model.js';
+import type { DnsLogEntry } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import type { Blocklist } from './blocklist.js';
-import type { CachedAnswer } from './cache.js';
 import { reasonOf } from './failure-reason.js';
-import type { Forwarder } from './forwarder.js';
-import { blockedAnswer, type CustomDomains } from './local-answers.js';
-import { HEADER_BYTES, MAX_MESSAGE_BYTES, RCODE } from './message.js';
-import { type Query, readQuery } from './query.js';
-import type { QueryLog } from './query-log.js';
+import { CACHE, type ForwardedAnswer, type Forwarder } from './forwarder.js';
+import { addressesAsOwn, type CustomDomains } from './local-answers.js';
+import { HEADER_BYTES, MAX_MESSAGE_BYTES, RCODE, typeName } from './message.js';
+import { type Query, queryFor, readQuery } from './query.js';
+import type { PendingEntry, QueryLog } from './query-log.js';
 import type { RateLimit } from './rate-limit.js';
-import { replyLimit, UNREACHABLE, writeRefusal, writeReply } from './reply.js';
+import { type DnsAnswer, replyLimit, UNREACHABLE, writeRefusal, writeReply } from './reply.js';
 import type { Client, Responder } from './udp.js';
 
 /** The settings by which a query is answered; read anew for each, so that a change counts from the next one on. */
 export interface AnsweringState {
   readonly custom: CustomDomains;
   readonly blocklist: () => Blocklist;
-  readonly blockedAnswer: BlockedAnswer;
+  /** The answer for a blocked name, by the type that is asked for. */
+  readonly blockedAnswer: (type: number) => DnsAnswer;
   /** Null when there is no usable upstream. */
   readonly forwarder: Forwarder | null;
   /** Null on loopback. */
@@ -64,32 +64,46 @@ function respond(
   const query = readQuery(packet);
   if (query.kind === 'ignored') return null;
   const now = state();
-  const verdict = client.transport === 'udp' ? (now.rateLimit?.check(client.address) ?? 'answer') : 'answer';
-  if (verdict === 'drop') return null;
+  const pace = client.transport === 'udp' ? (now.rateLimit?.check(client.address) ?? 'answer') : 'answer';
+  if (pace === 'drop') return null;
   if (query.kind === 'refused') return writeRefusal(query, now.mostUdpBytes);
   const form = { limit: limitFor(query, client, now), ownUdpBytes: now.mostUdpBytes };
-  if (verdict === 'truncate') return writeReply(query, UNREACHABLE_BY_UDP, { ...form, limit: 0, age: 0 });
+  if (pace === 'truncate') return writeReply(query, UNREACHABLE_BY_UDP, { ...form, limit: 0, age: 0 });
   counts.queries += 1;
   const custom = now.custom.answer(query.name, query.type);
-  const blocked = custom === null && now.blocklist().blocks(query.name);
-  if (blocked) counts.blocked += 1;
-  const logged = {
-    timestamp: Math.floor(clock.now() / 1000),
-    domain: query.name === '' ? '.' : query.name,
-    clientIp: plainAddress(client.address),
-    blocked,
-    failed: false,
+  const verdict = custom === null ? now.blocklist().verdict(query.name) : null;
+  const logged: PendingEntry = {
+    time: clock.now(),
+    client: plainAddress(client.address),
+    name: query.name === '' ? '.' : query.name,
+    type: typeName(query.type),
+    outcome: 'forwarded',
+    rule: verdict?.rule ?? null,
+    source: verdict?.source ?? null,
+    upstream: null,
+    elapsed: 0,
   };
   queryLog.add(logged);
-  if (custom !== null) return writeReply(query, custom, { ...form, age: 0 });
-  if (blocked) return writeReply(query, blockedAnswer(query.type, now.blockedAnswer), { ...form, age: 0 });
-  const reply = ({ answer, age }: CachedAnswer) => {
-    logged.failed = answer.rcode === RCODE.servFail;
+  const told = (answer: DnsAnswer, outcome: DnsLogEntry['outcome'], upstream: string | null = null, age = 0) => {
+    queryLog.settle(logged, outcome, upstream);
     return writeReply(query, answer, { ...form, age });
   };
+  if (custom !== null && !('alias' in custom)) return told(custom, 'rewritten');
+  if (verdict?.isBlocked === true) {
+    counts.blocked += 1;
+    return told(now.blockedAnswer(query.type), 'blocked');
+  }
+  const asked = custom === null ? query : queryFor(query, custom.alias);
+  const reply = ({ answer, age, upstream }: ForwardedAnswer) => {
+    if (answer.rcode === RCODE.servFail) return told(answer, 'failed', null, age);
+    if (custom !== null)
+      return told(addressesAsOwn(answer, asked.questionEnd - HEADER_BYTES, query.type), 'rewritten', null, age);
+    const outcome = verdict === null ? (upstream === CACHE ? 'cached' : 'forwarded') : 'allowed';
+    return told(answer, outcome, upstream === CACHE ? null : upstream, age);
+  };
   // Asking the upstream for its own address would wait for itself: the machine's other name servers may know it.
-  if (isOwnLookup(query.name) || now.forwarder === null) return reply({ answer: UNREACHABLE, age: 0 });
-  const resolved = now.forwarder.resolve(query);
+  if (isOwnLookup(asked.name) || now.forwarder === null) return reply({ answer: UNREACHABLE, age: 0, upstream: null });
+  const resolved = now.forwarder.resolve(asked);
   return resolved instanceof Promise ? resolved.then(reply) : reply(resolved);
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { urlWithoutZone } from '../wire/dns-values.js';
-import { type Blocklist, createBlocklist, EMPTY_BLOCKLIST, type ListNames } from './blocklist.js';
+import { type Blocklist, createBlocklist, EMPTY_BLOCKLIST, type ListNames, type NamedList } from './blocklist.js';
 import { reasonOf } from './failure-reason.js';
 import { createListReader, ListError } from './list-lines.js';
 import { ListSkipped, listPlace } from './list-place.js';
@@ -39,15 +39,40 @@ export async function loadList(chunks: AsyncIterable<Buffer>, seed: number): Pro
   }
   reader.end();
   if (blocked.size + excepted.size === 0) throw new ListError('it has no names');
-  return { blocked: blocked.finish(), excepted: excepted.finish() };
+  return { blocked: blocked.finish(), excepted: excepted.finish(), unsupported: reader.unsupported() };
+}
+
+/** Reads rules that stand in the settings, a few lines; what is no rule is passed over. */
+export function readRules(lines: readonly string[], seed: number): ListNames {
+  const blocked = createNameSetBuilder(seed);
+  const excepted = createNameSetBuilder(seed);
+  let unsupported = 0;
+  for (const line of lines) {
+    const reader = createListReader({
+      block: (bytes, length) => blocked.add(bytes, 0, length),
+      except: (bytes, length) => excepted.add(bytes, 0, length),
+    });
+    try {
+      reader.push(Buffer.from(line));
+      reader.end();
+      unsupported += reader.unsupported();
+    } catch (error) {
+      if (!(error instanceof ListError)) throw error;
+      unsupported += 1;
+    }
+  }
+  return { blocked: blocked.finish(), excepted: excepted.finish(), unsupported };
 }
 
 /** One list's state, for metrics. */
 export interface ListState {
+  /** The URL that the settings have. */
+  readonly listed: string;
   /** Without user, password and query. */
   readonly url: string;
   readonly names: number;
   readonly exceptions: number;
+  readonly unsupported: number;
   /** Milliseconds since the epoch at which its content came, null for never. */
   readonly fetchedAt: number | null;
   /** Why the last refresh kept its old content, or why it is skipped; null for neither. */
@@ -71,6 +96,12 @@ export interface BlocklistsOptions {
   readonly listTimeout: number;
 }
 
+/** The purpose of each list by its URL, and the rules of no list. */
+export interface ListArrangement {
+  readonly lists: ReadonlyMap<string, { readonly name: string; readonly isAllowing: boolean }>;
+  readonly own: readonly NamedList[];
+}
+
 interface LoadedList {
   readonly names: ListNames | null;
   readonly fetchedAt: number | null;
@@ -89,14 +120,16 @@ export function createBlocklists(options: BlocklistsOptions) {
   let lists: ReadonlyMap<string, LoadedList> = new Map();
   let blocklist: Blocklist = EMPTY_BLOCKLIST;
   let refreshedAt: number | null = null;
+  let arranged: ListArrangement = { lists: new Map(), own: [] };
   let running: { readonly key: string; readonly abort: AbortController; readonly done: Promise<void> } | null = null;
 
   function publish(next: ReadonlyMap<string, LoadedList>): void {
     lists = next;
-    blocklist = createBlocklist(
-      seed,
-      [...next.values()].flatMap(({ names }) => (names === null ? [] : [names])),
-    );
+    const named = [...next].flatMap(([url, { names }]): NamedList[] => {
+      const { name = url, isAllowing = false } = arranged.lists.get(url) ?? {};
+      return names === null ? [] : [{ name, names, isAllowing }];
+    });
+    blocklist = createBlocklist(seed, [...named, ...arranged.own]);
   }
 
   function skip(url: string, { message }: ListSkipped): LoadedList {
@@ -186,6 +219,11 @@ export function createBlocklists(options: BlocklistsOptions) {
   return {
     /** The set of now; another one after a refresh. */
     current: (): Blocklist => blocklist,
+    /** Takes names and purposes of lists, and rules that stand in no list, from now on. */
+    arrange(arrangement: ListArrangement): void {
+      arranged = arrangement;
+      publish(lists);
+    },
     states: (): readonly ListState[] => [...lists].map(([url, list]) => stateOf(url, list)),
     /** Milliseconds since the epoch at which the last refresh ended, null for none yet. */
     refreshedAt: (): number | null => refreshedAt,
@@ -251,9 +289,11 @@ async function* written(
 
 function stateOf(url: string, { names, fetchedAt, error, skipped }: LoadedList): ListState {
   return {
+    listed: url,
     url: shownUrl(url),
     names: names?.blocked.size ?? 0,
     exceptions: names?.excepted.size ?? 0,
+    unsupported: names?.unsupported ?? 0,
     fetchedAt,
     error,
     skipped,

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { TLSSocket } from 'node:tls';
+import { connect as connectTls, rootCertificates, TLSSocket } from 'node:tls';
 import { socksConnector } from 'fetch-socks';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { OutboundSettings } from '../core/model.js';
@@ -17,8 +17,8 @@ export interface ConnectionsOptions {
   readonly outbound: OutboundSettings | null;
   readonly addressesOf: (host: string) => Promise<readonly string[]>;
   /**
-   * What an address is to which no connection is made, or null. A host's name is judged by the addresses that a direct
-   * connection would go to; a proxy looks up names itself.
+   * Returns the kind of an address that is never called, or null. A host's name is judged by the addresses that a
+   * direct connection would go to; a proxy looks up names itself.
    */
   readonly reserved: (address: string) => string | null;
   /** Milliseconds until a connection must stand. */
@@ -31,6 +31,31 @@ export interface ConnectionsOptions {
 export function openChannel(route: 'direct' | 'proxy', options: ConnectionsOptions): Channel {
   const connectorFor = route === 'direct' ? direct(options) : proxied(options);
   return createChannel((allowH2) => unlessReserved(connectorFor(allowH2), options));
+}
+
+/** Opens a connection for DNS to a host, with TLS inside of it where asked for (RFC 7858). */
+export async function openSocket(
+  route: 'direct' | 'proxy',
+  options: ConnectionsOptions,
+  { host, port, isTls }: { readonly host: string; readonly port: number; readonly isTls: boolean },
+): Promise<Socket> {
+  const connectorFor = route === 'direct' ? direct(options) : proxied(options);
+  const plain = await new Promise<Socket>((resolve, reject) => {
+    connectorFor(false)({ hostname: host, protocol: 'http:', port: String(port) }, (error, socket) => {
+      if (socket === null) reject(error);
+      else resolve(socket.setNoDelay());
+    });
+  });
+  if (!isTls) return plain;
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  const trusted = options.ca === undefined ? {} : { ca: [...options.ca, ...rootCertificates] };
+  const socket = connectTls({ socket: plain, host, ALPNProtocols: ['dot'], ...name, ...trusted });
+  socket.setTimeout(options.connectTimeout, () => socket.destroy(new RouteError('TLS takes too long')));
+  await new Promise<void>((resolve, reject) => {
+    socket.once('secureConnect', resolve);
+    socket.once('error', reject);
+  });
+  return socket.setTimeout(0);
 }
 
 /** Requests to one origin on one way. */

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import type { OutboundAction } from '../core/model.js';
 import { hostOf } from '../wire/dns-values.js';
@@ -24,19 +25,32 @@ export function createConnections(options: ConnectionsOptions) {
     return present;
   }
 
+  async function routeTo(host: string): Promise<'direct' | 'proxy'> {
+    let known = routes.get(host);
+    if (known === undefined || performance.now() > known.until) {
+      const decided = decideRoute(options.outbound, host, options.addressesOf);
+      known = { decided, until: performance.now() + ROUTE_MS };
+      routes.set(host, known);
+    }
+    const route = await known.decided;
+    if (route === 'block') throw new RouteError(`an outbound rule blocks ${host}`);
+    const kind = options.reserved(host);
+    if (kind !== null) throw new RouteError(`${host} is ${kind}`);
+    return route;
+  }
+
   return {
-    /** Returns the way to this URL's host. Rejects with `RouteError` when a rule blocks it. */
+    /** Returns the way to a host. Rejects with `RouteError` when a rule blocks it, or nothing is called there. */
+    routeTo,
+    /** Returns the way to this URL's host. Rejects as `routeTo` does. */
     async dispatcherFor(url: URL): Promise<Dispatcher> {
-      const host = hostOf(url);
-      let known = routes.get(host);
-      if (known === undefined || performance.now() > known.until) {
-        const decided = decideRoute(options.outbound, host, options.addressesOf);
-        known = { decided, until: performance.now() + ROUTE_MS };
-        routes.set(host, known);
-      }
-      const route = await known.decided;
-      if (route === 'block') throw new RouteError(`an outbound rule blocks ${host}`);
-      return (await channel(route, url.origin)).dispatcherFor(url);
+      return (await channel(await routeTo(hostOf(url)), url.origin)).dispatcherFor(url);
+    },
+    /** Opens a connection of its own to a host, with TLS where asked for. Rejects as `routeTo` does, and where nobody answers. */
+    async socketTo(place: { readonly host: string; readonly port: number; readonly isTls: boolean }): Promise<Socket> {
+      const route = await routeTo(place.host);
+      const { openSocket } = await import('./channel.js');
+      return openSocket(route, options, place);
     },
     /** Forgets connections that no longer answer: the next request opens new ones. */
     renew(): void {

@@ -1,11 +1,12 @@
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { type CachedAnswer, createAnswerCache } from './cache.js';
 import type { Connections } from './connections.js';
-import { createDohUpstream, type DohUpstream } from './doh.js';
+import type { DohQuestion } from './doh.js';
 import { reasonOf } from './failure-reason.js';
-import { EDNS_DO, FLAG, HEADER_BYTES, lowerCased } from './message.js';
+import { EDNS_DO, FLAG, HEADER_BYTES, lowerCased, RCODE } from './message.js';
 import type { Query } from './query.js';
 import { UNREACHABLE } from './reply.js';
+import type { Upstream } from './upstream.js';
 import { FAILURE_SECONDS, readUpstreamAnswer, type UpstreamAnswer } from './upstream-answer.js';
 
 /** Answers out of the cache or from the upstream. */
@@ -18,29 +19,51 @@ export interface ForwarderCounts {
 }
 
 export interface ForwarderOptions {
-  /** The DoH URL. */
-  readonly upstream: string;
+  /** At least one. */
+  readonly upstreams: readonly Upstream[];
+  /** True where all are asked at once, false where one after the other. */
+  readonly isParallel: boolean;
+  readonly cache: CacheSettings;
   readonly connections: Connections;
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly counts: ForwarderCounts;
 }
 
-const CACHE_LIMITS = { entries: 50_000, bytes: 32 * 1024 * 1024 };
+/** The bounds within which answers are kept. */
+export interface CacheSettings {
+  readonly entries: number;
+  /** Seconds: an answer that may be kept is kept for no less and no more. */
+  readonly least: number;
+  readonly most: number;
+}
+
+const MOST_ENTRIES = 200_000;
+const MOST_BYTES = 32 * 1024 * 1024;
 /** Two attempts stay below the five seconds after which clients give up. */
 const ATTEMPT_MS = 2000;
+const ALL_ATTEMPTS_MS = 4000;
+/** Milliseconds for which an upstream that failed is asked after the others. */
+const SET_BACK_MS = 30_000;
 /** More questions than these at the upstream at once mean that it does not keep up: further ones fail at once. */
 const MOST_FLIGHTS = 2000;
 
-/** Creates a forwarder with an empty cache. Throws when the upstream is no URL. */
-export function createForwarder({ upstream, connections, clock, log, counts }: ForwarderOptions) {
-  const cache = createAnswerCache(() => clock.monotonic(), CACHE_LIMITS);
-  const flights = new Map<string, Promise<CachedAnswer>>();
-  const doh = createDohUpstream(upstream, connections);
-  const health = createHealth(upstream, log);
-  const attempts = createAttempts(doh, connections, clock);
+/** Creates a forwarder with an empty cache. */
+export function createForwarder(options: ForwarderOptions) {
+  const { upstreams, connections, clock, log, counts } = options;
+  const limits = { entries: Math.min(options.cache.entries, MOST_ENTRIES), bytes: MOST_BYTES };
+  const cache = createAnswerCache(() => clock.monotonic(), limits);
+  const flights = new Map<string, Promise<ForwardedAnswer>>();
+  const health = createHealth(upstreams.map(({ label }) => label).join(', '), log);
+  const attempts = createAttempts(options);
 
-  async function fetch(key: string, query: Query): Promise<CachedAnswer> {
+  /** An answer that may be kept at all is kept within the bounds of the settings. */
+  function keptFor({ answer, ttl }: UpstreamAnswer): number {
+    const isAnswer = answer.rcode === RCODE.noError || answer.rcode === RCODE.nxDomain;
+    return ttl > 0 && isAnswer ? Math.min(Math.max(ttl, options.cache.least), options.cache.most) : ttl;
+  }
+
+  async function fetch(key: string, query: Query): Promise<ForwardedAnswer> {
     const question = lowerCased(query.packet.subarray(HEADER_BYTES, query.questionEnd));
     const flags = query.packet.readUInt16BE(2);
     const asked = {
@@ -49,15 +72,15 @@ export function createForwarder({ upstream, connections, clock, log, counts }: F
       checkingDisabled: (flags & FLAG.checkingDisabled) !== 0,
     };
     try {
-      const { answer, ttl } = await attempts.ask(asked);
+      const { answered, upstream } = await attempts.ask(asked);
       health.answered();
-      cache.put(key, answer, ttl);
-      return { answer, age: 0 };
+      cache.put(key, answered.answer, keptFor(answered));
+      return { answer: answered.answer, age: 0, upstream };
     } catch (error) {
       counts.upstreamErrors += 1;
       health.failed(error);
       cache.put(key, UNREACHABLE, FAILURE_SECONDS);
-      return { answer: UNREACHABLE, age: 0 };
+      return { answer: UNREACHABLE, age: 0, upstream: null };
     } finally {
       flights.delete(key);
     }
@@ -65,16 +88,16 @@ export function createForwarder({ upstream, connections, clock, log, counts }: F
 
   return {
     /** Never rejects: SERVFAIL stands for every failure, within 5 seconds. At once when the cache has it. */
-    resolve(query: Query): CachedAnswer | Promise<CachedAnswer> {
+    resolve(query: Query): ForwardedAnswer | Promise<ForwardedAnswer> {
       const key = cacheKey(query);
       const cached = cache.get(key);
       if (cached !== null) {
         counts.cacheHits += 1;
-        return cached;
+        return { ...cached, upstream: CACHE };
       }
       const flight = flights.get(key);
       if (flight !== undefined) return flight;
-      if (flights.size >= MOST_FLIGHTS) return { answer: UNREACHABLE, age: 0 };
+      if (flights.size >= MOST_FLIGHTS) return { answer: UNREACHABLE, age: 0, upstream: null };
       const started = fetch(key, query);
       flights.set(key, started);
       return started;
@@ -83,12 +106,25 @@ export function createForwarder({ upstream, connections, clock, log, counts }: F
     /** Lets what is under way end, then closes. */
     async retire(): Promise<void> {
       await Promise.allSettled(flights.values());
-      await connections.destroy();
+      await close();
     },
     /** Ends all connections now. */
-    close: (): Promise<void> => connections.destroy(),
+    close,
   };
+
+  async function close(): Promise<void> {
+    for (const upstream of upstreams) upstream.close();
+    await connections.destroy();
+  }
 }
+
+/** An answer, and where it is from: `CACHE`, the label of an upstream, or null where nobody could be asked. */
+export interface ForwardedAnswer extends CachedAnswer {
+  readonly upstream: string | null;
+}
+
+/** Stands for an upstream's label where the answer was kept. */
+export const CACHE = '';
 
 /** Answers with and without DNSSEC records differ, and so do those that the upstream did not check. */
 function cacheKey({ packet, name, type, edns }: Query): string {
@@ -96,20 +132,29 @@ function cacheKey({ packet, name, type, edns }: Query): string {
   return `${type} ${bits} ${name}`;
 }
 
-/** An exchange with one retry. */
-function createAttempts(doh: DohUpstream, connections: Connections, clock: ClockPort) {
-  let answeredAt = Number.NEGATIVE_INFINITY;
+interface Attempted {
+  readonly answered: UpstreamAnswer;
+  readonly upstream: string;
+}
 
-  async function attempt(question: Parameters<DohUpstream['ask']>[0]): Promise<UpstreamAnswer> {
+/** Exchanges with the upstreams; a single one is asked a second time. */
+function createAttempts({ upstreams, isParallel, connections, clock }: ForwarderOptions) {
+  let answeredAt = Number.NEGATIVE_INFINITY;
+  const failedAt = new Map<Upstream, number>();
+
+  async function attempt(upstream: Upstream, question: DohQuestion, milliseconds: number): Promise<Attempted> {
     const startedAt = clock.monotonic();
     const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(new Error('it does not answer')), ATTEMPT_MS);
+    const timer = setTimeout(() => abort.abort(new Error('it does not answer')), milliseconds);
     try {
       // The signal does not reach every way a connection can be made, so the wait itself ends too.
-      const { message, age } = await Promise.race([doh.ask(question, abort.signal), rejection(abort.signal)]);
+      const { message, age } = await Promise.race([upstream.ask(question, abort.signal), rejection(abort.signal)]);
       answeredAt = clock.monotonic();
-      return readUpstreamAnswer(message, question.bytes, age);
+      const answered = readUpstreamAnswer(message, question.bytes, age);
+      failedAt.delete(upstream);
+      return { answered, upstream: upstream.label };
     } catch (error) {
+      failedAt.set(upstream, clock.monotonic());
       // A connection on which nothing came since the question left may be dead without anybody having said so.
       if (abort.signal.aborted && answeredAt < startedAt) connections.renew();
       throw error;
@@ -118,15 +163,38 @@ function createAttempts(doh: DohUpstream, connections: Connections, clock: Clock
     }
   }
 
-  return {
-    async ask(question: Parameters<DohUpstream['ask']>[0]): Promise<UpstreamAnswer> {
+  /** In their order, but those that failed a moment ago last; a single one twice. */
+  function inTurn(): readonly Upstream[] {
+    const now = clock.monotonic();
+    const isSetBack = (upstream: Upstream) => now - (failedAt.get(upstream) ?? Number.NEGATIVE_INFINITY) < SET_BACK_MS;
+    const turns = [...upstreams.filter((one) => !isSetBack(one)), ...upstreams.filter(isSetBack)];
+    return turns.length === 1 ? [...turns, ...turns] : turns;
+  }
+
+  async function oneByOne(question: DohQuestion): Promise<Attempted> {
+    const startedAt = clock.monotonic();
+    let failure: unknown;
+    for (const upstream of inTurn()) {
+      const left = ALL_ATTEMPTS_MS - (clock.monotonic() - startedAt);
+      if (left <= 0) break;
       try {
-        return await attempt(question);
-      } catch {
-        return attempt(question);
+        return await attempt(upstream, question, Math.min(left, ATTEMPT_MS));
+      } catch (error) {
+        failure = error;
       }
-    },
-  };
+    }
+    throw failure;
+  }
+
+  async function allAtOnce(question: DohQuestion): Promise<Attempted> {
+    try {
+      return await Promise.any(upstreams.map((upstream) => attempt(upstream, question, ALL_ATTEMPTS_MS)));
+    } catch (error) {
+      throw error instanceof AggregateError ? error.errors[0] : error;
+    }
+  }
+
+  return { ask: isParallel && upstreams.length > 1 ? allAtOnce : oneByOne };
 }
 
 function rejection(signal: AbortSignal): Promise<never> {
@@ -135,9 +203,8 @@ function rejection(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** One line when the upstream begins to fail, one when it answers again. */
-function createHealth(upstream: string, log: LogPort) {
-  const host = new URL(upstream).host;
+/** One line when the upstreams begin to fail, one when one answers again. */
+function createHealth(host: string, log: LogPort) {
   let failures = 0;
   return {
     answered() {

@@ -57,6 +57,16 @@ export function createListReader(sink: ListSink) {
   let carry: Buffer = Buffer.alloc(0);
   let overlong = false;
   let seenContent = false;
+  let unsupported = 0;
+  let taken = false;
+  const taking = (take: ListSink['block']): ListSink['block'] => {
+    return (bytes, length) => {
+      taken = true;
+      take(bytes, length);
+    };
+  };
+  const block = taking(sink.block);
+  const except = taking(sink.except);
 
   function push(chunk: Buffer): void {
     if (chunk.includes(0)) throw new ListError('it is binary, no text');
@@ -97,9 +107,11 @@ export function createListReader(sink: ListSink) {
     if (!seenContent && first === BYTE.less) throw new ListError('it is a web page, no list');
     seenContent = true;
     if (first === BYTE.hash || first === BYTE.bang || first === BYTE.bracket || end - start > MOST_LINE_BYTES) return;
-    if (first === BYTE.bar) readRule(bytes, start, end, sink.block);
-    else if (first === BYTE.at && bytes[start + 1] === BYTE.at) readRule(bytes, start + 2, end, sink.except);
+    taken = false;
+    if (first === BYTE.bar) readRule(bytes, start, end, block);
+    else if (first === BYTE.at && bytes[start + 1] === BYTE.at) readRule(bytes, start + 2, end, except);
     else readWords(bytes, start, end);
+    if (!taken) unsupported += 1;
   }
 
   /** `||name^`, perhaps with an option that changes nothing about a name. */
@@ -118,13 +130,13 @@ export function createListReader(sink: ListSink) {
     const wordEnd = endOfWord(bytes, start, end);
     let next = startOfWord(bytes, wordEnd, end);
     if (next === end || bytes[next] === BYTE.hash) {
-      takeName(bytes, start, wordEnd, { take: sink.block, dots: 1 });
+      takeName(bytes, start, wordEnd, { take: block, dots: 1 });
       return;
     }
     if (!isNowhere(bytes, start, wordEnd)) return;
     while (next < end && bytes[next] !== BYTE.hash) {
       const stop = endOfWord(bytes, next, end);
-      takeName(bytes, next, stop, { take: sink.block, dots: 1 });
+      takeName(bytes, next, stop, { take: block, dots: 1 });
       next = startOfWord(bytes, stop, end);
     }
   }
@@ -147,6 +159,8 @@ export function createListReader(sink: ListSink) {
     end(): void {
       finishLine(Buffer.alloc(0));
     },
+    /** Lines so far that say something else than names. */
+    unsupported: (): number => unsupported,
   };
 }
 

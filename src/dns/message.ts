@@ -26,6 +26,26 @@ export const TYPE = {
 } as const;
 export const CLASS_IN = 1;
 
+/** Types that are asked for besides those above (the registry of DNS parameters). */
+const OTHER_TYPES: Readonly<Record<number, string>> = {
+  16: 'TXT',
+  33: 'SRV',
+  35: 'NAPTR',
+  43: 'DS',
+  46: 'RRSIG',
+  48: 'DNSKEY',
+  52: 'TLSA',
+  64: 'SVCB',
+  65: 'HTTPS',
+  257: 'CAA',
+};
+const TYPE_NAMES = new Map<number, string>(Object.entries(TYPE).map(([name, type]) => [type, name.toUpperCase()]));
+
+/** The name of a type; one without is written by its number (RFC 3597 section 5). */
+export function typeName(type: number): string {
+  return TYPE_NAMES.get(type) ?? OTHER_TYPES[type] ?? `TYPE${type}`;
+}
+
 /** Bits of the header's second word. */
 export const FLAG = {
   response: 0x8000,

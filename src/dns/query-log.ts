@@ -1,19 +1,133 @@
-import type { DnsQuery } from '../core/model.js';
+import type { DnsFigures, DnsLogEntry, DnsQuery, TopEntry } from '../core/model.js';
+import type { ClockPort } from '../core/ports.js';
 
-/** The last queries. */
+/** The last queries, and what all of them were since the start or the last clearing. */
 export type QueryLog = ReturnType<typeof createQueryLog>;
 
+/** A query whose outcome is still to come. */
+export type PendingEntry = { -readonly [K in keyof DnsLogEntry]: DnsLogEntry[K] };
+
+/** The most names and clients that are counted; further ones take the place of those seen least. */
+const MOST_COUNTED = 5_000;
+const SHOWN = 10;
+
 /** Keeps so many queries; the oldest leave. */
-export function createQueryLog(most: number) {
-  const ring: DnsQuery[] = [];
+export function createQueryLog(clock: ClockPort) {
+  let ring: DnsLogEntry[] = [];
+  let most = 1000;
   let next = 0;
+  let total: Totals = newTotals(clock.monotonic());
+
+  const list = (): readonly DnsLogEntry[] =>
+    ring.length < most ? ring.slice() : [...ring.slice(next), ...ring.slice(0, next)];
+
+  function clearEntries(): void {
+    ring = [];
+    next = 0;
+  }
+
   return {
-    add(query: DnsQuery): void {
-      ring[next] = query;
+    /** Takes in a query, whose outcome `settle` tells. */
+    add(entry: DnsLogEntry): void {
+      total.counts.total += 1;
+      count(total.names, entry.name);
+      count(total.clients, entry.client);
+      if (most === 0) return;
+      ring[next] = entry;
       next = (next + 1) % most;
     },
-    /** Oldest first. */
-    list: (): readonly DnsQuery[] =>
-      ring.length < most ? ring.slice() : [...ring.slice(next), ...ring.slice(0, next)],
+    /** Writes down what became of a query that was added. */
+    settle(entry: PendingEntry, outcome: DnsLogEntry['outcome'], upstream: string | null = null): void {
+      entry.outcome = outcome;
+      entry.upstream = upstream;
+      entry.elapsed = Math.max(0, Math.round(clock.now() - entry.time));
+      const { counts } = total;
+      if (outcome === 'blocked') {
+        counts.blocked += 1;
+        count(total.blockedNames, entry.name);
+      } else if (outcome === 'rewritten') counts.rewritten += 1;
+      else if (outcome === 'cached') counts.cached += 1;
+      else if (outcome === 'failed') counts.failed += 1;
+      if (upstream === null) return;
+      counts.upstream += 1;
+      total.upstreamMilliseconds += entry.elapsed;
+    },
+    /** Keeps no more than so many from now on. */
+    resize(wanted: number): void {
+      if (wanted === most) return;
+      const kept = wanted === 0 ? [] : list().slice(-wanted);
+      most = wanted;
+      ring = [...kept];
+      next = most === 0 ? 0 : ring.length % most;
+    },
+    /** Oldest first, as the older forms tell them. */
+    queries: (): readonly DnsQuery[] => list().map(asQuery),
+    /** Newest first, at most `limit`, of those whose name or client has the text in it. */
+    entries(limit: number, text: string): readonly DnsLogEntry[] {
+      const found = list().filter(({ name, client }) => name.includes(text) || client.includes(text));
+      return found.toReversed().slice(0, limit);
+    },
+    /** Forgets queries and numbers. */
+    clear(): void {
+      clearEntries();
+      total = newTotals(clock.monotonic());
+    },
+    figures(): Omit<DnsFigures, 'enabled' | 'lists' | 'upstreams'> {
+      const { counts, names, blockedNames, clients, startedAt, upstreamMilliseconds } = total;
+      return {
+        since: Math.floor((clock.monotonic() - startedAt) / 1000),
+        total: counts.total,
+        blocked: counts.blocked,
+        rewritten: counts.rewritten,
+        cached: counts.cached,
+        failed: counts.failed,
+        averageUpstream: counts.upstream === 0 ? null : Math.round(upstreamMilliseconds / counts.upstream),
+        topNames: top(names),
+        topBlocked: top(blockedNames),
+        topClients: top(clients),
+      };
+    },
   };
+}
+
+function asQuery({ time, name, client, outcome }: DnsLogEntry): DnsQuery {
+  return {
+    timestamp: Math.floor(time / 1000),
+    domain: name,
+    clientIp: client,
+    blocked: outcome === 'blocked',
+    failed: outcome === 'failed',
+  };
+}
+
+interface Totals {
+  readonly startedAt: number;
+  readonly counts: Record<'total' | 'blocked' | 'rewritten' | 'cached' | 'failed' | 'upstream', number>;
+  readonly names: Map<string, number>;
+  readonly blockedNames: Map<string, number>;
+  readonly clients: Map<string, number>;
+  upstreamMilliseconds: number;
+}
+
+function newTotals(startedAt: number): Totals {
+  return {
+    startedAt,
+    counts: { total: 0, blocked: 0, rewritten: 0, cached: 0, failed: 0, upstream: 0 },
+    names: new Map(),
+    blockedNames: new Map(),
+    clients: new Map(),
+    upstreamMilliseconds: 0,
+  };
+}
+
+/** Strangers choose the names, so that their number is bounded: when it is reached, the rarer half is forgotten. */
+function count(of: Map<string, number>, text: string): void {
+  of.set(text, (of.get(text) ?? 0) + 1);
+  if (of.size <= MOST_COUNTED) return;
+  const rarest = [...of].sort(([, a], [, b]) => a - b).slice(0, MOST_COUNTED / 2);
+  for (const [name] of rarest) of.delete(name);
+}
+
+function top(of: ReadonlyMap<string, number>): readonly TopEntry[] {
+  return [...of].sort(([a, one], [b, other]) => other - one || (a < b ? -1 : 1)).slice(0, SHOWN);
 }

@@ -107,3 +107,13 @@ function readRecords(packet: Buffer, start: number): { readonly edns: Edns | nul
   }
   return offset === packet.length ? { edns, version } : null;
 }
+
+/** The same question about another name, which is one that `domainName` made; its id and header stay. */
+export function queryFor({ packet, type, edns }: Query, name: string): Query {
+  const labels = name.split('.').map((label) => Buffer.from(`${String.fromCharCode(label.length)}${label}`, 'latin1'));
+  const end = Buffer.alloc(5);
+  end.writeUInt16BE(type, 1);
+  end.writeUInt16BE(CLASS_IN, 3);
+  const asked = Buffer.concat([packet.subarray(0, HEADER_BYTES), ...labels, end]);
+  return { kind: 'query', packet: asked, questionEnd: asked.length, name, type, edns };
+}

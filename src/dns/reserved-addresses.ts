@@ -38,8 +38,8 @@ const HOLDING_V4: readonly RegExp[] = [
 ];
 
 /**
- * What an address is that neither a list nor an upstream may be at: link-local (where clouds serve a machine's credentials),
- * another such address, or the unspecified one, in every form of IPv6 that stands for one of IPv4. Null for any other text.
+ * Names the kind of an address barred to lists and upstreams: link-local (where clouds serve a machine's credentials),
+ * another such one, or the unspecified one, in every form of IPv6 that stands for one of IPv4. Else null.
  */
 export function reservedKind(address: string): string | null {
   const kind = kindOf(address);

@@ -1,8 +1,22 @@
-import { DEFAULT_DNS, type DnsConfig, type DnsQuery, type OutboundSettings } from '../core/model.js';
+import { isIP } from 'node:net';
+import { resolverSettings } from '../core/dns-settings.js';
+import {
+  DEFAULT_DNS,
+  type DnsConfig,
+  type DnsExplanation,
+  type DnsFigures,
+  type DnsLogEntry,
+  type DnsQuery,
+  type DnsRewrite,
+  type ListUpdate,
+  type OutboundSettings,
+  type ResolverSettings,
+} from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
-import { hostOf, httpUrl } from '../wire/dns-values.js';
+import { domainName, hostOf, httpUrl } from '../wire/dns-values.js';
 import { type AnsweringState, createResponder } from './answering.js';
-import { type Blocklists, createBlocklists } from './blocklists.js';
+import type { NamedList } from './blocklist.js';
+import { type Blocklists, createBlocklists, readRules } from './blocklists.js';
 import type { ConnectionsOptions } from './channel.js';
 import { type Connections, createConnections } from './connections.js';
 import { reasonOf } from './failure-reason.js';
@@ -11,10 +25,11 @@ import { createHostLookup, type HostLookup } from './host-lookup.js';
 import { MOST_LIST_BYTES } from './list-source.js';
 import { createListStore, NO_STORE } from './list-store.js';
 import { createKeptListener, isLoopbackAddress, type KeptListener } from './listener.js';
-import { createCustomDomains } from './local-answers.js';
+import { createBlockedAnswers, createCustomDomains } from './local-answers.js';
 import { createQueryLog } from './query-log.js';
 import { createRateLimit } from './rate-limit.js';
 import { reservedForRedirects, reservedKind } from './reserved-addresses.js';
+import { createUpstream, type Upstream } from './upstream.js';
 
 export interface ResolverOptions {
   /** The folder of the last good copies of lists; made when the first is. Null: they are in memory alone. */
@@ -36,7 +51,9 @@ export interface ResolverOptions {
   readonly bindRetry?: number;
 }
 
-const LOGGED_QUERIES = 1000;
+const MOST_LOGGED = 10_000;
+/** A timer cannot wait for longer. */
+const MOST_HOURS = 576;
 const CONNECT_MS = 2000;
 const LIST_CONNECT_MS = 10_000;
 const LIST_MS = 5 * 60_000;
@@ -58,11 +75,13 @@ export function createResolver(options: ResolverOptions): Resolver {
 export class Resolver implements ResolverPort {
   readonly #options: ResolverOptions;
   readonly #counts = { queries: 0, blocked: 0, cacheHits: 0, upstreamErrors: 0 };
-  readonly #queryLog = createQueryLog(LOGGED_QUERIES);
+  readonly #queryLog: ReturnType<typeof createQueryLog>;
+  readonly #seed: number;
   readonly #blocklists: Blocklists;
   readonly #lookup: HostLookup;
   readonly #listener: KeptListener;
   #dns: DnsConfig = DEFAULT_DNS;
+  #settings: ResolverSettings = resolverSettings(DEFAULT_DNS);
   #outbound: OutboundSettings | null = null;
   #state: AnsweringState;
   #phase: 'new' | 'running' | 'closed' = 'new';
@@ -75,11 +94,13 @@ export class Resolver implements ResolverPort {
   constructor(options: ResolverOptions) {
     this.#options = options;
     const { clock, log, random } = options;
+    this.#queryLog = createQueryLog(clock);
+    this.#seed = random.bytes(4).readUInt32LE();
     this.#blocklists = createBlocklists({
       store: options.copyFolder === null ? NO_STORE : createListStore(options.copyFolder, () => clock.now()),
       clock,
       log,
-      seed: random.bytes(4).readUInt32LE(),
+      seed: this.#seed,
       listFolder: options.listFolder,
       mostBytes: options.mostListBytes ?? MOST_LIST_BYTES,
       listTimeout: options.listTimeout ?? LIST_MS,
@@ -109,20 +130,22 @@ export class Resolver implements ResolverPort {
   configure(dns: DnsConfig, outbound: OutboundSettings | null): void {
     const before = this.#dns;
     this.#dns = dns;
+    this.#settings = resolverSettings(dns);
     this.#outbound = outbound;
+    this.#queryLog.resize(Math.min(this.#settings.queryLogSize, MOST_LOGGED));
     if (this.#phase !== 'running') return;
     this.#reportUnserved(before);
     this.#apply();
   }
 
   queries(): readonly DnsQuery[] {
-    return this.#queryLog.list();
+    return this.#queryLog.queries();
   }
 
   refreshBlocklists(): void {
     if (this.#phase !== 'running') return;
     this.#order(async () => {
-      if (this.#dns.enabled) this.#startRefresh();
+      if (this.#dns.enabled) void this.#startRefresh();
     });
   }
 
@@ -147,6 +170,53 @@ export class Resolver implements ResolverPort {
     await Promise.all([this.#work, this.#blocklists.close(), this.#state.forwarder?.close()]);
   }
 
+  figures(): DnsFigures {
+    const states = new Map(this.#blocklists.states().map((state) => [state.listed, state]));
+    const lists = [...this.#arrangedLists()].map(([url, { name }]) => {
+      const { names = 0, exceptions = 0, unsupported = 0 } = states.get(url) ?? {};
+      return { name, rules: names + exceptions, unsupported };
+    });
+    const { blocked, excepted, unsupported } = readRules(this.#settings.userRules, this.#seed);
+    return {
+      ...this.#queryLog.figures(),
+      enabled: this.#dns.enabled,
+      lists: [...lists, { name: USER_RULES, rules: blocked.size + excepted.size, unsupported }],
+      upstreams: this.#settings.upstreams,
+    };
+  }
+
+  log(limit: number, text: string): readonly DnsLogEntry[] {
+    return this.#queryLog.entries(limit, text);
+  }
+
+  clearLog(): void {
+    this.#queryLog.clear();
+  }
+
+  async updateLists(): Promise<readonly ListUpdate[]> {
+    if (this.#phase === 'running' && this.#dns.enabled) {
+      await this.#work;
+      await this.#startRefresh();
+    }
+    const states = new Map(this.#blocklists.states().map((state) => [state.listed, state]));
+    return [...this.#arrangedLists()].map(([url, { name }]) => {
+      const { error = NOT_FETCHED, names = 0, exceptions = 0 } = states.get(url) ?? {};
+      return { name, url, ok: error === null, detail: error ?? `${names + exceptions} names` };
+    });
+  }
+
+  explain(text: string): DnsExplanation {
+    const name = domainName(text.trim()) ?? text.trim().toLowerCase();
+    const to = this.#state.custom.leadsTo(name);
+    if (to !== null) return { name, outcome: 'rewritten', detail: to, rule: null, source: null };
+    const verdict = this.#blocklists.current().verdict(name);
+    const asked = this.#settings.upstreams.join(', ');
+    if (verdict === null) return { name, outcome: 'forwarded', detail: asked, rule: null, source: null };
+    const { isBlocked, rule, source } = verdict;
+    const detail = isBlocked ? this.#settings.blockingMode : asked;
+    return { name, outcome: isBlocked ? 'blocked' : 'allowed', detail, rule, source };
+  }
+
   /** Figures for metrics. Counts are since its creation. */
   stats() {
     const open = this.#listener.current();
@@ -163,17 +233,38 @@ export class Resolver implements ResolverPort {
   }
 
   #stateFor(forwarder: Forwarder | null): AnsweringState {
-    const { bind, blockedAnswer, customDomains } = this.#dns;
+    const { bind } = this.#dns;
     const { clock } = this.#options;
     const local = isLoopbackAddress(bind);
     return {
-      custom: createCustomDomains(customDomains),
+      custom: createCustomDomains([...this.#settings.rewrites, ...rewritesIn(this.#settings.userRules)]),
       blocklist: () => this.#blocklists.current(),
-      blockedAnswer,
+      blockedAnswer: createBlockedAnswers(this.#settings),
       forwarder,
       rateLimit: local ? null : createRateLimit({ ...RATE, now: () => clock.monotonic() }),
       mostUdpBytes: local ? MOST_UDP_BYTES.loopback : MOST_UDP_BYTES.network,
     };
+  }
+
+  /** The lists that are switched on, by their URLs; one that blocks and allows allows. */
+  #arrangedLists() {
+    const { lists, allowlists } = this.#settings;
+    const named = (isAllowing: boolean) => (of: ResolverSettings['lists']) =>
+      of.filter(({ enabled }) => enabled).map(({ name, url }) => [url, { name, isAllowing }] as const);
+    return new Map([...named(false)(lists), ...named(true)(allowlists)]);
+  }
+
+  #arrange(): void {
+    const { userRules, blockDohBypass } = this.#settings;
+    const own = (name: string, rules: readonly string[]): NamedList => ({
+      name,
+      names: readRules(rules, this.#seed),
+      isAllowing: false,
+    });
+    this.#blocklists.arrange({
+      lists: this.#arrangedLists(),
+      own: [own(USER_RULES, userRules), ...(blockDohBypass ? [own('DNS over HTTPS of browsers', DOH_BYPASS)] : [])],
+    });
   }
 
   /** Runs asynchronous work after what was ordered before. */
@@ -185,7 +276,9 @@ export class Resolver implements ResolverPort {
 
   /** Puts into force what counts from the next query on; lists and sockets follow in their own time. */
   #apply(): void {
-    const wanted = this.#dns.enabled ? JSON.stringify([this.#dns.dohUpstream, this.#outbound]) : '';
+    const { upstreams, upstreamMode, cacheSize, cacheMinTtl, cacheMaxTtl } = this.#settings;
+    const settings = [upstreams, upstreamMode, cacheSize, cacheMinTtl, cacheMaxTtl, this.#outbound];
+    const wanted = this.#dns.enabled ? JSON.stringify(settings) : '';
     let { forwarder } = this.#state;
     if (wanted !== this.#forwarding) {
       void forwarder?.retire();
@@ -193,26 +286,38 @@ export class Resolver implements ResolverPort {
       this.#forwarding = wanted;
     }
     this.#state = this.#stateFor(forwarder);
+    this.#arrange();
     if (this.#dns.enabled) this.#reportIgnored();
     this.#order(() => this.#follow());
   }
 
   #openForwarder(): Forwarder | null {
     const { clock, log } = this.#options;
-    const { dohUpstream: upstream } = this.#dns;
-    const url = httpUrl(upstream);
-    if (url === null) {
-      log.error({}, 'dns.doh_upstream: expected an http or https URL; nothing is forwarded');
-      return null;
-    }
-    const reserved = reservedKind(hostOf(url));
-    if (reserved !== null) {
-      const reason = `it is at ${reserved}`;
-      log.error({ upstream: url.host, reason }, 'dns.doh_upstream is skipped; nothing is forwarded');
-      return null;
-    }
+    const { upstreams: texts, upstreamMode, cacheSize, cacheMinTtl, cacheMaxTtl } = this.#settings;
     const connections = this.#connections(CONNECT_MS, reservedKind);
-    return createForwarder({ upstream, connections, clock, log, counts: this.#counts });
+    const upstreams = texts.flatMap((text) => this.#openUpstream(text, connections));
+    if (upstreams.length === 0) {
+      void connections.destroy();
+      return null;
+    }
+    const cache = { entries: cacheSize, least: Math.min(cacheMinTtl, cacheMaxTtl), most: cacheMaxTtl };
+    const isParallel = upstreamMode === 'parallel';
+    return createForwarder({ upstreams, isParallel, cache, connections, clock, log, counts: this.#counts });
+  }
+
+  #openUpstream(text: string, connections: Connections): readonly Upstream[] {
+    const { log } = this.#options;
+    const upstream = createUpstream(text, connections);
+    const said = SKIPPED[this.#dns.resolver === null ? 'older' : 'present'];
+    if (upstream === null) {
+      log.error({}, said.malformed);
+      return [];
+    }
+    const url = httpUrl(text.trim());
+    const reserved = url === null ? null : reservedKind(hostOf(url));
+    if (reserved === null) return [upstream];
+    log.error({ upstream: upstream.label, reason: `it is at ${reserved}` }, said.reserved);
+    return [];
   }
 
   #connections(connectTimeout: number, reserved: ConnectionsOptions['reserved']): Connections {
@@ -228,14 +333,18 @@ export class Resolver implements ResolverPort {
   #reportIgnored(): void {
     const { ignored } = this.#state.custom;
     if (ignored.length === 0) return;
-    this.#options.log.warn({ ignored }, 'dns.custom_domains: entries without a name or address are ignored');
+    const place = this.#dns.resolver === null ? 'dns.custom_domains' : 'dns.rewrites';
+    this.#options.log.warn({ ignored }, `${place}: entries without a name or address are ignored`);
   }
 
+  /** Says once of each setting that is on and that only servers act upon. */
   #reportUnserved(before: DnsConfig | null): void {
-    const newly = before === null || !before.enabled || !before.interceptAllPort53;
-    if (!this.#dns.enabled || !this.#dns.interceptAllPort53 || !newly) return;
-    const text = 'dns.intercept_all_port53 is kept in the file, but Keyway does not intercept: clients must ask it';
-    this.#options.log.warn({}, text);
+    const already =
+      before === null || !before.enabled ? new Set() : new Set(unserved(before).map(({ place }) => place));
+    if (!this.#dns.enabled) return;
+    for (const { place, instead } of unserved(this.#dns)) {
+      if (!already.has(place)) this.#options.log.warn({}, `dns.${place} is kept in the file, but Keyway ${instead}`);
+    }
   }
 
   /** Brings lists and sockets to where the settings want them. */
@@ -246,32 +355,86 @@ export class Resolver implements ResolverPort {
       this.#listed = '';
       return;
     }
-    const lists = JSON.stringify(this.#dns.adblockUrls);
+    const urls = [...this.#arrangedLists().keys()];
+    const lists = JSON.stringify(urls);
     const changed = lists !== this.#listed;
     this.#listed = lists;
     // The kept lists block from the first answer on, also where there is no network.
-    if (changed) await this.#blocklists.restore(this.#dns.adblockUrls);
+    if (changed) await this.#blocklists.restore(urls);
     await this.#listener.listen(this.#dns.bind, this.#dns.localPort);
-    if (changed) this.#startRefresh();
+    if (changed) void this.#startRefresh();
   }
 
-  #startRefresh(): void {
+  async #startRefresh(): Promise<void> {
     clearTimeout(this.#refreshTimer);
-    if (this.#dns.adblockUrls.length === 0) return;
+    const urls = [...this.#arrangedLists().keys()];
+    if (urls.length === 0) return;
     const own = this.#connections(LIST_CONNECT_MS, reservedKind);
     const redirected = this.#connections(LIST_CONNECT_MS, reservedForRedirects);
-    void this.#blocklists
-      .refresh(this.#dns.adblockUrls, { own, redirected })
-      .then(() => Promise.all([own.destroy(), redirected.destroy()]))
-      .then(() => this.#scheduleRefresh());
+    await this.#blocklists.refresh(urls, { own, redirected });
+    await Promise.all([own.destroy(), redirected.destroy()]);
+    this.#scheduleRefresh();
   }
 
   #scheduleRefresh(): void {
     if (this.#phase !== 'running' || !this.#dns.enabled) return;
     clearTimeout(this.#refreshTimer);
-    const regular = this.#dns.refreshHours * HOUR_MS;
+    const regular = Math.min(Math.max(this.#settings.updateIntervalHours, 1), MOST_HOURS) * HOUR_MS;
     const failed = this.#blocklists.states().some(({ error, skipped }) => error !== null && !skipped);
     const wait = failed ? Math.min(regular, FAILED_REFRESH_MS) : regular;
-    this.#refreshTimer = setTimeout(() => this.#startRefresh(), wait).unref();
+    this.#refreshTimer = setTimeout(() => void this.#startRefresh(), wait).unref();
   }
+}
+
+/** The words about an upstream that is not asked, by the form of the settings. */
+const SKIPPED = {
+  older: {
+    malformed: 'dns.doh_upstream: expected an http or https URL; nothing is forwarded',
+    reserved: 'dns.doh_upstream is skipped; nothing is forwarded',
+  },
+  present: {
+    malformed:
+      'dns.upstreams: expected https://host/path, tls://host, tcp://address, udp://address or an address; one is skipped',
+    reserved: 'an upstream of dns.upstreams is skipped',
+  },
+} as const;
+
+const USER_RULES = 'user rules';
+const NOT_FETCHED = 'it was not fetched: the DNS server is not enabled';
+
+/** The name by which browsers ask whether they may use their own DNS over HTTPS, and the best known of their servers. */
+const DOH_BYPASS: readonly string[] = [
+  'use-application-dns.net',
+  'mozilla.cloudflare-dns.com',
+  'chrome.cloudflare-dns.com',
+  'cloudflare-dns.com',
+  'dns.google',
+  'dns.quad9.net',
+  'doh.opendns.com',
+  'dns.adguard-dns.com',
+  'dns.nextdns.io',
+  'doh.cleanbrowsing.org',
+].map((name) => `||${name}^`);
+
+/** The rules of the user that give a name an address, as in a hosts file. */
+function rewritesIn(rules: readonly string[]): readonly DnsRewrite[] {
+  return rules.flatMap((rule) => {
+    const [, answer = '', domain = ''] = /^\s*([\da-fA-F.:]+)\s+(\S+)\s*$/.exec(rule) ?? [];
+    const isNowhere = ['0.0.0.0', '127.0.0.1', '::', '::1'].includes(answer);
+    return isIP(answer) === 0 || isNowhere ? [] : [{ domain, answer }];
+  });
+}
+
+/** The settings of these that are on and that this resolver does not act upon. */
+function unserved(dns: DnsConfig): readonly { readonly place: string; readonly instead: string }[] {
+  const { safeSearch, blockedServices } = resolverSettings(dns);
+  return [
+    ...(dns.interceptAllPort53
+      ? [{ place: 'intercept_all_port53', instead: 'does not intercept: clients must ask it' }]
+      : []),
+    ...(safeSearch ? [{ place: 'safe_search', instead: 'has no safe search: names are answered as they are' }] : []),
+    ...(blockedServices.length > 0
+      ? [{ place: 'blocked_services', instead: 'knows no services: block their names by rules' }]
+      : []),
+  ];
 }

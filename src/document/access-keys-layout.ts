@@ -1,5 +1,5 @@
 import { DEFAULT_BIND, type OutboundAction, type OutboundSettings } from '../core/model.js';
-import { ConfigurationShapeError, type Layout } from './layout.js';
+import { ConfigurationShapeError, type Layout, ruleMembers } from './layout.js';
 import {
   actionNamed,
   isAbsent,
@@ -84,13 +84,7 @@ export const accessKeysLayout: Layout = {
     return { place: 'outbound.rules', owner, member: 'rules', value: memberOf(owner, 'rules'), needed: false };
   },
 
-  renderRule: (_root, rule) =>
-    new Map<string, string | readonly string[] | null>([
-      ['domain_suffix', rule.domainSuffix],
-      ['ip_cidr', rule.ipCidr],
-      ['protocol', rule.protocol],
-      ['action', rule.action],
-    ]),
+  renderRule: (_root, rule) => ruleMembers(rule, ['action', rule.action]),
 };
 
 function readDefaultAction(outbound: ObjectNode, warnings: Warnings): OutboundSettings['defaultAction'] {

@@ -1,10 +1,10 @@
 import type { Allocate } from '../core/buffer-reuse.js';
 import type { ConfigurationChange } from '../core/model.js';
 import type { LegacyListReading } from '../wire/traits/file-reading.js';
-import { type ConfigurationDocument, readRoot } from './document.js';
+import { type ConfigurationDocument, namesOf, readRoot } from './document.js';
 import { changeKeys, spliced } from './key-changes.js';
 import { changeDns, changeRules } from './section-changes.js';
-import { applySplices, type Splice } from './splice.js';
+import { applySplices, type Splice, sortSplices } from './splice.js';
 import { syncLegacyList } from './sync-legacy-list.js';
 import type { ObjectNode, Shape } from './tree.js';
 
@@ -40,11 +40,26 @@ function changeSections(
   document: ConfigurationDocument,
   change: (outline: ConfigurationDocument, root: ObjectNode) => readonly Splice[],
 ): ConfigurationDocument {
-  const { bytes, lists, legacyList } = document;
+  const { bytes, inDocument } = outlineOf(document);
+  const splices = change({ ...document, bytes }, readRoot(bytes, SECTIONS_SHAPE));
+  if (splices.length === 0) return document;
+  const changed = spliced(document, splices.map(inDocument), []);
+  return { ...changed, members: namesOf(readRoot(applySplices(bytes, sortSplices(splices)), SECTIONS_SHAPE)) };
+}
+
+/** A document without what its key lists hold. */
+export interface Outline {
+  readonly bytes: Buffer;
+  /** The offsets of the key lists, which are empty here. */
+  readonly lists: readonly number[];
+  /** The same splice where it stands in the document. */
+  inDocument(splice: Splice): Splice;
+}
+
+export function outlineOf({ bytes, lists, legacyList }: ConfigurationDocument): Outline {
   const contents = [...lists, ...(legacyList === null ? [] : [legacyList.list])]
     .map(({ open, close }) => ({ from: open + 1, to: close, text: NOTHING }))
     .sort((one, other) => one.from - other.from);
-  const outline = applySplices(bytes, contents);
   let cut = 0;
   const cuts = contents.map(({ from, to }) => {
     const at = from - cut;
@@ -52,12 +67,11 @@ function changeSections(
     return { at, length: to - from };
   });
   const placeOf = (place: number) => cuts.reduce((sum, { at, length }) => (place > at ? sum + length : sum), place);
-  const splices = change({ ...document, bytes: outline }, readRoot(outline, SECTIONS_SHAPE));
-  return spliced(
-    document,
-    splices.map(({ from, to, text }) => ({ from: placeOf(from), to: placeOf(to), text })),
-    [],
-  );
+  return {
+    bytes: applySplices(bytes, contents),
+    lists: cuts.map(({ at }) => at - 1),
+    inDocument: ({ from, to, text }) => ({ from: placeOf(from), to: placeOf(to), text }),
+  };
 }
 
 const NOTHING = Buffer.alloc(0);

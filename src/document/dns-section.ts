@@ -1,11 +1,31 @@
 import { isIP } from 'node:net';
-import { type BlockedAnswer, DEFAULT_DNS, type DnsConfig } from '../core/model.js';
-import { isAbsent, isObjectHere, readBoolean, readPort, readString, readStrings, type Warnings } from './reading.js';
+import { DEFAULT_RESOLVER, foldedIn } from '../core/dns-settings.js';
+import {
+  type BlockedAnswer,
+  DEFAULT_DNS,
+  type DnsConfig,
+  type DnsList,
+  type DnsRewrite,
+  type ResolverSettings,
+} from '../core/model.js';
+import {
+  isAbsent,
+  isObjectHere,
+  readBoolean,
+  readElements,
+  readPort,
+  readString,
+  readStrings,
+  type Warnings,
+} from './reading.js';
 import type { Rendered } from './style.js';
 import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
 
-/** The members of the `dns` object that the gateway knows, by the settings that they hold. */
-export const DNS_MEMBERS: ReadonlyMap<keyof DnsConfig, string> = new Map<keyof DnsConfig, string>([
+/** A setting that has one member in every form of the `dns` object. */
+export type PlainDns = Exclude<keyof DnsConfig, 'resolver'>;
+
+/** The members of the `dns` object that the gateway knows, by the settings that they hold; without those of 0.4.6. */
+export const DNS_MEMBERS: ReadonlyMap<PlainDns, string> = new Map<PlainDns, string>([
   ['enabled', 'enabled'],
   ['dohUpstream', 'doh_upstream'],
   ['adblockUrls', 'adblock_urls'],
@@ -17,12 +37,60 @@ export const DNS_MEMBERS: ReadonlyMap<keyof DnsConfig, string> = new Map<keyof D
   ['refreshHours', 'refresh_hours'],
 ]);
 
+/** The members that the form of 0.4.6 has instead of older ones, where there was one. */
+export const RESOLVER_MEMBERS: ReadonlyMap<string, string | null> = new Map([
+  ['upstreams', 'doh_upstream'],
+  ['upstream_mode', null],
+  ['cache_size', null],
+  ['cache_min_ttl', null],
+  ['cache_max_ttl', null],
+  ['blocking_mode', 'blocked_answer'],
+  ['blocked_ttl', null],
+  ['lists', 'adblock_urls'],
+  ['allowlists', null],
+  ['update_interval_hours', 'refresh_hours'],
+  ['user_rules', null],
+  ['rewrites', 'custom_domains'],
+  ['safe_search', null],
+  ['block_doh_bypass', null],
+  ['blocked_services', null],
+  ['query_log_size', null],
+]);
+
+/** Settings of the form of 0.4.6 as they are written, by their members. */
+export function renderResolver(settings: ResolverSettings): ReadonlyMap<string, Rendered> {
+  const rendered = (list: DnsList | DnsRewrite): Rendered => new Map(Object.entries(list));
+  return new Map<string, Rendered>([
+    ['upstreams', settings.upstreams],
+    ['upstream_mode', settings.upstreamMode],
+    ['cache_size', settings.cacheSize],
+    ['cache_min_ttl', settings.cacheMinTtl],
+    ['cache_max_ttl', settings.cacheMaxTtl],
+    ['blocking_mode', settings.blockingMode],
+    ['blocked_ttl', settings.blockedTtl],
+    ['lists', settings.lists.map(rendered)],
+    ['allowlists', settings.allowlists.map(rendered)],
+    ['update_interval_hours', settings.updateIntervalHours],
+    ['user_rules', settings.userRules],
+    ['rewrites', settings.rewrites.map(rendered)],
+    ['safe_search', settings.safeSearch],
+    ['block_doh_bypass', settings.blockDohBypass],
+    ['blocked_services', settings.blockedServices],
+    ['query_log_size', settings.queryLogSize],
+  ]);
+}
+
+/** True for a `dns` object with a member of the form of 0.4.6; then the others have that form's defaults. */
+export function hasResolverForm(dns: ObjectNode): boolean {
+  return dns.members.some(({ name, value }) => RESOLVER_MEMBERS.has(name) && !isAbsent(value));
+}
+
 /** The `dns` member of a root, defaults where it has nothing usable. */
 export function readDns(root: ObjectNode, warnings: Warnings): DnsConfig {
   const dns = memberOf(root, 'dns');
   if (!isObjectHere(dns, 'dns', warnings)) return DEFAULT_DNS;
   const urls = memberOf(dns, 'adblock_urls');
-  return {
+  const read = {
     enabled: readBoolean(memberOf(dns, 'enabled'), 'dns.enabled', DEFAULT_DNS.enabled, warnings),
     dohUpstream: readString(memberOf(dns, 'doh_upstream'), 'dns.doh_upstream', DEFAULT_DNS.dohUpstream, warnings),
     adblockUrls: isAbsent(urls) ? DEFAULT_DNS.adblockUrls : readStrings(urls, 'dns.adblock_urls', warnings),
@@ -38,6 +106,89 @@ export function readDns(root: ObjectNode, warnings: Warnings): DnsConfig {
     blockedAnswer: readBlockedAnswer(memberOf(dns, 'blocked_answer'), warnings),
     refreshHours: readRefreshHours(memberOf(dns, 'refresh_hours'), warnings),
   };
+  if (!hasResolverForm(dns)) return { ...read, resolver: null };
+  const older = {
+    ...read,
+    // Only a given one joins the others.
+    dohUpstream: isAbsent(memberOf(dns, 'doh_upstream')) ? '' : read.dohUpstream,
+  };
+  return { ...read, resolver: foldedIn(readResolver(dns, warnings), older) };
+}
+
+function readResolver(dns: ObjectNode, warnings: Warnings): ResolverSettings {
+  const fallback = DEFAULT_RESOLVER;
+  const given = (name: string) => ({ node: memberOf(dns, name), place: `dns.${name}` });
+  const texts = (name: string, otherwise: readonly string[]) => {
+    const { node, place } = given(name);
+    return isAbsent(node) ? otherwise : readStrings(node, place, warnings);
+  };
+  const flag = (name: string, otherwise: boolean) => {
+    const { node, place } = given(name);
+    return readBoolean(node, place, otherwise, warnings);
+  };
+  const number = (name: string, otherwise: number) => {
+    const { node, place } = given(name);
+    if (isAbsent(node)) return otherwise;
+    if (node.kind === 'integer' && node.value >= 0n && node.value <= MOST_NUMBER) return Number(node.value);
+    warnings.add(place, `expected an integer from 0 to ${MOST_NUMBER}; it is ignored`);
+    return otherwise;
+  };
+  const word = <W extends string>(name: string, words: readonly [W, ...W[]]): W => {
+    const { node, place } = given(name);
+    const text = readString(node, place, words[0], warnings);
+    const found = words.find((one) => one === text);
+    if (found === undefined) warnings.add(place, `expected ${words.join(' or ')}; it is ignored`);
+    return found ?? words[0];
+  };
+  const lists = (name: string, otherwise: readonly DnsList[]) => {
+    const { node, place } = given(name);
+    return isAbsent(node) ? otherwise : readLists(node, place, warnings);
+  };
+  return {
+    upstreams: texts('upstreams', fallback.upstreams),
+    upstreamMode: word('upstream_mode', ['fallback', 'parallel']),
+    cacheSize: number('cache_size', fallback.cacheSize),
+    cacheMinTtl: number('cache_min_ttl', fallback.cacheMinTtl),
+    cacheMaxTtl: number('cache_max_ttl', fallback.cacheMaxTtl),
+    blockingMode: word('blocking_mode', ['nxdomain', 'null_ip', 'refused']),
+    blockedTtl: number('blocked_ttl', fallback.blockedTtl),
+    lists: lists('lists', fallback.lists),
+    allowlists: lists('allowlists', fallback.allowlists),
+    updateIntervalHours: number('update_interval_hours', fallback.updateIntervalHours),
+    userRules: texts('user_rules', fallback.userRules),
+    rewrites: readRewrites(memberOf(dns, 'rewrites'), warnings),
+    safeSearch: flag('safe_search', fallback.safeSearch),
+    blockDohBypass: flag('block_doh_bypass', fallback.blockDohBypass),
+    blockedServices: texts('blocked_services', fallback.blockedServices),
+    queryLogSize: number('query_log_size', fallback.queryLogSize),
+  };
+}
+
+const MOST_NUMBER = 2n ** 32n - 1n;
+
+function readLists(node: ValueNode, place: string, warnings: Warnings): readonly DnsList[] {
+  return readElements(node, place, warnings).flatMap((element, index) => {
+    const at = `${place}[${index}]`;
+    if (!isObjectHere(element, at, warnings)) return [];
+    const url = readString(memberOf(element, 'url'), `${at}.url`, '', warnings);
+    if (url === '') warnings.add(`${at}.url`, 'expected a URL; the list is ignored');
+    const name = readString(memberOf(element, 'name'), `${at}.name`, url, warnings);
+    const enabled = readBoolean(memberOf(element, 'enabled'), `${at}.enabled`, true, warnings);
+    return url === '' ? [] : [{ name, url, enabled }];
+  });
+}
+
+function readRewrites(node: ValueNode | undefined, warnings: Warnings): readonly DnsRewrite[] {
+  const place = 'dns.rewrites';
+  return readElements(node, place, warnings).flatMap((element, index) => {
+    const at = `${place}[${index}]`;
+    if (!isObjectHere(element, at, warnings)) return [];
+    const domain = readString(memberOf(element, 'domain'), `${at}.domain`, '', warnings);
+    const answer = readString(memberOf(element, 'answer'), `${at}.answer`, '', warnings);
+    if (domain !== '' && answer !== '') return [{ domain, answer }];
+    warnings.add(at, 'expected a domain and an answer; it is ignored');
+    return [];
+  });
 }
 
 function readBind(node: ValueNode | undefined, warnings: Warnings): string {
@@ -73,11 +224,6 @@ function readCustomDomains(node: ValueNode | undefined, warnings: Warnings): Rea
     else domains.set(name, value.value);
   }
   return domains;
-}
-
-/** One setting as it is written. */
-export function renderDns<M extends keyof DnsConfig>(config: Pick<DnsConfig, M>, member: M): Rendered {
-  return config[member];
 }
 
 /** True when a member of the file already says this; an absent one says the default. */

@@ -27,6 +27,10 @@ export interface ConfigurationDocument {
   readonly keyPlaces: number;
   /** A root `access_keys` beside inbounds, whose keys do not count; null where there is none. */
   readonly legacyList: PlacedLegacyList | null;
+  /** The places where a list of keys, or of inbounds with keys, should stand and something else does. */
+  readonly wrongLists: readonly string[];
+  /** The names of the members of the root. */
+  readonly members: ReadonlySet<string>;
 }
 
 /** A legacy key list: where its elements stand, and whether a server that has read it goes on reading the file. */
@@ -58,13 +62,28 @@ export function readDocument(bytes: Buffer): ReadConfiguration {
 /** Does as `readDocument`, in steps. */
 export function* readDocumentSteps(bytes: Buffer): Steps<ReadConfiguration> {
   const root = yield* readRootSteps(bytes, ROOT_SHAPE);
+  const document = documentIn(bytes, root);
+  return { document, configuration: yield* readConfiguration(bytes, root, document.layout) };
+}
+
+/** Finds the lists of keys alone, in steps. Throws as `readDocument` does. */
+export function* locateKeysSteps(bytes: Buffer): Steps<ConfigurationDocument> {
+  return documentIn(bytes, yield* readRootSteps(bytes, ROOT_SHAPE));
+}
+
+function documentIn(bytes: Buffer, root: ObjectNode): ConfigurationDocument {
   const layout = layoutOf(root);
   const holders = layout.keyHolders(root);
   const lists = holders.flatMap(listOf);
   const legacyList = layout === inboundsLayout ? legacyListOf(bytes, root) : null;
-  const hasHome = isKeyList(holders[0]);
-  const document = { bytes, layout, lists, hasHome, keyPlaces: holders.length, legacyList };
-  return { document, configuration: yield* readConfiguration(bytes, root, layout, holders) };
+  const isWrong = ({ value }: ListHolder) => value?.kind !== 'keys' && !isAbsent(value);
+  const isNoList = layout !== inboundsLayout && !isAbsent(memberOf(root, 'inbounds'));
+  const wrongLists = [...holders.filter(isWrong).map(({ place }) => place), ...(isNoList ? ['inbounds'] : [])];
+  return {
+    ...{ bytes, layout, lists, hasHome: isKeyList(holders[0]), keyPlaces: holders.length, legacyList },
+    wrongLists,
+    members: namesOf(root),
+  };
 }
 
 function legacyListOf(bytes: Buffer, root: ObjectNode): PlacedLegacyList | null {
@@ -74,10 +93,26 @@ function legacyListOf(bytes: Buffer, root: ObjectNode): PlacedLegacyList | null 
   return { list: { ...node.list, hashes }, takenAtReload };
 }
 
-/** True when a file with inbounds for keys becomes one without: what a panel does that sends an old copy back. */
-export function losesInbounds(before: ConfigurationDocument, after: ConfigurationDocument): boolean {
+/** The parts that go with a document when another one takes its place. */
+export function lossesBetween(before: ConfigurationDocument, after: ConfigurationDocument) {
   const hasInbound = ({ layout, keyPlaces }: ConfigurationDocument) => layout === inboundsLayout && keyPlaces > 0;
-  return hasInbound(before) && !hasInbound(after);
+  /** A file with inbounds for keys becomes one without: what a panel does that sends an old copy back. */
+  const losesInbounds = hasInbound(before) && !hasInbound(after);
+  const lost = [...before.members].filter((name) => !after.members.has(name));
+  return { losesInbounds, lostMembers: losesInbounds ? lost.filter((name) => name !== 'inbounds') : lost };
+}
+
+/** The number of elements of key lists that are no plain strings. */
+export function objectsIn({ bytes, lists }: ConfigurationDocument): number {
+  const isObject = (start: number) => bytes[start] === OPEN_OBJECT;
+  return lists.reduce((count, { starts }) => count + starts.filter(isObject).length, 0);
+}
+
+const OPEN_OBJECT = 0x7b;
+
+/** The names of an object's members. */
+export function namesOf({ members }: ObjectNode): ReadonlySet<string> {
+  return new Set(members.map(({ name }) => name));
 }
 
 /** The root object of a file. Throws as `readDocument` does. */
@@ -107,12 +142,8 @@ function listOf({ value }: ListHolder): readonly KeyList[] {
   return value?.kind === 'keys' ? [value.list] : [];
 }
 
-function* readConfiguration(
-  bytes: Buffer,
-  root: ObjectNode,
-  layout: Layout,
-  holders: readonly ListHolder[],
-): Steps<ServerConfiguration> {
+function* readConfiguration(bytes: Buffer, root: ObjectNode, layout: Layout): Steps<ServerConfiguration> {
+  const holders = layout.keyHolders(root);
   const warnings = createWarnings();
   const mode = readString(memberOf(root, 'mode'), 'mode', null, warnings);
   const keys = yield* readKeyRecords(layout, holders, warnings);

@@ -1,6 +1,6 @@
 import type { OutboundAction, OutboundSettings } from '../core/model.js';
 import { addressText } from './address.js';
-import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
+import { ConfigurationShapeError, type Layout, type ListHolder, ruleMembers } from './layout.js';
 import {
   createWarnings,
   isAbsent,
@@ -127,12 +127,7 @@ export const inboundsLayout: Layout = {
     if (target === undefined) {
       throw new ConfigurationShapeError(`outbounds: none with a tag can serve a rule whose action is "${rule.action}"`);
     }
-    return new Map<string, string | readonly string[] | null>([
-      ['domain_suffix', rule.domainSuffix],
-      ['ip_cidr', rule.ipCidr],
-      ['protocol', rule.protocol],
-      ['outbound', target.tag],
-    ]);
+    return ruleMembers(rule, ['outbound', target.tag]);
   },
 };
 

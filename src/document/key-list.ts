@@ -45,6 +45,9 @@ export interface KeyFault {
   readonly text: string;
 }
 
+/** The fault of a key that a server takes and Keyway does not. */
+export const EMPTY_KEY = 'an empty key';
+
 /** The hash of an element without a key. */
 export const NO_KEY = 0;
 const SAFE_DIGITS = 15;
@@ -110,7 +113,7 @@ function readElement(scanner: JsonScanner, element: Element, keyName: Buffer, in
   if (scanner.kind === Token.string) {
     takeKey(scanner, element);
     advance(scanner);
-    if (element.key === null) faults.push({ index, member: '', text: 'an empty key' });
+    if (element.key === null) faults.push({ index, member: '', text: EMPTY_KEY });
   } else if (scanner.kind === Token.openObject) {
     readMembers(scanner, element, keyName, index, faults);
   } else {
@@ -128,7 +131,7 @@ function readMembers(scanner: JsonScanner, element: Element, keyName: Buffer, in
       element.key = null;
       element.hash = NO_KEY;
       if (scanner.kind === Token.string) takeKey(scanner, element);
-      keyFault = scanner.kind === Token.string ? 'an empty key' : 'expected a string';
+      keyFault = scanner.kind === Token.string ? EMPTY_KEY : 'expected a string';
     } else {
       readMember(scanner, element.values, index, faults);
     }

@@ -53,5 +53,19 @@ export interface Layout {
   /** Throws `ConfigurationShapeError` when outbound routing is not configured. */
   rulesHome(root: ObjectNode): RulesHome;
   /** Throws `ConfigurationShapeError` when the file cannot express the rule. */
-  renderRule(root: ObjectNode, rule: OutboundRule): Rendered;
+  renderRule(root: ObjectNode, rule: OutboundRule): ReadonlyMap<string, Rendered>;
+}
+
+/** The members of a rule in a file; `target` is the one that says what happens to its connections. */
+export function ruleMembers(
+  { domainSuffix, ipCidr, protocol, sendFrom }: OutboundRule,
+  target: readonly [string, Rendered],
+): ReadonlyMap<string, Rendered> {
+  return new Map<string, Rendered>([
+    ['domain_suffix', domainSuffix],
+    ['ip_cidr', ipCidr],
+    ['protocol', protocol],
+    target,
+    ...(sendFrom === undefined ? [] : [['send_from', sendFrom] as const]),
+  ]);
 }

@@ -1,22 +1,49 @@
-import { type Carrier, DEFAULT_PUBLISHED, type Published, type SubscriptionSettings } from '../core/model.js';
+import {
+  type AnnouncedServer,
+  type Carrier,
+  DEFAULT_OVERNET,
+  DEFAULT_PUBLISHED,
+  type OvernetSettings,
+  type Published,
+  type ServerConfiguration,
+  type SubscriptionSettings,
+} from '../core/model.js';
 import { isAbsent, isObjectHere, readBoolean, readPort, readString, readStrings, type Warnings } from './reading.js';
 import { memberOf, type ObjectNode, type Shape, type ValueNode } from './tree.js';
 
 /** The root members that say where clients find a server from 0.4.6 on; they stand in either layout, and nothing writes them. */
-export const PUBLISHED_SHAPES: Readonly<Record<string, Shape>> = { domain: 'tree', tls: 'tree', subscription: 'tree' };
+export const PUBLISHED_SHAPES: Readonly<Record<string, Shape>> = {
+  domain: 'tree',
+  tls: 'tree',
+  subscription: 'tree',
+  overnet: 'tree',
+};
 
 const MOST_HOURS = 720n;
 const TLS_PORT = 443;
 /** Servers that end TLS themselves have no path of their own. */
 const BUILT_IN = 'builtin';
 
+/**
+ * The host and port that links name, as far as a configuration tells: its `domain`, else the host that the server has found to be its own,
+ * else that of the first address on which it listens.
+ */
+export function announcedBy(
+  { listen, published }: Pick<ServerConfiguration, 'listen' | 'published'>,
+  foundHost: string | null,
+): Partial<AnnouncedServer> {
+  const [, listening, port] = /^(.*):(\d+)$/.exec(listen ?? '') ?? [];
+  const host = published.domain ?? foundHost ?? listening;
+  return { ...(host === undefined ? {} : { host }), ...(port === undefined ? {} : { port: Number(port) }) };
+}
+
 /** Reads them from a root, with defaults where it has nothing usable. */
 export function readPublished(root: ObjectNode, warnings: Warnings): Published {
   return {
-    ...DEFAULT_PUBLISHED,
     domain: textIn(root, 'domain', '', warnings),
     tls: readTls(memberOf(root, 'tls'), warnings),
     subscription: readSubscription(memberOf(root, 'subscription'), warnings),
+    overnet: readOvernet(memberOf(root, 'overnet'), warnings),
   };
 }
 
@@ -33,10 +60,26 @@ function readSubscription(node: ValueNode | undefined, warnings: Warnings): Subs
   if (!isObjectHere(node, 'subscription', warnings)) return fallback;
   const path = textIn(node, 'path', 'subscription.', warnings)?.replace(/^\/*|\/+$/g, '') ?? '';
   return {
+    enabled: readBoolean(memberOf(node, 'enabled'), 'subscription.enabled', fallback.enabled, warnings),
     prefix: path === '' ? fallback.prefix : `/${path}`,
     name: textIn(node, 'name', 'subscription.', warnings),
     interval: readHours(memberOf(node, 'update_interval_hours'), warnings),
     include: readCarriers(memberOf(node, 'include'), warnings),
+  };
+}
+
+function readOvernet(node: ValueNode | undefined, warnings: Warnings): OvernetSettings {
+  if (!isObjectHere(node, 'overnet', warnings)) return DEFAULT_OVERNET;
+  const flag = (name: 'enabled' | 'entry' | 'exit') =>
+    readBoolean(memberOf(node, name), `overnet.${name}`, DEFAULT_OVERNET[name], warnings);
+  const text = (name: string, fallback: string) =>
+    readString(memberOf(node, name), `overnet.${name}`, fallback, warnings);
+  return {
+    enabled: flag('enabled'),
+    entry: flag('entry'),
+    gateway: text('gateway', DEFAULT_OVERNET.gateway),
+    exit: flag('exit'),
+    exitListen: text('exit_listen', DEFAULT_OVERNET.exitListen),
   };
 }
 

@@ -129,10 +129,12 @@ export function readRule(
   }
   const action = readAction(node, place, warnings);
   if (action === null) return null;
+  const sendFrom = readString(memberOf(node, 'send_from'), `${place}.send_from`, null, warnings);
   return {
     domainSuffix: readStrings(memberOf(node, 'domain_suffix'), `${place}.domain_suffix`, warnings),
     ipCidr: readStrings(memberOf(node, 'ip_cidr'), `${place}.ip_cidr`, warnings),
     protocol: readString(memberOf(node, 'protocol'), `${place}.protocol`, null, warnings),
     action,
+    ...(sendFrom === null ? {} : { sendFrom }),
   };
 }

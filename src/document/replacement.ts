@@ -24,9 +24,9 @@ const MOST_GROWTH = 16;
 const ALWAYS_WRITTEN = MEBIBYTE;
 
 /**
- * What the file becomes when it is replaced by this JSON text: pretty-printed, and read. Throws configModeMissing unless
- * the root is an object that has a `mode`, configFormatFailed when the text is no JSON, has half of a surrogate pair, or
- * would be too long.
+ * Pretty-prints the JSON text that is to replace the file, and reads it. Throws configModeMissing unless the root is an
+ * object that has a `mode`, configFormatFailed when the text is no JSON, has half of a surrogate pair, or would be too
+ * long.
  */
 export function toReplacement<Reading>(body: Buffer, format: { read(bytes: Buffer): Reading }): Reading {
   try {

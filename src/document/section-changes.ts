@@ -1,13 +1,23 @@
-import { DEFAULT_DNS, type DnsChange, type DnsConfig, type OutboundRule } from '../core/model.js';
-import { DNS_MEMBERS, saysAlready } from './dns-section.js';
+import { isDeepStrictEqual } from 'node:util';
+import { placesContinued } from '../core/continued-rules.js';
+import { DEFAULT_RESOLVER, OLDER_MEMBERS } from '../core/dns-settings.js';
+import { DEFAULT_DNS, type DnsChange, type OutboundRule, type ResolverSettings } from '../core/model.js';
+import {
+  DNS_MEMBERS,
+  hasResolverForm,
+  type PlainDns,
+  RESOLVER_MEMBERS,
+  renderResolver,
+  saysAlready,
+} from './dns-section.js';
 import type { ConfigurationDocument } from './document.js';
 import { insertMember, membersOf, styleOf } from './element.js';
 import { ConfigurationShapeError } from './layout.js';
 import { createWarnings, isAbsent } from './reading.js';
 import { insertItems, removeItems, type Sequence, sequenceStyle } from './sequence.js';
-import { type Splice, splice } from './splice.js';
+import { applySplices, type Splice, sortSplices, splice } from './splice.js';
 import { fileStyle, lineIndent, type Rendered, renderMember, renderValue } from './style.js';
-import { type ArrayNode, memberOf, type ObjectNode } from './tree.js';
+import { type ArrayNode, memberOf, type ObjectNode, type ValueNode } from './tree.js';
 
 /**
  * Makes `value` the value of a member: in place where the object has it, else behind its last member. The value is
@@ -31,34 +41,87 @@ export function makeKeyList(document: ConfigurationDocument, root: ObjectNode): 
   return putMember(bytes, home.owner, home.member, []);
 }
 
+/** A member of `dns` to write. */
+interface DnsMember {
+  readonly name: string;
+  readonly value: Rendered;
+  /** Its meaning where the object lacks it; undefined: it is written all the same. */
+  readonly fallback: Rendered | undefined;
+  /** The older member for which it stands. */
+  readonly older: string | null;
+}
+
 /** Writes the members of `dns` whose value differs; a missing or unusable `dns` becomes an object of those given. */
 export function changeDns({ bytes }: ConfigurationDocument, root: ObjectNode, change: DnsChange): Splice[] {
-  const given = [...DNS_MEMBERS].flatMap(([setting, name]) => {
-    const value: Rendered | undefined = change[setting];
-    return value === undefined ? [] : [{ setting, name, value }];
-  });
   const dns = memberOf(root, 'dns');
+  const given = [...plainMembers(change), ...resolverMembers(dns, change.resolver ?? null)];
   if (given.length === 0) return [];
   if (dns?.kind !== 'object') {
     return putMember(bytes, root, 'dns', new Map(given.map(({ name, value }) => [name, value])));
   }
-  const defaults: Readonly<Record<keyof DnsConfig, Rendered>> = { ...DEFAULT_DNS };
-  const differing = given.filter(
-    ({ setting, name, value }) => !saysAlready(memberOf(dns, name), value, defaults[setting]),
-  );
-  const present = differing.filter(({ name }) => memberOf(dns, name) !== undefined);
+  const differing = given.filter(({ name, value, fallback }) => {
+    const node = memberOf(dns, name);
+    return (fallback === undefined && isAbsent(node)) || !saysAlready(node, value, fallback ?? null);
+  });
   const style = sequenceStyle(bytes, membersOf(dns), styleOf(bytes, dns, fileStyle(bytes)));
-  const absent = differing.filter(({ name }) => memberOf(dns, name) === undefined);
-  const texts = absent.map(({ name, value }) => renderMember(name, value, style, style.indent));
+  const textOf = ({ name, value }: DnsMember) => renderMember(name, value, style, style.indent);
+  const olderOf = ({ older }: DnsMember) =>
+    dns.members.findLast(({ name, value }) => name === older && !isAbsent(value));
+  const isThere = ({ name }: DnsMember) => memberOf(dns, name) !== undefined;
+  const takesOver = (member: DnsMember) => !isThere(member) && olderOf(member) !== undefined;
   return [
-    ...present.flatMap(({ name, value }) => putMember(bytes, dns, name, value)),
-    ...insertItems(bytes, membersOf(dns), dns.members.length - 1, texts, style),
+    ...putMembers(
+      bytes,
+      dns,
+      new Map(differing.filter((one) => !takesOver(one)).map(({ name, value }) => [name, value])),
+    ),
+    // The older member's place is its own; beside it, the older one says nothing any more.
+    ...given.flatMap((member) => {
+      const older = olderOf(member);
+      if (older === undefined) return [];
+      if (takesOver(member)) return [splice(older.start, older.value.end, textOf(member))];
+      return [splice(older.value.start, older.value.end, 'null')];
+    }),
   ];
 }
 
+/** Makes these the values of members, as `putMember` does. */
+function putMembers(bytes: Buffer, owner: ObjectNode, values: ReadonlyMap<string, Rendered>): Splice[] {
+  const style = sequenceStyle(bytes, membersOf(owner), styleOf(bytes, owner, fileStyle(bytes)));
+  const isPresent = ([name]: readonly [string, Rendered]) => memberOf(owner, name) !== undefined;
+  const absent = [...values].filter((each) => !isPresent(each));
+  const texts = absent.map(([name, value]) => renderMember(name, value, style, style.indent));
+  return [
+    ...[...values].filter(isPresent).flatMap(([name, value]) => putMember(bytes, owner, name, value)),
+    ...insertItems(bytes, membersOf(owner), owner.members.length - 1, texts, style),
+  ];
+}
+
+function plainMembers(change: DnsChange): readonly DnsMember[] {
+  const defaults: Readonly<Record<PlainDns, Rendered>> = DEFAULT_DNS;
+  const isOlder = (setting: PlainDns) => OLDER_MEMBERS.some((member) => member === setting);
+  return [...DNS_MEMBERS].flatMap(([setting, name]) => {
+    const value: Rendered | undefined = change[setting];
+    // Settings of the form of 0.4.6 stand for the older ones, which may have waited for a write with them.
+    return value === undefined || (change.resolver && isOlder(setting))
+      ? []
+      : [{ name, value, fallback: defaults[setting], older: null }];
+  });
+}
+
+/** All members go into an object of the older form, so that it has the other form from then on. */
+function resolverMembers(dns: ValueNode | undefined, settings: ResolverSettings | null): readonly DnsMember[] {
+  if (settings === null) return [];
+  const defaults = dns?.kind === 'object' && hasResolverForm(dns) ? renderResolver(DEFAULT_RESOLVER) : new Map();
+  return [...renderResolver(settings)].map(([name, value]) => {
+    return { name, value, fallback: defaults.get(name), older: RESOLVER_MEMBERS.get(name) ?? null };
+  });
+}
+
 /**
- * Replaces the rules. Those that are the same at the start and at the end of the list keep their text. Throws
- * `ConfigurationShapeError` when outbound routing is not configured or the file cannot express a rule.
+ * Replaces the rules. Those that are the same at the start and at the end of the list keep their text, and of the others each that
+ * continues one of the file keeps its comments and unknown members. Throws `ConfigurationShapeError` when outbound routing is not
+ * configured or the file cannot express a rule.
  */
 export function changeRules(
   { bytes, layout }: ConfigurationDocument,
@@ -74,9 +137,30 @@ export function changeRules(
   const { value, owner, member } = home;
   if (value?.kind !== 'array') return putMember(bytes, owner, member, rendered);
   const present = value.elements.map((node) => layout.readRule(root, node, home.place, createWarnings()));
-  const kept = sameEnds(present, rules);
-  return replaceMiddle(bytes, value, kept, rendered);
+  const { head, tail } = sameEnds(present, rules);
+  const middle = present.slice(head, present.length - tail);
+  const wanted = rules.slice(head, rules.length - tail);
+  const places = placesContinued(wanted, middle);
+  const style = sequenceStyle(bytes, elementsOf(value), fileStyle(bytes));
+  const texts = places.map((place, index) => {
+    const after = rendered[head + index] ?? new Map();
+    const [node, before] = place === null ? [] : [value.elements[head + place], middle[place]];
+    if (node?.kind !== 'object' || !before) return renderValue(after, style, style.indent);
+    return changedRule(bytes, node, layout.renderRule(root, before), after);
+  });
+  return replaceMiddle(bytes, value, { head, tail }, texts);
 }
+
+/** The text of a rule with those members changed that another rule has otherwise. */
+function changedRule(bytes: Buffer, node: ObjectNode, before: Members, after: Members): string {
+  const gone = [...before.keys()].filter((name) => !after.has(name)).map((name) => [name, null] as const);
+  const differing = [...after, ...gone].filter(([name, value]) => !isDeepStrictEqual(before.get(name), value));
+  const splices = putMembers(bytes, node, new Map(differing));
+  const moved = splices.map(({ from, to, text }) => ({ from: from - node.start, to: to - node.start, text }));
+  return applySplices(bytes.subarray(node.start, node.end), sortSplices(moved)).toString('utf8');
+}
+
+type Members = ReadonlyMap<string, Rendered>;
 
 /** The numbers of items that are the same at the start and at the end of both lists. */
 interface SameEnds {
@@ -94,7 +178,7 @@ function sameEnds(present: readonly (OutboundRule | null)[], wanted: readonly Ou
 }
 
 function sameRule(a: OutboundRule | null | undefined, b: OutboundRule | null | undefined): boolean {
-  if (!a || !b || a.action !== b.action || a.protocol !== b.protocol) return false;
+  if (!a || !b || a.action !== b.action || a.protocol !== b.protocol || a.sendFrom !== b.sendFrom) return false;
   return sameTexts(a.domainSuffix, b.domainSuffix) && sameTexts(a.ipCidr, b.ipCidr);
 }
 
@@ -103,16 +187,10 @@ function sameTexts(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /** Replaces the items between two ends: one by one as far as both lists go, then removes or inserts the rest. */
-function replaceMiddle(
-  bytes: Buffer,
-  list: ArrayNode,
-  { head, tail }: SameEnds,
-  wanted: readonly Rendered[],
-): Splice[] {
+function replaceMiddle(bytes: Buffer, list: ArrayNode, { head, tail }: SameEnds, texts: readonly string[]): Splice[] {
   const sequence = elementsOf(list);
   const style = sequenceStyle(bytes, sequence, fileStyle(bytes));
   const middle = list.elements.slice(head, list.elements.length - tail);
-  const texts = wanted.slice(head, wanted.length - tail).map((rule) => renderValue(rule, style, style.indent));
   const replaced = middle.flatMap((node, index) => {
     const text = texts[index];
     return text === undefined ? [] : [splice(node.start, node.end, text)];
@@ -123,7 +201,8 @@ function replaceMiddle(
   return [...replaced, ...removeItems(bytes, sequence, removed), ...inserted];
 }
 
-function elementsOf(list: ArrayNode): Sequence {
+/** The elements of an array as a sequence. */
+export function elementsOf(list: ArrayNode): Sequence {
   return {
     open: list.start,
     close: list.end - 1,

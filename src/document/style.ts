@@ -1,7 +1,31 @@
 import { createScanner, enter, Token, toValue } from '../wire/json/scanner.js';
 
 /** A value to write; a map is an object whose members keep the map's order. */
-export type Rendered = string | bigint | number | boolean | null | readonly Rendered[] | ReadonlyMap<string, Rendered>;
+export type Rendered =
+  | string
+  | bigint
+  | number
+  | boolean
+  | null
+  | Verbatim
+  | readonly Rendered[]
+  | ReadonlyMap<string, Rendered>;
+
+/** The text of a value that is written as it is; `indent` is that of the line it stood on. */
+export class Verbatim {
+  readonly #text: string;
+  readonly #indent: string;
+
+  constructor(text: string, indent = '') {
+    this.#text = text;
+    this.#indent = indent;
+  }
+
+  /** The text with its further lines as far in as one that starts with `indent`. */
+  on(indent: string): string {
+    return indent === this.#indent ? this.#text : this.#text.replaceAll(`\n${this.#indent}`, `\n${indent}`);
+  }
+}
 
 /** The way in which a file, or an object in it, is written. */
 export interface TextStyle {
@@ -94,6 +118,7 @@ export function objectStyle(bytes: Buffer, head: ObjectHead, base: TextStyle): T
 
 /** The text of a value; `indent` is that of the line it starts on. */
 export function renderValue(value: Rendered, style: TextStyle, indent: string): string {
+  if (value instanceof Verbatim) return value.on(indent);
   if (value instanceof Map) {
     const members = [...value].map(([name, member]) => renderMember(name, member, style, indent + style.unit));
     return renderItems('{', members, '}', style, indent);

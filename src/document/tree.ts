@@ -15,7 +15,7 @@ import {
 import { type KeysNode, readKeysSteps } from './key-list.js';
 
 /**
- * How much of a value is kept. A configuration file can be a hundred megabytes of keys, so only what is looked at
+ * The part of a value that is kept. A configuration file can be a hundred megabytes of keys, so only what is looked at
  * becomes a tree; key lists become `KeysNode`, and everything else is checked and passed over.
  */
 export type Shape =

@@ -1,19 +1,19 @@
-import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '../client/call.js';
 import { FILE_LIMITS } from '../core/file-limits.js';
-import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
+import type { ClockPort, FileSystemPort } from '../core/ports.js';
 import { createGateway } from '../gateway/create-gateway.js';
 import type { GatewayOptions } from '../gateway/options.js';
 import { createFileSystem } from '../platform/file-system.js';
+import { createMemoryFiles } from '../platform/memory-files.js';
+import { BEGINNING, createSeededRandom } from '../platform/seeded-ports.js';
 import { DEFAULT_ADDRESSES } from '../replay/format/addresses.js';
 import type { CounterState, Given, Scenario } from '../replay/format/scenario.js';
 import { givenFile, type PlayOptions, type Stage } from '../replay/play/play.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
-import { createMemoryFiles } from './memory-files.js';
 
 /** The index page of the servers that were recorded; the written fixtures use the same. */
 const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n';
@@ -27,9 +27,6 @@ const DISK: FileSystemPort = { ...createFileSystem(), sync: async () => {}, sync
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_FOLDER = 0o700;
-
-/** The time at which every embedded core's clock begins. */
-const BEGINNING = Date.UTC(2026, 0, 1, 12);
 
 type App = Awaited<ReturnType<typeof createGateway>>;
 
@@ -54,27 +51,6 @@ export function createFixedClock(): ClockPort {
     return looks * 1000;
   };
   return { now: () => BEGINNING + look(), monotonic: look };
-}
-
-/** Randomness that is the same every time, unfit for secrets: SHA-256 of a count. */
-function createFixedRandom(): RandomPort {
-  let count = 0;
-  const block = () => {
-    count += 1;
-    return createHash('sha256').update(`keyway replay ${count}`).digest();
-  };
-  const bytes = (length: number) => {
-    const blocks = Array.from({ length: Math.ceil(length / 32) }, block);
-    return Buffer.concat(blocks).subarray(0, length);
-  };
-  return { bytes, uuid: () => uuidOf(bytes(16)) };
-}
-
-/** Sixteen bytes as a UUID of version 4 (RFC 9562, section 5.4). */
-function uuidOf(bytes: Buffer): string {
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 /** The place of a scenario's files. */
@@ -116,8 +92,9 @@ export async function stageScenario(
 export async function stageWithoutSocket(
   scenario: Scenario,
   revision: string,
+  gateway: StageOptions['gateway'] = {},
 ): Promise<StagedGateway & { readonly caller: Caller }> {
-  const staged = await openScenario(scenario, revision, { files: 'memory' });
+  const staged = await openScenario(scenario, revision, { files: 'memory', gateway });
   return { ...staged, caller: directCaller(staged.app) };
 }
 
@@ -159,7 +136,7 @@ async function openScenario(
       panelDir: await makePanel(place),
       loginGuard: 'off',
       clock: createFixedClock(),
-      random: createFixedRandom(),
+      random: createSeededRandom('keyway replay'),
       fileSystem: place.files,
       pollMilliseconds: 5,
       // A writer that wakes by itself looks at the clock, which goes on by each look: how often would depend on the machine.

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Acknowledgement, Backend } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
+import { createWaiting } from '../core/keys/waiting.js';
 import { mapMaybeAsync } from '../core/maybe-async.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
@@ -21,7 +22,6 @@ import { invalid } from './entries.js';
 import { createKeysAnswers } from './keys-answer.js';
 import { readReport } from './report-body.js';
 import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, isFeedRoute, MOST_WAIT } from './routes.js';
-import { createWaiting } from './waiting.js';
 
 export interface FeedOptions {
   readonly backend: Pick<Backend, 'keys' | 'count' | 'countPosted' | 'replica'>;

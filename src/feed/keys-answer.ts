@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { Cursors } from '../core/keys/cursor.js';
 import type { KeyEntry, KeyReader } from '../core/keys/types.js';
 
 /** The state that a caller of `GET /v1/keys` has, by the words of its request. */
@@ -14,11 +15,12 @@ const KEYS_AT_ONCE = 2_000;
 
 /** `mark` tells versions of this process from those of another. */
 export function createKeysAnswers(keys: KeyReader, mark: string) {
-  const version = () => `${mark}-${keys.admissions.version}`;
+  const cursors = new Cursors(mark);
+  const version = () => cursors.text(keys.admissions.version);
 
   function changedSince(since: string | null): readonly string[] | null {
-    const [, own, count] = /^([^-]+)-(\d{1,15})$/.exec(since ?? '') ?? [];
-    return own === mark && count !== undefined ? keys.admissions.since(Number(count)) : null;
+    const [count] = cursors.numbers(since ?? '', 1) ?? [];
+    return count === undefined ? null : keys.admissions.since(count);
   }
 
   return {

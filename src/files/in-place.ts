@@ -138,7 +138,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
 }
 
 /**
- * Whether an interrupted overwriting of `before` by `after` can have left these bytes: every sector is the beginning
+ * Tells whether an interrupted write of `after` over `before` can have left these bytes: every sector is the beginning
  * of that sector of one of the two, and zeros from there on.
  */
 export function isTornMix(found: Buffer, before: Buffer, after: Buffer): boolean {

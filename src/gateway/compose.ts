@@ -1,20 +1,43 @@
 import type { FastifyInstance } from 'fastify';
-import { newestRevision } from '../../revisions/index.js';
+import { newestOpenRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
 import { type Core, createCore } from '../core/core.js';
-import { type AnnouncedServer, type Credentials, DEFAULT_ANNOUNCED } from '../core/model.js';
+import { KeyMakers } from '../core/keys/key-makers.js';
+import type { KeyReader } from '../core/keys/types.js';
+import { mapMaybeAsync } from '../core/maybe-async.js';
+import { type AnnouncedServer, type Credentials, DEFAULT_ANNOUNCED, type Published } from '../core/model.js';
+import { NamedTokens } from '../core/named-tokens.js';
+import { OperationUse } from '../core/operation-use.js';
 import { createTokenGuard, NO_TOKEN_GUARD, type TokenGuard } from '../core/token-guard.js';
 import { noResolver } from '../dns/no-resolver.js';
 import { createApp } from '../northbound/app.js';
 import { type AppOptions, DEFAULT_APP_SETTINGS } from '../northbound/app-options.js';
 import { type CallerOf, createCallerOf } from '../northbound/caller.js';
 import { embeddedPanel } from '../northbound/embedded-panel.js';
-import { createMount, type Mount, mountClashes, subscriptionsOf, webpathProblem } from '../northbound/mount.js';
+import {
+  createMount,
+  leavingHeaders,
+  type Mount,
+  mountClashes,
+  subscriptionsOf,
+  webpathProblem,
+} from '../northbound/mount.js';
 import { panelFolder } from '../northbound/panel-files.js';
+import { createOwnContext } from '../own-api/call.js';
+import { type EventServer, Events } from '../own-api/events.js';
+import { followChanges } from '../own-api/followed-changes.js';
+import { Jobs } from '../own-api/jobs.js';
+import { KeptAddresses } from '../own-api/kept-addresses.js';
+import { KeptRotations } from '../own-api/kept-rotations.js';
+import { Rotations } from '../own-api/rotations.js';
+import { createOwnApi } from '../own-api/server.js';
+import { secretBytes, Webhook, type WebhookOptions } from '../own-api/webhook.js';
 import { SubscriptionDoor } from '../subscription/door.js';
+import type { OfferFacts } from '../subscription/offer.js';
 import type { Home, HomeParts } from './homes/home.js';
 import { openHome } from './homes/open.js';
-import type { ComposeOptions } from './options.js';
+import type { ComposeOptions, TestControls } from './options.js';
+import { createTestControls } from './test-controls.js';
 
 /** A composed gateway: the app, and what stands behind it. `app.close()` closes all of it. */
 export interface Gateway extends HomeParts {
@@ -26,6 +49,9 @@ export interface Gateway extends HomeParts {
   readonly mounts: readonly Mount[];
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
+  readonly use: OperationUse;
+  /** The faults and the state of a gateway for tests; null for every other. */
+  readonly test: TestControls | null;
   /** Asked wherever a token is. */
   readonly tokens: TokenGuard;
   readonly callerOf: CallerOf;
@@ -74,7 +100,44 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   const announced = () => announcedBy(options, backend.settings().announced);
   const tokens = options.loginGuard === 'off' ? NO_TOKEN_GUARD : createTokenGuard(clock, random);
   const callerOf = createCallerOf(options.trustProxy ?? []);
-  const door = new SubscriptionDoor({ core, announced, givenHost: options.announced?.host ?? null, clock });
+  const test = home.test === null ? null : createTestControls(home.test, mounts);
+  const factsOf = (published: Published): OfferFacts => ({
+    published,
+    announced: announced(),
+    givenHost: options.announced?.host ?? backend.settings().toldHost ?? null,
+    ownDns: core.hasOwnDns(),
+  });
+  const offerFacts = () => mapMaybeAsync(core.published(), factsOf);
+  const { records } = home;
+  const addresses = new KeptAddresses(records, clock, random);
+  const door = new SubscriptionDoor({ core, offerFacts: factsOf, clock, keptKey: addresses.keyOf });
+  const named = new NamedTokens({ records, clock, random });
+  const makers = new KeyMakers(records, clock);
+  const use = new OperationUse({ records, clock });
+  const kept = new KeptRotations(records);
+  const follow = followChanges({ makers, addresses, rotations: kept });
+  const server = serverOf(home);
+  const isFollowing = options.webhook != null;
+  const events = new Events({ backend, records, server, isFollowing, clock, random, log });
+  const jobs = new Jobs({
+    ...{ core, backend, records, makers, clock, random, log, follow },
+    onEnded: ({ id, owner, state, total }, { done, failed, successors }) => {
+      events.emitKeys('key.rotated', successors);
+      events.emit('job.ended', { job: id, by: owner, state, total, done, failed });
+    },
+  });
+  const rotations = new Rotations({
+    ...{ core, backend, records, kept, follow, addresses, clock, random, log },
+    isInCharge: jobs.isInCharge,
+  });
+  const sunsets = sunsetsOf(options.mounts);
+  const servesTokens = options.subscriptionTokens ?? options.subscriptions != null;
+  const own = createOwnContext({
+    ...{ core, backend, named, makers, addresses, offerFacts, use, sunsets, servesTokens },
+    ...{ clock, random, log, jobs, rotations, events },
+  });
+  const webhook = webhookOf(options, { events, records, clock, log });
+  const access = { mounts, credentials: listener.credentials, named, tokens, callerOf, isTerminal: false };
   const appOptions: AppOptions = {
     ...DEFAULT_APP_SETTINGS,
     ...given,
@@ -82,14 +145,34 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     mounts,
     credentials: listener.credentials,
     announced,
+    offerFacts,
+    named,
+    makers,
+    use,
     tokens,
     callerOf,
+    ownApi: options.ownApi === false ? null : createOwnApi(own, access),
     subscriptions: given.subscriptionTokens === true ? { door, hidesRest: false } : null,
+    faulty: test === null ? null : { ...test.faulty, credentials: listener.credentials },
     ...(observer === undefined ? {} : { observer: observer.requests }),
     refusesOpen: (mount) => refusesOpen?.(mount, { mounts, credentials: listener.credentials() }) ?? false,
   };
   const app = createApp({ ...appOptions, ...(createServer === undefined ? {} : { createServer }) });
   app.addHook('onClose', backend.close);
+  // Hooks of this kind run in the reverse order.
+  app.addHook('onClose', () => events.close());
+  app.addHook('onClose', () => webhook?.close());
+  app.addHook('onClose', async () => {
+    await rotations.close();
+    await jobs.close();
+  });
+  if (options.ownApi !== false || webhook !== null) events.start();
+  webhook?.start();
+  jobs.start();
+  rotations.start();
+  app.addHook('onClose', keepWriting(use));
+  const sweeping = setInterval(() => void sweep([makers, addresses], home, log), SWEEP).unref();
+  app.addHook('onClose', async () => clearInterval(sweeping));
   return {
     app,
     core,
@@ -100,8 +183,10 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     upstream: null,
     database: null,
     ...home.parts,
+    test: test?.controls ?? null,
     credentials: listener.credentials,
     announced,
+    use,
     tokens,
     callerOf,
     subscriptions: (own) =>
@@ -109,28 +194,85 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
         ...appOptions,
         ...own,
         mounts: mounts.map(subscriptionsOf),
+        ownApi: null,
         subscriptions: options.subscriptionTokens === false ? null : { door, hidesRest: true },
       }),
-    control: () =>
-      createApp({
+    control: () => {
+      const controlled = [controlMount()];
+      return createApp({
         ...appOptions,
         ...DEFAULT_APP_SETTINGS,
-        mounts: [controlMount()],
+        mounts: controlled,
+        ownApi: createOwnApi(own, { ...access, mounts: controlled, isTerminal: true }),
         credentials: () => NO_CREDENTIALS,
+        use: null,
         tokens: NO_TOKEN_GUARD,
         loginGuard: 'off',
         subscriptions: null,
+        faulty: null,
         refusesOpen: () => false,
-      }),
+      });
+    },
   };
+}
+
+/** Milliseconds between two looks for keys that went by other ways. */
+const SWEEP = 3_600_000;
+
+/** Has what is kept beside keys follow those that went by other ways, where it is known which are there. Never rejects. */
+async function sweep(
+  followers: readonly { sweep(keys: KeyReader): Promise<void> }[],
+  { backend }: Home,
+  log: ComposeOptions['log'],
+): Promise<void> {
+  try {
+    await backend.replica?.lastKnown();
+    for (const each of followers) await each.sweep(backend.keys);
+  } catch (error) {
+    log.debug({ err: error }, 'what is kept beside keys is looked at later');
+  }
+}
+
+/** The announced ends of revisions. */
+function sunsetsOf(mounts: AssembleOptions['mounts']): ReadonlyMap<string, number> {
+  return new Map(mounts.flatMap(({ revision, sunset }) => (sunset === undefined ? [] : [[revision.id, sunset]])));
+}
+
+/** Milliseconds. */
+const USE_WRITTEN_EVERY = 60_000;
+
+/** Writes from now on what was counted; returns what stops it, having written the rest. */
+function keepWriting(use: OperationUse): () => Promise<void> {
+  const timer = setInterval(() => void use.write(), USE_WRITTEN_EVERY).unref();
+  return () => {
+    clearInterval(timer);
+    return use.write();
+  };
+}
+
+/** The server behind this gateway as events tell of it; null where there is none. */
+function serverOf({ backend, parts }: Home): EventServer | null {
+  const server = parts.upstream?.server;
+  if (server === undefined) return null;
+  return {
+    isAway: async () => (await backend.problems()).some(({ problem }) => problem === 'upstream_away'),
+    version: () => server.version(),
+  };
+}
+
+function webhookOf(
+  { webhook: url = null, webhookSecret: secret = null }: Pick<AssembleOptions, 'webhook' | 'webhookSecret'>,
+  parts: Omit<WebhookOptions, 'url' | 'secret'>,
+): Webhook | null {
+  return url === null || secret === null ? null : new Webhook({ ...parts, url, secret: secretBytes(secret) });
 }
 
 const NO_CREDENTIALS: Credentials = { token: null, username: '', passwordHash: '' };
 
-/** The newest revision without its panel. */
+/** The newest revision that may be open, without its panel. */
 function controlMount(): Mount {
   const panel = { file: async () => null };
-  const revision = newestRevision();
+  const revision = newestOpenRevision();
   return { ...createMount({ revision, version: revision.reportedVersion, webpath: '', panel }), hidesRest: true };
 }
 
@@ -177,11 +319,13 @@ function createMounts(
     const folder = wanted.panelDir ?? options.panelDir;
     const { panelServers: servers = [], ownVersion: keyway = null, subscriptions = null } = options;
     const isOpen = () => revision.auth.isOpen(credentials());
+    const ownApi = options.ownApi !== false;
     const panel =
       folder === undefined
-        ? embeddedPanel({ revision, version, servers, keyway, subscriptions, isOpen })
+        ? embeddedPanel({ revision, version, servers, keyway, subscriptions, ownApi, isOpen })
         : panelFolder(folder, options.fileSystem, options.log);
-    return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel }, backend.sessions);
+    const headers = wanted.sunset === undefined ? {} : leavingHeaders(wanted.sunset, options.clock.now());
+    return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel, headers }, backend.sessions);
   });
   if (mounts.length === 0) throw new Error('at least one revision is needed');
   const clashes = mountClashes(mounts);

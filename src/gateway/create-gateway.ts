@@ -1,11 +1,23 @@
 import type { FastifyInstance } from 'fastify';
 import { type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
+import type { LogPort } from '../core/ports.js';
+import { isPanelBuilt } from '../northbound/embedded-panel.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
-import { databaseHome, fileHome, type HomePlace, memoryHome, upstreamHome } from '../settings/home.js';
+import { databaseHome, fileHome, type HomePlace, memoryHome, testHome, upstreamHome } from '../settings/home.js';
+import { checkOptions } from './check-options.js';
 import { assembleGateway, composeGateway, type Gateway } from './compose.js';
 import { homeOver } from './homes/home.js';
-import { type GatewayMount, type GatewayOptions, type GatewayUpstream, type ResolvedMount, silent } from './options.js';
+import { stateBytes } from './homes/test-state.js';
+import {
+  type GatewayMount,
+  type GatewayOptions,
+  type GatewayUpstream,
+  type ResolvedMount,
+  silent,
+  type TestOptions,
+} from './options.js';
+import { faultNamed } from './test-controls.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -20,15 +32,30 @@ declare module 'fastify' {
  * people when a revision is unknown, two mounts clash or the configuration file cannot be read.
  */
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
+  checkOptions(options);
   const { clock = systemClock, random = systemRandom, fileSystem = createFileSystem(), log = silent } = options;
   const { backend } = options;
   const shared = { ...options, clock, random, fileSystem, log, mounts: options.mounts.map(resolveMount) };
   const gateway =
-    backend === undefined
+    backend === undefined || options.test !== undefined
       ? await composeGateway({ ...shared, home: homeOf(options) })
       : await assembleGateway(shared, homeOver(backend));
   gateway.app.decorate('keyway', gateway);
+  reportAbsent(options, gateway, log);
   return gateway.app;
+}
+
+/** Says in the log what a gateway does without, which is easily left out by mistake. */
+function reportAbsent({ refusesOpen, ...given }: GatewayOptions, { mounts, credentials }: Gateway, log: LogPort): void {
+  const hasHome = LASTING.some((name) => given[name] !== undefined) || given.test !== undefined;
+  if (!hasHome) log.info({}, 'no configPath is given: the state lives in memory, and goes with the gateway');
+  const open = mounts.filter(({ revision }) => revision.auth.isOpen(credentials()));
+  if (open.length > 0 && refusesOpen === undefined)
+    log.info(
+      { mounts: open.map(({ label }) => label) },
+      'no credential is given: these mounts answer everyone; listener.token, or listener.username and listener.passwordHash, close them',
+    );
+  if (!isPanelBuilt()) log.info({}, 'the panel is not built, and a plain page stands in its place: npm run build');
 }
 
 function resolveMount(wanted: GatewayMount): ResolvedMount {
@@ -36,8 +63,19 @@ function resolveMount(wanted: GatewayMount): ResolvedMount {
   return { ...wanted, revision, version };
 }
 
+/** The homes that a state for tests is never put before. */
+const LASTING = ['configPath', 'upstream', 'database', 'backend', 'dataDir'] as const;
+
+function testHomeOf({ state, fault = 'none' }: TestOptions, options: GatewayOptions): HomePlace {
+  const beside = LASTING.find((name) => options[name] !== undefined);
+  if (beside !== undefined)
+    throw new Error(`test: expected no ${beside} beside it, so that nobody has faults by accident`);
+  return testHome({ path: null, state: state === undefined ? null : stateBytes(state), fault: faultNamed(fault) });
+}
+
 /** The one home that the options name. */
 function homeOf(options: GatewayOptions): HomePlace {
+  if (options.test !== undefined) return testHomeOf(options.test, options);
   const { configPath = null, dataDir = null, inPlace, upstream, database, serveStale, settle } = options;
   if (upstream !== undefined)
     return upstreamHome({

@@ -2,6 +2,7 @@ import type { ResolvedRevision } from '../../revisions/index.js';
 import type { CallsObserverPort } from '../client/server.js';
 import type { Backend } from '../core/backend.js';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
+import type { FaultText } from '../core/faults.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort, ResolverPort } from '../core/ports.js';
 import type { AppSettings } from '../northbound/app-options.js';
@@ -10,6 +11,7 @@ import type { Mount } from '../northbound/mount.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
 import type { HomePlace } from '../settings/home.js';
 import type { CreateServer } from '../sockets/http-server.js';
+import type { Encodable } from '../wire/json/write-json.js';
 
 /** One revision to serve. */
 export interface GatewayMount {
@@ -19,6 +21,8 @@ export interface GatewayMount {
   readonly webpath?: string;
   /** A panel build to serve instead of the embedded one. */
   readonly panelDir?: string;
+  /** The end of the mount, in milliseconds since the epoch: its answers say so. Default never. */
+  readonly sunset?: number;
 }
 
 /** A running server to stand in front of. */
@@ -77,6 +81,11 @@ export interface GatewayOptions extends Partial<AppSettings> {
    * one for subscriptions alone.
    */
   readonly subscriptionTokens?: boolean | null;
+  /** Keyway's own interface beside every mount, at `keyway/v1`; default true. */
+  readonly ownApi?: boolean;
+  /** The URL that every event is sent to, and the secret that signs it, as `whsec_…`; default none. */
+  readonly webhook?: string | null;
+  readonly webhookSecret?: string | null;
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
   readonly guardConfig?: boolean;
@@ -98,12 +107,43 @@ export interface GatewayOptions extends Partial<AppSettings> {
     gateway: { readonly mounts: readonly Mount[]; readonly credentials: Credentials },
   ) => boolean;
   readonly resolver?: ResolverPort;
+  /** A state in memory and faults on demand, for the tests of a client; refused beside anything that lasts. */
+  readonly test?: TestOptions;
   /** Told of answers, logins and what happens to the file; for metrics. */
   readonly observer?: GatewayObserver;
   readonly clock?: ClockPort;
   readonly random?: RandomPort;
   readonly fileSystem?: FileSystemPort;
   readonly log?: LogPort;
+}
+
+/** The state and the faults of a gateway for tests. */
+export interface TestOptions {
+  /** The state to begin in; default no keys, and no configuration. */
+  readonly state?: TestState;
+  /** A fault from the start on; default none. */
+  readonly fault?: FaultText;
+}
+
+/** A state of a test. */
+export interface TestState {
+  /** A server's configuration in either layout: an object (`mode` may be left out), or the text of its file. Without one the state is run-time-only. */
+  readonly config?: string | { readonly [member: string]: Encodable };
+  /** The counters of the configuration's keys. */
+  readonly counters?: readonly {
+    readonly access_key: string;
+    readonly bytes_up: number | bigint;
+    readonly bytes_down: number | bigint;
+    readonly connections: number;
+  }[];
+}
+
+/** The faults and the state of a running gateway for tests. */
+export interface TestControls {
+  /** Sets what goes wrong from now on. Throws an `Error` whose message is for people where the text is none. */
+  fault(fault: FaultText): void;
+  /** Replaces configuration and counters at once, as an edit of the file does; resolves when that is live. */
+  replaceState(state: TestState): Promise<void>;
 }
 
 /** A mount whose revision is found. */
@@ -120,7 +160,16 @@ interface Ports {
 /** Options that say where the state lives. */
 type HomeOptions = Pick<
   GatewayOptions,
-  'configPath' | 'upstream' | 'backend' | 'database' | 'dataDir' | 'inPlace' | 'serveStale' | 'settle' | 'serverVersion'
+  | 'test'
+  | 'configPath'
+  | 'upstream'
+  | 'backend'
+  | 'database'
+  | 'dataDir'
+  | 'inPlace'
+  | 'serveStale'
+  | 'settle'
+  | 'serverVersion'
 >;
 
 /** The options of `createGateway` with revisions and home found, and every port given. */

@@ -45,8 +45,8 @@ export function refuseOtherHosts(app: FastifyInstance, names: readonly string[],
 }
 
 /**
- * Where the target is a whole URL its authority counts, and `Host` does not (RFC 9112, 3.2.2). Several `Host` must all be
- * allowed: Node looks at the first alone, and whatever stands in front of it may have looked at the last.
+ * Lists a request's hosts: the authority of a target that is a whole URL, else each `Host` (RFC 9112, 3.2.2). All must
+ * be allowed: Node looks at the first alone, and whatever stands in front of it may have looked at the last.
  */
 function hostsOf({ url = '', rawHeaders }: AddressedRequest): readonly (string | null)[] {
   const [, authority] = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url) ?? [];

@@ -3,19 +3,24 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { keepReading } from '../sockets/early-answer.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { commonErrors } from '../wire/errors.js';
-import { methodsAt, notAllowed } from './matching.js';
+import { isOfOwnOrigin, methodsAt, notAllowed } from './matching.js';
 import type { Mount } from './mount.js';
 
 /** The header by which any origin may call (protocol: "Addressing"). */
 export const ANY_ORIGIN = ['access-control-allow-origin', '*'] as const;
 
 export function allowAnyOrigin(reply: FastifyReply): void {
-  reply.header(...ANY_ORIGIN);
+  const { ownOriginOnly = false } = reply.request.routeOptions.config;
+  if (!ownOriginOnly) reply.header(...ANY_ORIGIN);
 }
 
 /** Sends a failure envelope. */
 export function sendFailure(reply: FastifyReply, status: number, error: string): FastifyReply {
   allowAnyOrigin(reply);
+  return sendEnvelope(reply, status, error);
+}
+
+function sendEnvelope(reply: FastifyReply, status: number, error: string): FastifyReply {
   return reply.code(status).header('content-type', JSON_TYPE).send(failureEnvelope(error));
 }
 
@@ -37,8 +42,10 @@ export function sendTooMany(reply: FastifyReply, seconds: number): FastifyReply 
 /** Answers 404, or 405 with `Allow` (design: "Unmatched API path"). */
 export function answerUnmatched(mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const methods = methodsAt(mounts, request.url);
-  if (methods.length === 0) return sendEarlyFailure(reply, 404, 'not found');
-  return sendEarlyFailure(reply.header('allow', methods.join(', ')), 405, notAllowed(methods));
+  if (!isOfOwnOrigin(mounts, request.url)) allowAnyOrigin(reply);
+  keepReading(request.raw, reply.raw);
+  if (methods.length === 0) return sendEnvelope(reply, 404, 'not found');
+  return sendEnvelope(reply.header('allow', methods.join(', ')), 405, notAllowed(methods));
 }
 
 /**
@@ -88,4 +95,11 @@ function sendSlices(response: ServerResponse, slices: Iterator<Buffer, void>): v
     setImmediate(next);
   }
   next();
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** True for what pages of other origins may not read. */
+    readonly ownOriginOnly?: boolean;
+  }
 }

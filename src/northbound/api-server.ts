@@ -1,4 +1,4 @@
-import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type CreateServer, createPlain, hostProblem } from '../sockets/http-server.js';
@@ -93,14 +93,4 @@ function endBehindAnswers(socket: Socket, farewell: Buffer): void {
 /** The answer that a connection is taken by, or null; Node's own answer to a broken request looks there, too, and it has no public name. */
 function answerUnderWay(socket: Socket & { readonly _httpMessage?: ServerResponse | null }): ServerResponse | null {
   return socket._httpMessage ?? null;
-}
-
-/**
- * Has a client that ends its side after its request get the answer (RFC 9293, 3.6: a half-closed connection). Node ends its
- * own side at once otherwise, whatever is under way; so it goes on doing where nothing is, and after the last answer.
- */
-export function allowHalfClose(server: Server & { httpAllowHalfOpen?: boolean; allowHalfOpen?: boolean }): void {
-  server.httpAllowHalfOpen = true;
-  // Plain servers have it; with TLS it is for the connection below.
-  server.allowHalfOpen = true;
 }

@@ -1,17 +1,24 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Core } from '../core/core.js';
+import type { KeyMakers } from '../core/keys/key-makers.js';
+import type { MaybeAsync } from '../core/maybe-async.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
+import type { NamedTokens } from '../core/named-tokens.js';
+import type { OperationUse } from '../core/operation-use.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import type { TokenGuard } from '../core/token-guard.js';
 import type { CreateServer } from '../sockets/http-server.js';
+import type { OfferFacts } from '../subscription/offer.js';
 import type { CallerOf } from './caller.js';
+import type { FaultyOptions } from './faulty.js';
 import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from './login-guard.js';
 import type { Mount } from './mount.js';
-import type { RequestsObserver } from './request-observer.js';
+import type { Observing, RequestsObserver } from './request-observer.js';
 import type { ServedSubscriptions } from './subscriptions.js';
 
 /** The settings that the northbound side reads by itself, each under the name of its row in the table of settings. */
 export interface AppSettings {
-  /** How the guessing of passwords is slowed; `off` slows that of tokens neither. */
+  /** The slowing of guessed passwords; `off` slows that of tokens neither. */
   readonly loginGuard: LoginGuardLimit | 'off';
   /** The host names that requests may be sent to, besides addresses and `localhost`; none for any. */
   readonly allowHosts: readonly string[];
@@ -28,12 +35,21 @@ export const DEFAULT_APP_SETTINGS: AppSettings = {
   protectAudit: false,
 };
 
+/** Paths that are served beside each mount's API, and answer by themselves. */
+export interface BesideMounts {
+  serve(app: FastifyInstance, mount: Mount, observing: Observing): void;
+  /** Refuses a request whose path cannot be read, where that stands below its own; else does nothing and returns false. */
+  refuses(request: FastifyRequest, reply: FastifyReply, text: string): boolean;
+}
+
 /** The core, mounts and ports that the northbound side is given. */
 export interface AppOptions extends AppSettings {
   readonly core: Core;
   readonly mounts: readonly Mount[];
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
+  /** The place where clients find the server, as far as that can be told. */
+  readonly offerFacts: () => MaybeAsync<OfferFacts>;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -41,9 +57,17 @@ export interface AppOptions extends AppSettings {
   readonly createServer?: CreateServer;
   /** Asked wherever a token is. */
   readonly tokens: TokenGuard;
+  readonly named: NamedTokens;
+  readonly makers: KeyMakers;
+  /** Counts who uses what; null where nobody does. */
+  readonly use: OperationUse | null;
   readonly callerOf: CallerOf;
+  /** Null where Keyway's own interface is not served. */
+  readonly ownApi: BesideMounts | null;
   /** Null where no subscription is answered by its token. */
   readonly subscriptions: ServedSubscriptions | null;
+  /** The faults of a gateway for tests; null for every other. */
+  readonly faulty: FaultyOptions | null;
   /** Told of every answer and login. */
   readonly observer?: RequestsObserver;
   /** Tells whether a mount that its own rule leaves open must refuse everyone all the same (design: "A mount that its own rule leaves open"). */

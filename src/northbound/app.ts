@@ -1,14 +1,15 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
-import { listenerOptions, type ServerLimits } from '../sockets/http-server.js';
+import { allowHalfClose, listenerOptions, type ServerLimits } from '../sockets/http-server.js';
 import { commonErrors, encodeError } from '../wire/errors.js';
 import { refuseOtherHosts } from './allowed-hosts.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
-import { allowHalfClose, answerBrokenConnections, withEnvelopes } from './api-server.js';
+import { answerBrokenConnections, withEnvelopes } from './api-server.js';
 import type { AppOptions } from './app-options.js';
 import { createAuditBody } from './audit-body.js';
 import { servePreflights } from './cors.js';
+import { serveFaults } from './faulty.js';
 import { createListBody } from './list-body.js';
 import { createLogin } from './login.js';
 import { createLoginGuard } from './login-guard.js';
@@ -45,7 +46,8 @@ export function createApp(options: AppOptions): FastifyInstance {
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
     frameworkErrors(error, request, reply) {
       const refuse = () => {
-        sendFailure(reply, 400, error.code === 'FST_ERR_BAD_URL' ? NOT_UTF8 : error.message);
+        const text = error.code === 'FST_ERR_BAD_URL' ? NOT_UTF8 : error.message;
+        if (options.ownApi?.refuses(request, reply, text) !== true) sendFailure(reply, 400, text);
         other.answered(request, reply);
       };
       if (answerSubscription === null) refuse();
@@ -57,6 +59,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.decorateRequest('begunAt', null);
   app.decorateRequest('caller', null);
   app.decorateRequest('subscriber', null);
+  app.decorateRequest('principal', null);
   allowHalfClose(app.server);
   notePeers(app.server);
   receiveBodies(app);
@@ -68,6 +71,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   });
   app.setNotFoundHandler(other.around((request, reply) => answerUnmatched(mounts, request, reply)));
   refuseOtherHosts(app, options.allowHosts, other);
+  if (options.faulty !== null) serveFaults(app, options.faulty, other);
   const rate = createStrangerRate(options.clock, options.callerOf);
   const answerSubscription: AnswerSubscription | null =
     options.subscriptions === null
@@ -82,6 +86,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     const list = createListBody(core.keys, mount.revision, options.clock);
     serveOperations(app, mount, { ...options, login, list, audit, rate, observing });
     if (servesPanel(mount)) servePanel(app, mount, { mounts, observing, rate });
+    options.ownApi?.serve(app, mount, observing);
   }
   return app;
 }

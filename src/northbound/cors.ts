@@ -1,12 +1,12 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { sendEarlyFailure } from './answers.js';
-import { isApiPath, methodsAt } from './matching.js';
+import { answerUnmatched, sendEarlyFailure } from './answers.js';
+import { isApiPath, isOfOwnOrigin, methodsAt } from './matching.js';
 import type { Mount } from './mount.js';
 import type { RouteObserver } from './request-observer.js';
 
 /**
- * Serves OPTIONS, preflight or not: 200 with `Allow` wherever a path is served, else 404. The plugin stands in a scope of
+ * Serves OPTIONS, preflight or not: 200 with `Allow` wherever a path is served that any origin may call, else 404 or 405. The plugin stands in a scope of
  * its own, so that its hook runs for no other request.
  */
 export function servePreflights(app: FastifyInstance, mounts: readonly Mount[], observer: RouteObserver): void {
@@ -39,6 +39,7 @@ function corsOf(mounts: readonly Mount[], request: FastifyRequest): FastifyCorsO
  * other OPTIONS where a path is served.
  */
 function isGranted(mounts: readonly Mount[], request: FastifyRequest): boolean {
+  if (isOfOwnOrigin(mounts, request.url)) return false;
   if (methodsAt(mounts, request.url).length > 0) return true;
   const open = mounts.filter(({ hidesRest }) => !hidesRest);
   return request.headers['access-control-request-method'] !== undefined && isApiPath(open, request.url);
@@ -46,7 +47,12 @@ function isGranted(mounts: readonly Mount[], request: FastifyRequest): boolean {
 
 /** Sends what the plugin has granted, or 404. `Vary` is the constant one: no answer differs by origin. */
 function answerOptions(mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (!isGranted(mounts, request)) return sendEarlyFailure(reply.removeHeader('vary'), 404, 'not found');
+  if (!isGranted(mounts, request)) {
+    reply.removeHeader('vary');
+    return isOfOwnOrigin(mounts, request.url)
+      ? answerUnmatched(mounts, request, reply)
+      : sendEarlyFailure(reply, 404, 'not found');
+  }
   return reply
     .header('allow', methodsAt(mounts, request.url).join(','))
     .header('vary', 'access-control-request-method, access-control-request-headers')

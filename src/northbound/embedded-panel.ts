@@ -16,6 +16,8 @@ export interface EmbeddedPanelOptions {
   readonly keyway: string | null;
   /** The address where subscriptions alone are served; null where clients get them from the API. */
   readonly subscriptions: SubscriptionAddress | null;
+  /** Keyway's own interface is served beside the mount. */
+  readonly ownApi: boolean;
   /** Tells whether the mount answers without a credential just now. */
   readonly isOpen: () => boolean;
 }
@@ -60,7 +62,7 @@ export function embeddedPanel(options: EmbeddedPanelOptions): PanelFiles {
 }
 
 function configFile(options: EmbeddedPanelOptions, headers: Headers): PanelFile {
-  const { revision, servers, keyway, subscriptions, isOpen } = options;
+  const { revision, servers, keyway, subscriptions, ownApi, isOpen } = options;
   const config = {
     offers: capabilitiesOf(revision),
     open: isOpen(),
@@ -68,6 +70,7 @@ function configFile(options: EmbeddedPanelOptions, headers: Headers): PanelFile 
     servers,
     keyway,
     subscriptions,
+    ownApi,
   };
   return {
     content: Buffer.from(JSON.stringify(config)),
@@ -143,6 +146,8 @@ function encoded(name: string, coding: 'br' | 'gzip', extension: string): PanelF
 }
 
 /** A page without scripts that says what is running and lists the API; it holds nothing that needs a credential. */
+export const isPanelBuilt = (): boolean => builtPanel() !== null;
+
 function plainPage(revision: Revision, version: string): PanelFiles {
   const rows = operationsOf(revision).map(
     ({ method, path, summary, access }) =>
@@ -153,6 +158,7 @@ function plainPage(revision: Revision, version: string): PanelFiles {
 <meta name="viewport" content="width=device-width"><style>
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}td,th{text-align:left;padding:.2rem 1rem .2rem 0}
 </style><h1>Keyway</h1><p>This address serves revision <b>${revision.id}</b> of the management API, as server version ${version}.
+<p>The panel is not built: <code>npm run build</code> makes it.
 <table><tr><th>Method<th>Path<th>What it does<th>Access</tr>${rows.join('\n')}</table></html>\n`,
   );
   return {

@@ -1,20 +1,28 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../core/audit.js';
+import { continueRules } from '../core/continued-rules.js';
 import type { Core } from '../core/core.js';
-import { DomainError } from '../core/errors.js';
+import { resolverSettings } from '../core/dns-settings.js';
+import { DomainError, isUnsaved } from '../core/errors.js';
+import { expectNoOthersKey, type KeyMakers, seesOwnAlone } from '../core/keys/key-makers.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
-import type { AnnouncedServer, KeySnapshot } from '../core/model.js';
-import { clientConfig } from '../wire/client-config.js';
+import type { AnnouncedServer, KeySnapshot, OvernetSettings } from '../core/model.js';
+import type { LogPort } from '../core/ports.js';
+import type { Principal } from '../core/principal.js';
+import { endpointOf, type OfferFacts, sharedLinks, waysOf } from '../subscription/offer.js';
+import { qrSvg } from '../subscription/qr.js';
 import { successEnvelope, successEnvelopeOf, successEnvelopeOfPieces } from '../wire/envelope.js';
-import type { Encodable } from '../wire/json/write-json.js';
+import { type Encodable, encodeJson } from '../wire/json/write-json.js';
 import type { CreateUser } from '../wire/operations/users.js';
 import type { OperationName } from '../wire/operations.js';
+import type { WireDnsSettings } from '../wire/traits/dns-engine-form.js';
 import type { WireDnsChange } from '../wire/traits/dns-form.js';
+import type { WireOvernet } from '../wire/traits/overnet-form.js';
 import { traitsOf } from '../wire/traits/revision.js';
 import type { WireOutboundRule } from '../wire/traits/rule-form.js';
-import { shareLink } from '../wire/traits/share-link.js';
 import type { AuditBody } from './audit-body.js';
 import type { CallerOf } from './caller.js';
+import { dnsExplanation, dnsLogEntry, dnsStats, LIST_PRESETS, refuseUnserved } from './dns-answers.js';
 import { acceptedCoding, type ListBody } from './list-body.js';
 import type { Login } from './login.js';
 import type { Mount } from './mount.js';
@@ -23,12 +31,16 @@ import type { StrangerRate } from './stranger-rate.js';
 /** The context of one mount's handlers. */
 export interface HandlerContext {
   readonly core: Core;
+  readonly makers: KeyMakers;
   readonly announced: () => AnnouncedServer;
+  /** The place where clients find the server, as far as that can be told. */
+  readonly offerFacts: () => MaybeAsync<OfferFacts>;
   readonly list: ListBody;
   readonly audit: AuditBody;
   readonly login: Login;
   readonly rate: StrangerRate;
   readonly callerOf: CallerOf;
+  readonly log: LogPort;
 }
 
 /** One request to an operation, after the access check, its body read and found to fit its schema. */
@@ -43,6 +55,8 @@ export interface Call {
 
 /** A success; `payload` is the whole envelope. */
 export interface OperationAnswer {
+  /** Default 200; a 304 has no payload. */
+  readonly status?: 200 | 304;
   readonly payload: string | Buffer | readonly Buffer[];
   readonly headers?: Readonly<Record<string, string>>;
   /** To be called once the payload has been sent, or will not be. */
@@ -60,30 +74,61 @@ const withBody =
     handler(call, call.body as Body);
 
 function withKey(
-  { context: { core }, key }: Call,
+  { context: { core, makers }, key, request }: Call,
   then: (key: KeySnapshot) => MaybeAsync<OperationAnswer>,
 ): MaybeAsync<OperationAnswer> {
   return mapMaybeAsync(core.key(key), (found) => {
-    if (found === undefined) throw new DomainError('userNotFound');
+    if (found === undefined || !makers.sees(request.principal, key)) throw new DomainError('userNotFound');
     return then(found);
   });
 }
 
-async function listUsers({ context: { core, list }, request }: Call): Promise<OperationAnswer> {
+/** RFC 9111, 5.2.2: no cache that others use keeps it, and no other without asking. */
+const NOT_SHARED = 'private, no-cache';
+
+/** The list of a caller who sees those keys alone that were made with his token. */
+function ownList({ context: { core, makers }, mount: { revision } }: Call, caller: Principal): string {
+  const { snapshot, online } = revision;
+  const shown = [...makers.seen(core.keys, caller)].map((key) => snapshot.encode(key, online.isOnline(key.counters)));
+  return successEnvelopeOf(`[${shown.join()}]`);
+}
+
+async function listUsers(call: Call): Promise<OperationAnswer> {
+  const { core, list } = call.context;
+  const { request } = call;
   const fresh = core.freshenKeys();
   if (fresh !== undefined) await fresh;
+  if (seesOwnAlone(request.principal))
+    return { payload: ownList(call, request.principal), headers: { 'cache-control': NOT_SHARED } };
   const coding = acceptedCoding(request.headers['accept-encoding']);
   const stale = core.staleKeys();
-  const vary = {
+  const headers = (etag: string) => ({
     vary: 'accept-encoding',
+    etag,
+    'cache-control': NOT_SHARED,
     // RFC 9111, 5.1.
     ...(stale === null ? {} : { age: String(Math.floor(stale / 1000)) }),
-  };
+  });
+  const known = request.headers['if-none-match'];
+  if (known !== undefined) {
+    const present = await list.tag();
+    if (hasTag(known, present)) return { status: 304, payload: '', headers: headers(present) };
+  }
   if (coding === null) {
     const payload = list.read();
-    return { payload, headers: vary, settled: () => list.giveBack(payload) };
+    const tag = list.tag();
+    const settled = () => list.giveBack(payload);
+    return { payload, headers: headers(typeof tag === 'string' ? tag : await tag), settled };
   }
-  return { payload: await list.compressed(coding), headers: { ...vary, 'content-encoding': coding } };
+  const [payload, tag] = await Promise.all([list.compressed(coding), list.tag()]);
+  return { payload, headers: { ...headers(tag), 'content-encoding': coding } };
+}
+
+/** Tells whether `If-None-Match` names this entity tag; a weak one compares as a strong one (RFC 9110, 13.1.2). */
+function hasTag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
+  return header.split(',').some((tag) => tag.trim() === '*' || opaque(tag) === opaque(etag));
 }
 
 function subscribe(call: Call): MaybeAsync<OperationAnswer> {
@@ -91,12 +136,47 @@ function subscribe(call: Call): MaybeAsync<OperationAnswer> {
   return mapMaybeAsync(core.subscriber(call.key), (found) => {
     if (found === undefined) throw new DomainError('userNotFound');
     const { accessKey } = found;
+    const isLink = (call.request.headers.accept ?? '').includes('text/plain');
+    const wanted = { accessKey, isLink, transport: queryOf(call.request).get('transport') };
+    const { subscribe: form, shareQuery } = call.mount.revision;
+    const { encode } = form;
+    if (encode.by === 'ways')
+      return mapMaybeAsync(call.context.offerFacts(), (facts) => ({ payload: encode.envelope(wanted, waysOf(facts)) }));
     // Finding the key may tell how the server that holds the state is announced.
     const announced = call.context.announced();
-    if (!(call.request.headers.accept ?? '').includes('text/plain')) return answer(clientConfig(accessKey, announced));
-    const query = call.mount.revision.shareQuery.query(announced.shareQuery, core.hasOwnDns());
-    return answer(shareLink(accessKey, announced, query));
+    const query = shareQuery.query(announced.shareQuery, core.hasOwnDns());
+    return { payload: encode.envelope(wanted, { announced, query }) };
   });
+}
+
+/** The parameters of a request's query. */
+function queryOf({ url }: FastifyRequest): URLSearchParams {
+  const at = url.indexOf('?');
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
+}
+
+function getStatus({ context, mount: { revision, version } }: Call): MaybeAsync<OperationAnswer> {
+  const { core, offerFacts } = context;
+  const { status: form } = revision;
+  return mapMaybeAsync(core.status(), (counts) => {
+    const told = { ...counts, version };
+    if (!form.tellsServer) return { payload: successEnvelopeOf(form.encode(told, null)) };
+    return mapMaybeAsync(offerFacts(), (facts) => {
+      const server = { ...core.keys.sums(), online: core.keys.counts.connected, endpoint: endpointOf(facts) };
+      return { payload: successEnvelopeOf(form.encode(told, server)) };
+    });
+  });
+}
+
+/** Bytes of a text in a code, as servers take them. */
+const MOST_IN_CODE = 2048;
+const LOG_DEFAULT = '200';
+const LOG_MOST = 2000;
+
+function overnetAnswer({ revision }: Mount, overnet: OvernetSettings): Encodable {
+  // Keyway keeps the settings, and runs nothing of it.
+  const config = traitsOf(revision, 'overnet').form.encode(overnet);
+  return { config, serving: false, gateway_up: null, exit_listening: null };
 }
 
 type Limit = Pick<CreateUser, 'limit_bytes'>;
@@ -105,37 +185,31 @@ type Meta = Omit<CreateUser, 'access_key'>;
 /** Bytes that an anonymous entry counts for: some 16 a second from one network, for they may cost a server behind a write each. */
 const AUDIT_COST = 32 * 1024;
 
+const RULES_LOST =
+  'rules with members that the caller does not know (protocol, send_from) were replaced by others, which do not have them';
+
 /** The handler of each operation, in the hub's terms. */
 export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
-  getStatus: ({ context: { core }, mount }) =>
-    mapMaybeAsync(core.status(), ({ active, total, uptimeSeconds }) => ({
-      // The one answer that panels poll for, and none of its numbers passes 2^53.
-      payload: successEnvelopeOf(
-        JSON.stringify({
-          version: mount.version,
-          uptime_seconds: uptimeSeconds,
-          active_users: active,
-          total_users: total,
-        }),
-      ),
-    })),
+  getStatus,
   getConfig: async ({ context: { core } }) => ({ payload: successEnvelopeOfPieces(await core.readConfig()) }),
   putConfig: withBody<Buffer>(async ({ context: { core } }, body) => {
     await core.replaceConfig(body);
     return answer(true);
   }),
   listUsers,
-  createUser: withBody<CreateUser>(async ({ context: { core } }, body) =>
-    answer(
-      await core.createUser({
-        accessKey: body.access_key ?? null,
-        name: body.name ?? null,
-        limitBytes: body.limit_bytes ?? null,
-      }),
-    ),
-  ),
-  bulkCreateUsers: withBody<Limit & { count: bigint }>(async ({ context: { core } }, body) =>
-    answer(await core.bulkCreateUsers(body.count, body.limit_bytes ?? null)),
+  createUser: withBody<CreateUser>(async ({ context: { core, makers }, request: { principal } }, body) => {
+    const { access_key: accessKey = null, name = null, limit_bytes: limitBytes = null } = body;
+    await expectNoOthersKey(core, makers, principal, accessKey);
+    const made = await core.createUser({ accessKey, name, limitBytes });
+    await makers.made(principal, [made]);
+    return answer(made);
+  }),
+  bulkCreateUsers: withBody<Limit & { count: bigint }>(
+    async ({ context: { core, makers }, request: { principal } }, body) => {
+      const made = await core.bulkCreateUsers(body.count, body.limit_bytes ?? null);
+      await makers.made(principal, made);
+      return answer(made);
+    },
   ),
   getUser: (call) =>
     withKey(call, (key) => {
@@ -146,8 +220,9 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     await core.updateUser({ accessKey: key, name: body.name ?? null, limitBytes: body.limit_bytes ?? null });
     return answer('User updated');
   }),
-  async deleteUser({ context: { core }, key }) {
+  async deleteUser({ context: { core, makers }, key }) {
     await core.deleteUser(key);
+    await makers.gone([key]);
     return answer('User removed');
   },
   setLimit: withBody<Limit>(async ({ context: { core }, key }, body) => {
@@ -180,16 +255,22 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   clearAudit: ({ context: { core } }) => mapMaybeAsync(core.audit.clear(), () => answer(null)),
   getRules: ({ context: { core }, mount }) =>
     mapMaybeAsync(core.rules(), (rules) => answer(rules.map(traitsOf(mount.revision, 'rules').form.encode))),
-  putRules: withBody<WireOutboundRule[]>(async ({ context: { core }, mount }, body) => {
-    const { decode, complete } = traitsOf(mount.revision, 'rules').form;
-    const rules = body.map(decode);
-    await core.replaceRules(complete === null ? rules : complete(rules, await core.rules()));
+  putRules: withBody<WireOutboundRule[]>(async ({ context: { core, log }, mount }, body) => {
+    const { decode, unsaid } = traitsOf(mount.revision, 'rules').form;
+    const written = body.map(decode);
+    const { rules, lost } =
+      unsaid.length === 0 ? { rules: written, lost: 0 } : continueRules(written, await core.rules(), unsaid);
+    await core.replaceRules(rules);
+    if (lost > 0) log.warn({ rules: lost, mount: mount.label }, RULES_LOST);
     return answer(true);
   }),
   getDnsConfig: ({ context: { core }, mount }) =>
     mapMaybeAsync(core.dns(), (dns) => answer(traitsOf(mount.revision, 'dns').form.encode(dns))),
   putDnsConfig: withBody<WireDnsChange>(async ({ context: { core }, mount }, body) => {
-    await core.changeDns(traitsOf(mount.revision, 'dns').form.decode(body));
+    // These lines answer success where the file cannot be written; the log and the next write know of it.
+    await core.changeDns(traitsOf(mount.revision, 'dns').form.decode(body)).catch((error: unknown) => {
+      if (!isUnsaved(error)) throw error;
+    });
     return answer(true);
   }),
   listDnsQueries: ({ context: { core } }) =>
@@ -204,5 +285,47 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
         })),
       ),
     ),
+  getShare: (call) =>
+    withKey(call, (key) => mapMaybeAsync(call.context.offerFacts(), (facts) => answer({ ...sharedLinks(facts, key) }))),
+  makeQr: withBody<{ text: string }>(async (_call, { text }) => {
+    if (Buffer.byteLength(text) > MOST_IN_CODE) throw new DomainError('invalidBody', 'text too long for a QR code');
+    return answer(qrSvg(text, 'width="240" height="240"'));
+  }),
+  getDnsStats: ({ context: { core } }) => answer(dnsStats(core.resolver.figures())),
+  getDnsLog: ({ context: { core }, request }) => {
+    const query = queryOf(request);
+    const limit = query.get('limit') ?? `${LOG_DEFAULT}`;
+    if (!/^\d+$/.test(limit)) throw new DomainError('invalidBody', 'limit: expected an unsigned integer');
+    const log = core.resolver.log(Math.min(Number(limit), LOG_MOST), (query.get('q') ?? '').trim());
+    return answer(log.map(dnsLogEntry));
+  },
+  clearDnsLog: ({ context: { core } }) => {
+    core.resolver.clearLog();
+    return answer(true);
+  },
+  getDnsSettings: ({ context: { core }, mount }) =>
+    mapMaybeAsync(core.dns(), (dns) => answer(traitsOf(mount.revision, 'dnsEngine').form.encode(dns))),
+  putDnsSettings: withBody<WireDnsSettings>(async ({ context: { core }, mount }, body) => {
+    const change = traitsOf(mount.revision, 'dnsEngine').form.decode(body);
+    refuseUnserved(change.resolver, resolverSettings(await core.dns()));
+    await core.changeDns(change);
+    return answer(true);
+  }),
+  updateDnsLists: async ({ context: { core } }) =>
+    answer((await core.resolver.updateLists()).map((list) => ({ ...list }))),
+  testDnsName: withBody<{ domain: string }>(async ({ context: { core } }, { domain }) =>
+    answer(dnsExplanation(core.resolver.explain(domain))),
+  ),
+  // Services are refused by name, so that none is offered.
+  getDnsMeta: () => answer({ presets: LIST_PRESETS, services: [] }),
+  getOvernet: ({ context: { core }, mount }) =>
+    mapMaybeAsync(core.published(), ({ overnet }) => answer(overnetAnswer(mount, overnet))),
+  putOvernet: withBody<WireOvernet>(async ({ context: { core }, mount }, body) => {
+    const { form } = traitsOf(mount.revision, 'overnet');
+    const overnet = form.decode(body);
+    const patch = Buffer.from(encodeJson({ overnet: form.encode(overnet) }));
+    await core.patchConfig({ form: 'merge', body: patch, condition: () => undefined });
+    return answer(overnetAnswer(mount, overnet));
+  }),
   refreshBlocklists: ({ context: { core } }) => mapMaybeAsync(core.refreshBlocklists(), () => answer(true)),
 };

@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type Allocate, createBufferReuse } from '../core/buffer-reuse.js';
 import type { KeyEntry, KeyReader } from '../core/keys/types.js';
+import type { MaybeAsync } from '../core/maybe-async.js';
 import type { ClockPort } from '../core/ports.js';
 import type { Revision } from '../wire/traits/revision.js';
 
@@ -16,6 +19,8 @@ export interface ListBody {
   read(): Buffer;
   /** To be called at most once for each `read`: its caller no longer looks at the bytes, which may come to hold others. */
   giveBack(body: Buffer): void;
+  /** The entity tag of what `read` and `compressed` give in the same turn of the event loop. */
+  tag(): MaybeAsync<string>;
   /** The same, compressed once per change. */
   compressed(coding: ContentCoding): Promise<Buffer>;
 }
@@ -40,6 +45,7 @@ export function createListBody(
   const lent = new Map<Buffer, number>();
   let layout = NOTHING;
   let before = NOTHING;
+  let tagged: MaybeAsync<string> | null = null;
   let compressing: Partial<Record<ContentCoding, Promise<Buffer>>> = {};
   let builtFor = -1;
   let builtAt = 0;
@@ -61,6 +67,7 @@ export function createListBody(
     layout = next;
     if (!lent.has(before.body)) buffers.retire(before.body);
     compressing = {};
+    tagged = null;
     builtFor = generation;
     builtAt = clock.monotonic();
   }
@@ -85,6 +92,14 @@ export function createListBody(
   return {
     read,
     giveBack,
+    tag() {
+      const body = read();
+      tagged ??= bodyTag(body);
+      const isDigested = () => giveBack(body);
+      if (typeof tagged === 'string') isDigested();
+      else tagged.then(isDigested, isDigested);
+      return tagged;
+    },
     compressed(coding) {
       const body = read();
       compressing[coding] ??= compressors[coding](body);
@@ -94,6 +109,26 @@ export function createListBody(
       return compressed;
     },
   };
+}
+
+/** Bytes that are digested in one turn of the event loop: about a millisecond. */
+const DIGESTED_AT_ONCE = 1 << 20;
+
+/** A weak entity tag (RFC 9110, 8.8.3) of these bytes, whatever the coding that they are sent in. */
+function bodyTag(body: Buffer): MaybeAsync<string> {
+  const hash = createHash('sha256');
+  const end = () => `W/"${hash.digest('base64url').slice(0, 22)}"`;
+  if (body.length <= DIGESTED_AT_ONCE) {
+    hash.update(body);
+    return end();
+  }
+  return (async () => {
+    for (let at = 0; at < body.length; at += DIGESTED_AT_ONCE) {
+      hash.update(body.subarray(at, at + DIGESTED_AT_ONCE));
+      await nextTurn();
+    }
+    return end();
+  })();
 }
 
 /** For the keys that come next. */

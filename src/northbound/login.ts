@@ -77,15 +77,15 @@ export function createLogin(
       return wait;
     },
     /**
-     * Begins the mount's session and resolves to its token. Rejects with `authNotConfigured`, or `unauthorized`, the latter
-     * also where `retryAfter` keeps the caller waiting: the password is then not looked at; and as the session's begin does.
+     * Begins the mount's session and resolves to its token. Rejects with `authNotConfigured`, `unauthorized`, or
+     * `tooManyLogins` where `retryAfter` keeps the caller waiting: the password is then not looked at; and as the session's begin does.
      */
     async begin(mount: Mount, { network }: Caller, username: string, password: string): Promise<string> {
       const configured = credentials();
       if (!isConfigured(configured)) throw new DomainError('authNotConfigured');
       const refused = (outcome: 'waiting' | 'refused'): DomainError => {
         observer?.login(mount, outcome);
-        return new DomainError('unauthorized');
+        return new DomainError(outcome === 'waiting' ? 'tooManyLogins' : 'unauthorized');
       };
       if (retryAfter(network) !== null) throw refused('waiting');
       const { passwordHash } = configured;

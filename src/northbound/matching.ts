@@ -19,6 +19,12 @@ export function isApiPath(mounts: readonly Mount[], url: string): boolean {
   return mounts.some(({ api }) => isUnder(api, path));
 }
 
+/** Tells whether a path is that of a mount which pages of other origins may not call. */
+export function isOfOwnOrigin(mounts: readonly Mount[], url: string): boolean {
+  const path = pathOf(url);
+  return mounts.some((mount) => !mount.revision.anyOrigin && isUnder(mount.base, path));
+}
+
 function isUnder(root: string, path: string): boolean {
   return path === root || path.startsWith(`${root}/`);
 }

@@ -11,6 +11,8 @@ export interface MountRequest {
   readonly version: string;
   readonly webpath: string;
   readonly panel: PanelFiles;
+  /** Headers of all its answers. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** One revision served at its place, with its own single session (design: "Several mounts"). */
@@ -25,6 +27,17 @@ export interface Mount extends MountRequest {
   readonly operations: readonly Operation[];
   /** True where everything but its operations is answered as if nothing were there, the panel and preflights included. */
   readonly hidesRest: boolean;
+}
+
+const DAY = 86_400_000;
+
+/** Says that a mount goes at a time (RFC 8594), and is not to be built upon from this day on (RFC 9745). */
+export function leavingHeaders(sunset: number, now: number): Readonly<Record<string, string>> {
+  const today = Math.floor(now / DAY) * DAY;
+  return {
+    deprecation: `@${Math.floor(Math.min(today, sunset) / 1000)}`,
+    sunset: new Date(sunset).toUTCString(),
+  };
 }
 
 /** `sessions` holds the session where several gateways have it in common. */

@@ -26,7 +26,7 @@ export interface PanelContext {
 export function servePanel(app: FastifyInstance, mount: Mount, { mounts, observing, rate }: PanelContext): void {
   const observer = observing('panel', mount);
   const unmatched = observing('other', null);
-  const config = { observer };
+  const config = { observer, ownOriginOnly: !mount.revision.anyOrigin };
   const base = mount.base.replaceAll(':', '::'); // The router reads a lone colon as a parameter.
   const redirect = observer.around((_request, reply) => {
     allowAnyOrigin(reply);

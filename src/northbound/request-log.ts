@@ -7,7 +7,7 @@ import type { Caller } from './peers.js';
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
-/** How the path of a subscription shows: its token is a secret, and so is the way to it. */
+/** The path of a subscription as it shows: its token is a secret, and so is the way to it. */
 const SUBSCRIPTION_PATH = '(subscription)';
 
 /** The path is the route's template: a key in it shows as its digest (design: "Secrets in logs"). */

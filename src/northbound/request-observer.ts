@@ -4,8 +4,11 @@ import type { OperationName } from '../wire/operations.js';
 import type { Mount } from './mount.js';
 import type { RequestLog } from './request-log.js';
 
-/** The subject of a request. `subscription`: one by its token, known or not. `other`: preflights, and what no mount serves. */
-export type Asked = OperationName | 'panel' | 'subscription' | 'other';
+/**
+ * The subject of a request. `v1.…`: a call of Keyway's own interface. `subscription`: one by its token, known or not. `other`: preflights, and
+ * what no mount serves.
+ */
+export type Asked = OperationName | `v1.${string}` | 'panel' | 'subscription' | 'other';
 
 /** The end of a login; `waiting`: the guard had the caller wait, and the password was not looked at. */
 export type LoginOutcome = 'begun' | 'refused' | 'waiting';

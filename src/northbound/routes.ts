@@ -1,17 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { TSchema } from 'typebox';
-import { DomainError } from '../core/errors.js';
+import { DomainError, type DomainErrorCode } from '../core/errors.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
+import { permits } from '../core/principal.js';
 import type { TokenVerdict } from '../core/token-guard.js';
 import { acceptBody, acceptClient, allowLongBody } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/own-events.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError, forStrangers } from '../wire/errors.js';
-import type { JsonValue } from '../wire/json/json.js';
-import { parseBody } from '../wire/json-body.js';
-import type { Operation } from '../wire/operations.js';
-import { checked, expectation, SchemaError } from '../wire/schema-check.js';
-import { accepts } from '../wire/traits/auth.js';
+import { accessOf, type Operation } from '../wire/operations.js';
 import { whenAnswerIsOver } from './answer-over.js';
 import {
   ANY_ORIGIN,
@@ -23,8 +19,10 @@ import {
   sendTooMany,
 } from './answers.js';
 import type { AppOptions } from './app-options.js';
+import { jsonBytes, keepBodyUninterpreted, readBody } from './body-reading.js';
 import { HANDLERS, type HandlerContext, type OperationAnswer } from './handlers.js';
 import type { Mount } from './mount.js';
+import { principalShown } from './principal.js';
 import type { Observing } from './request-observer.js';
 
 /** The context of one mount's routes. */
@@ -35,10 +33,11 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
   for (const operation of mount.operations) {
     const path = mount.api.replaceAll(':', '::') + operation.path.replace('{key}', ':key');
     const admits = (request: FastifyRequest) =>
-      isOpenToAll(operation, context) ? 'open' : admission(mount, context, request);
-    const refuse = (reply: FastifyReply, verdict: Refusal) => {
-      if (verdict !== 'wrong') reply.header('retry-after', verdict);
-      const { status, text } = encodeError(mount.revision.errors, operation, new DomainError('unauthorized'));
+      isOpenToAll(operation, mount, context) ? 'open' : admission(operation, mount, context, request);
+    const refuse = (reply: FastifyReply, verdict: Refusal, code: DomainErrorCode = 'unauthorized') => {
+      if (typeof verdict === 'number') reply.header('retry-after', verdict);
+      const error = new DomainError(verdict === 'not permitted' ? 'notPermitted' : code);
+      const { status, text } = encodeError(mount.revision.errors, operation, error);
       return sendEarlyFailure(reply, status, text);
     };
     const isAudit = operation.capability === 'audit';
@@ -49,23 +48,38 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       if (wait === null) return null;
       // To be let by is an answer to a guess, so that a wrong credential counts with the guard here as anywhere, and one that
       // the guard does not look at is a stranger's. Within the rate none is looked at: what is not asked for cannot be wrong.
-      return mapMaybeAsync<Admission, number | null>(admission(mount, context, request), (own) => {
+      return mapMaybeAsync<Admission, number | null>(admission(operation, mount, context, request), (own) => {
         request.hasCredential = own === 'right';
         return request.hasCredential ? null : wait;
       });
     };
     const observer = context.observing(operation.name, mount);
-    const route = { method: operation.method, url: path, bodyLimit: operation.bodyLimit, config: { observer } };
+    const headers = Object.entries(mount.headers ?? {});
+    const begun = (reply: FastifyReply): void => {
+      for (const [name, value] of headers) reply.raw.setHeader(name, value);
+    };
+    const used = context.use?.counting(mount.revision.id, operation.name) ?? null;
+    const answer = (request: FastifyRequest, reply: FastifyReply) => {
+      used?.(request.principal, request.headers['user-agent']);
+      return serve(operation, mount, context, request, reply);
+    };
+    const route = {
+      method: operation.method,
+      url: path,
+      bodyLimit: operation.bodyLimit,
+      config: { observer, ownOriginOnly: !mount.revision.anyOrigin },
+    };
     // The framework reads no body of a GET: nothing is to be decided before it, and a hook costs as much as the check.
     if (operation.method === 'GET') {
       app.route({
         ...route,
         handler: observer.around((request, reply) => {
+          begun(reply);
           const admitted = (verdict: Admission) => {
             if (verdict !== 'open' && verdict !== 'right') return refuse(reply, verdict);
             if (verdict === 'right') acceptClient(request.raw);
             return mapMaybeAsync<number | null, unknown>(waitOfStranger(request, verdict), (wait) =>
-              wait === null ? serve(operation, mount, context, request, reply) : sendTooMany(reply, wait),
+              wait === null ? answer(request, reply) : sendTooMany(reply, wait),
             );
           };
           return mapMaybeAsync<Admission, unknown>(admits(request), admitted);
@@ -77,6 +91,7 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       ...route,
       onRequest(request, reply, done) {
         observer.begun(request);
+        begun(reply);
         const admitted = (verdict: Admission): void => {
           if (verdict !== 'open' && verdict !== 'right') {
             refuse(reply, verdict);
@@ -86,7 +101,7 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
           const wait =
             operation.name === 'login' ? context.login.keepsWaiting(mount, context.callerOf(request.raw)) : null;
           if (wait !== null) {
-            refuse(reply, wait);
+            refuse(reply, wait, 'tooManyLogins');
             observer.answered(request, reply);
             return;
           }
@@ -97,8 +112,8 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
               return;
             }
             if (request.hasCredential) acceptBody(request.raw);
-            else if (!isOpenToAll(operation, context)) allowLongBody(request.raw);
-            keepBodyUninterpreted(operation, request);
+            else if (!isOpenToAll(operation, mount, context)) allowLongBody(request.raw);
+            keepBodyUninterpreted(operation.body.kind !== 'none', request);
             done();
           };
           const stranger = waitOfStranger(request, verdict);
@@ -109,41 +124,44 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
         if (verdict instanceof Promise) verdict.then(admitted).catch(done);
         else admitted(verdict);
       },
-      handler: observer.around((request, reply) => serve(operation, mount, context, request, reply)),
+      handler: observer.around(answer),
     });
   }
 }
 
-function isOpenToAll(operation: Operation, context: RouteContext): boolean {
-  return operation.access === 'open' && !(context.protectAudit && operation.capability === 'audit');
+function isOpenToAll(operation: Operation, { revision }: Mount, context: RouteContext): boolean {
+  return accessOf(operation, revision) === 'open' && !(context.protectAudit && operation.capability === 'audit');
 }
 
 /** The way in which a request is let in: without being asked for a credential, or by one; or why it is not. */
-type Admission = 'open' | TokenVerdict;
-type Refusal = Exclude<TokenVerdict, 'right'>;
+type Admission = 'open' | TokenVerdict | 'not permitted';
+type Refusal = Exclude<Admission, 'open' | 'right'>;
 
-/** Protocol: "Access check for protected endpoints". */
-function admission(mount: Mount, context: RouteContext, request: FastifyRequest): MaybeAsync<Admission> {
-  const credentials = context.credentials();
-  const { auth } = mount.revision;
-  if (auth.isOpen(credentials)) return context.refusesOpen(mount) ? 'wrong' : 'open';
-  return context.tokens.check(context.callerOf(request.raw).network, request.headers.authorization, (authorization) =>
-    accepts(auth, authorization, credentials, mount.session),
+/** Protocol: "Access check for protected endpoints". A named token gets in everywhere, to what it may do. */
+function admission(
+  operation: Operation,
+  mount: Mount,
+  context: RouteContext,
+  request: FastifyRequest,
+): MaybeAsync<Admission> {
+  const { authorization } = request.headers;
+  if (mount.revision.auth.isOpen(context.credentials())) {
+    if (!context.refusesOpen(mount)) return 'open';
+    if (!context.named.isShown(authorization)) return 'wrong';
+  }
+  const { network } = context.callerOf(request.raw);
+  const verdict = context.tokens.check(network, authorization, (shown) =>
+    mapMaybeAsync(principalShown(mount, context, shown), (principal) => {
+      request.principal = principal;
+      return principal !== null;
+    }),
   );
-}
-
-/**
- * Keeps the framework from judging a content type: ours to judge, with an envelope. Operations without a body see none,
- * whatever a client sends (design: "A body with another content type").
- */
-function keepBodyUninterpreted(operation: Operation, request: FastifyRequest): void {
-  const { headers } = request.raw;
-  request.sentContentType = headers['content-type'];
-  delete headers['content-type'];
-  if (operation.body.kind === 'none') {
-    delete headers['content-length'];
-    delete headers['transfer-encoding'];
-  } else if (request.sentContentType !== undefined) headers['content-type'] = 'application/octet-stream';
+  return mapMaybeAsync<TokenVerdict, Admission>(verdict, (judged) => {
+    const { principal } = request;
+    return judged === 'right' && principal !== null && !permits(principal, operation.presets)
+      ? 'not permitted'
+      : judged;
+  });
 }
 
 /** Answers at once where the handler does: a promise per request is what small reads would spend most on. */
@@ -156,10 +174,10 @@ function serve(
 ): Promise<void> | undefined {
   const fail = (error: unknown): void => {
     if (!(error instanceof DomainError)) throw error;
-    const isLogin = operation.name === 'login' && error.code === 'unauthorized';
+    const isLogin = operation.name === 'login' && (error.code === 'unauthorized' || error.code === 'tooManyLogins');
     const wait = isLogin ? context.login.retryAfter(context.callerOf(request.raw)) : null;
     if (wait !== null) reply.header('retry-after', wait);
-    sendDomainError(operation, mount, isOpenToAll(operation, context) ? forStrangers(error) : error, reply);
+    sendDomainError(operation, mount, isOpenToAll(operation, mount, context) ? forStrangers(error) : error, reply);
   };
   const key = keyOf(request);
   if (key === null) {
@@ -170,8 +188,8 @@ function serve(
     const body = bodyOf(operation, mount, request);
     if (operation.method !== 'GET') changeBegins();
     const answer = HANDLERS[operation.name]({ context, mount, request, key, body });
-    if (answer instanceof Promise) return answer.then((settled) => sendAnswer(settled, reply)).catch(fail);
-    sendAnswer(answer, reply);
+    if (answer instanceof Promise) return answer.then((settled) => sendAnswer(settled, mount, reply)).catch(fail);
+    sendAnswer(answer, mount, reply);
   } catch (error) {
     fail(error);
   }
@@ -198,41 +216,23 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
 }
 
 /**
- * The body as a value that the schema describes, integers as bigint. Throws `notJson` for another content type and
- * `invalidBody`, whose detail names the member and what was expected, for anything else that is wrong with it.
- */
-function readBody(schema: TSchema, contentType: string | undefined, bytes: Buffer | undefined): JsonValue {
-  const value = parseBody(jsonBytes(schema, contentType, bytes));
-  try {
-    checked(schema, value, 'body');
-  } catch (error) {
-    if (error instanceof SchemaError) throw new DomainError('invalidBody', error.message);
-    throw error;
-  }
-  return value;
-}
-
-/** The body's bytes when they are there and declared to be JSON. */
-function jsonBytes(schema: TSchema | null, contentType: string | undefined, bytes: Buffer | undefined): Buffer {
-  if (bytes === undefined || bytes.length === 0) {
-    throw new DomainError('invalidBody', `body is missing: expected ${expectation(schema) ?? 'a JSON object'}`);
-  }
-  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType ?? '')) throw new DomainError('notJson');
-  return bytes;
-}
-
-/**
  * Sends a success past the framework, which would append a charset to a text (design: "Content types"), and costs more
  * than the rest of a small answer. Texts rather than bytes, because Node sends a text together with the header, and the
  * fields as a flat list, which Node takes as it is.
  */
-function sendAnswer({ payload, headers, settled }: OperationAnswer, reply: FastifyReply): void {
+function sendAnswer(
+  { status = 200, payload, headers, settled }: OperationAnswer,
+  { revision }: Mount,
+  reply: FastifyReply,
+): void {
   reply.hijack();
   if (settled !== undefined) whenAnswerIsOver(reply.raw, reply.request.raw.socket, settled);
   const length = bodyLength(payload);
-  const fields = [...ANY_ORIGIN, 'content-type', JSON_TYPE, 'content-length', `${length}`];
+  // The length of a 304 would be that of the answer which it stands for (RFC 9110, 8.6).
+  const content = status === 304 ? [] : ['content-type', JSON_TYPE, 'content-length', `${length}`];
+  const fields = [...(revision.anyOrigin ? ANY_ORIGIN : []), ...content];
   if (headers !== undefined) fields.push(...Object.entries(headers).flat());
-  reply.raw.writeHead(200, fields);
+  reply.raw.writeHead(status, fields);
   sendBody(reply.raw, payload, length);
 }
 
@@ -240,11 +240,4 @@ function sendDomainError(operation: Operation, mount: Mount, error: DomainError,
   const { status, text } = encodeError(mount.revision.errors, operation, error);
   if (error.retryAfter !== null) reply.header('retry-after', error.retryAfter);
   return sendFailure(reply, status, text);
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The `Content-Type` as the client sent it. */
-    sentContentType: string | undefined;
-  }
 }

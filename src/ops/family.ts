@@ -1,5 +1,3 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
-
 export type Labels = Readonly<Record<string, string>>;
 
 export interface Sample {
@@ -32,35 +30,3 @@ export const gauge = (name: string, help: string, read: Family['read'], labelNam
   ...counter(name, help, read, labelNames),
   type: 'gauge',
 });
-
-export function registerFamilies(registry: Registry, families: readonly Family[]): void {
-  for (const family of families) registerFamily(registry, family);
-}
-
-function registerFamily(registry: Registry, { type, read, ...family }: Family): void {
-  const samples = async (): Promise<readonly Sample[]> => {
-    const found = await read();
-    return typeof found === 'number' ? [{ value: found }] : found;
-  };
-  const configuration = { ...family, registers: [registry] };
-  // Every reading starts anew, so that figures which are gone do not stay.
-  if (type === 'counter') {
-    new Counter({
-      ...configuration,
-      async collect() {
-        const found = await samples();
-        this.reset();
-        for (const { labels = {}, value } of found) this.inc(labels, value);
-      },
-    });
-    return;
-  }
-  new Gauge({
-    ...configuration,
-    async collect() {
-      const found = await samples();
-      this.reset();
-      for (const { labels = {}, value } of found) this.set(labels, value);
-    },
-  });
-}

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
 import { registerConfiguration, registerLogins } from './event-metrics.js';
-import { type Family, registerFamilies } from './family.js';
+import type { Family } from './family.js';
 import {
   type ConnectionFigures,
   connectionFamilies,
@@ -14,6 +14,7 @@ import {
 } from './gateway-metrics.js';
 import { registerDatabaseDurations, registerUpstreamCalls } from './home-durations.js';
 import { type ProcessFigures, registerProcess } from './process-metrics.js';
+import { registerFamilies } from './register-families.js';
 import { createRequestCounts, registerRequests } from './request-counts.js';
 
 /** Figures of a gateway and what stands beside it. */

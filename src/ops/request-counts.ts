@@ -1,5 +1,6 @@
 import { Histogram, type Registry } from 'prom-client';
-import { type Family, registerFamilies } from './family.js';
+import type { Family } from './family.js';
+import { registerFamilies } from './register-families.js';
 
 /** Labels of a request. All of them come from tables of our own: no path and no key of a request is among them. */
 export interface RequestLabels {

@@ -7,8 +7,8 @@ import type { Prepared } from './prepare.js';
 const CONNECT_MS = 500;
 
 /**
- * Whether another process listens on the address that the file gives the server's own API, and Keyway on another: it is
- * likely the server itself. Then what a Keyway beside it cannot do is said in the log.
+ * Tells whether another process, likely the server itself, listens on the address that the file gives the server's own
+ * API, and Keyway on another. Logs then what a Keyway beside it cannot do.
  */
 export async function isBesideServer({ settings, gateway, bind }: Prepared, log: LogPort): Promise<boolean> {
   const { listener = null, dns = null } = gateway.home.serverBeside() ?? {};

@@ -4,7 +4,7 @@ import { UNIX_PEER } from '../northbound/peers.js';
 import { StartError } from '../platform/start-error.js';
 import { addressClashes, isLoopback } from '../settings/bind-address.js';
 import type { Settings } from '../settings/table.js';
-import { openMountProblems } from './open-mounts.js';
+import { openMountProblems, shutMountProblems } from './open-mounts.js';
 import { type Prepared, reach, type ServePorts } from './prepare.js';
 
 /** Why nothing asks for serving at all; null where the state does, or an explicit `--bind`. */
@@ -14,20 +14,29 @@ export function idleReason({ settings, gateway }: Prepared): string | null {
 
 /** Refuses what must not be served, and says what will be in the way of serving. Rejects with a `StartError`. */
 export async function check(prepared: Prepared, ports: ServePorts): Promise<void> {
+  const { mounts: served, credentials } = prepared.gateway;
+  const shut = shutMountProblems({ mounts: served, credentials: credentials() });
+  if (shut.length > 0) throw new StartError(shut, 2);
   const problems = openProblems(prepared);
   if (problems.length > 0) throw new StartError(problems);
   refuseClashes(prepared);
   const { home, mounts } = prepared.gateway;
   await home.report(mounts.map(({ revision }) => revision));
-  reportHost(prepared, ports.log);
   reportCallers(prepared.settings, ports.log);
   reportSubscriptions(prepared, ports.log);
+  reportRecords(prepared, ports.log);
+}
+
+/** Named tokens that end with the process are no credentials to hand out. */
+function reportRecords({ settings, gateway }: Prepared, log: LogPort): void {
+  if (settings.ownApi === false || gateway.home.records.outliveProcess) return;
+  log.warn({}, 'named tokens, batches and events are kept in memory alone: there is no data folder');
 }
 
 /** One sentence for each mount that must not be served as it is now. */
 export function openProblems({ settings, gateway, bind }: Prepared): readonly string[] {
-  if (settings.allowOpen) return [];
-  return openMountProblems({ mounts: gateway.mounts, credentials: gateway.credentials(), ...reach(settings, bind) });
+  const context = { mounts: gateway.mounts, credentials: gateway.credentials(), ...reach(settings, bind) };
+  return [...shutMountProblems(context), ...(settings.allowOpen ? [] : openMountProblems(context))];
 }
 
 /** Rejects addresses of which two cannot both be listened on. Throws a `StartError` that names each two. */
@@ -46,17 +55,22 @@ function named(name: string, bind: string | null) {
   return bind === null ? [] : [{ name, bind }];
 }
 
-/** Says at start which address clients are told when they cannot reach it. */
-function reportHost({ settings, gateway }: Prepared, log: LogPort): void {
+/** Tells whether clients can reach the address that they are told. */
+export function isHostReached({ gateway }: Prepared): boolean {
   const { host } = gateway.announced();
-  if (['', '0.0.0.0', '[::]', '::'].includes(host) || isLoopback(host)) {
-    const { hint } = settings.home;
-    const start = hint === '' ? '' : `keyway serve ${hint} `;
-    log.warn(
-      { host },
-      `share links name an address that clients cannot reach, ${host}: give theirs with ${start}--server-host ADDRESS`,
-    );
-  }
+  return !['', '0.0.0.0', '[::]', '::'].includes(host) && !isLoopback(host);
+}
+
+/** Says at start which address clients are told when they cannot reach it. */
+export function reportHost(prepared: Prepared, log: LogPort): void {
+  if (isHostReached(prepared)) return;
+  const { host } = prepared.gateway.announced();
+  const { hint } = prepared.settings.home;
+  const start = hint === '' ? '' : `keyway serve ${hint} `;
+  log.warn(
+    { host },
+    `share links name an address that clients cannot reach, ${host}: give theirs with ${start}--server-host ADDRESS`,
+  );
 }
 
 /** On a Unix socket all callers are one to the login guard, until a proxy is believed who they are. */

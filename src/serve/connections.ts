@@ -2,7 +2,6 @@ import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { callerNetwork, SHARE_NETWORK } from '../core/caller-network.js';
 import type { LogPort } from '../core/ports.js';
-import { allowHalfClose } from '../northbound/api-server.js';
 import { trustOf } from '../northbound/caller.js';
 import { notePeers, peerOf, UNIX_PEER } from '../northbound/peers.js';
 import type { Settings } from '../settings/table.js';
@@ -13,7 +12,7 @@ import {
   followConnections,
   isBusy,
 } from '../sockets/followed-connections.js';
-import type { CreateServer } from '../sockets/http-server.js';
+import { allowHalfClose, type CreateServer } from '../sockets/http-server.js';
 import { type BoundedConnection, createOpenConnections, type PassedBound } from '../sockets/open-connections.js';
 
 export type ListenerName = 'api' | 'subscriptions' | 'feed' | 'ops';
@@ -42,8 +41,8 @@ export interface ConnectionsOptions extends Pick<Settings, 'maxConnections' | 't
  */
 export interface Connections {
   /**
-   * What makes the servers of a listener, of plain ones when no other maker is given. One that closes ends what is unused
-   * (src/sockets/followed-connections.ts).
+   * Returns the maker of a listener's servers, plain ones when no other maker is given. One that closes ends what is
+   * unused (src/sockets/followed-connections.ts).
    */
   serverFor(listener: ListenerName, make?: CreateServer): CreateServer;
   /** Reads every listener that has a server. */

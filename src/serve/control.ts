@@ -27,6 +27,6 @@ export async function startControl(gateway: Gateway, dataFolder: string, log: Lo
     await listenForCommands(gateway, controlSocketIn(dataFolder), log);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
-    log.warn({}, `"keyway keys" does not reach this Keyway: ${error.message}`);
+    log.warn({}, `commands such as "keyway keys" do not reach this Keyway: ${error.message}`);
   }
 }

@@ -9,7 +9,7 @@ import type { FastifyInstance } from 'fastify';
 import type { LogPort } from '../core/ports.js';
 import { failureCode } from '../platform/failure-words.js';
 import { StartError } from '../platform/start-error.js';
-import { listenAddress } from '../settings/bind-address.js';
+import { type ListenAddress, listenAddress } from '../settings/bind-address.js';
 
 /** The words of a failure to listen: `SUBJECT cannot listen on …: REMEDY`. */
 export interface ListenWords {
@@ -53,11 +53,25 @@ export async function listenAt(app: ListeningApp, bind: string, words: ListenWor
     if (!(error instanceof Error && 'code' in error)) throw error;
     const isPlace = error instanceof PlaceError;
     const reason = isPlace ? `${error.code}: ${error.message}` : error.code;
-    const remedy = (isPlace ? error.remedy : null) ?? words.remedy;
+    const remedy = (isPlace ? error.remedy : wrongHost(error.code, address)) ?? words.remedy;
     throw new StartError([`${words.subject} cannot listen on ${bind} (${reason}): ${remedy}`]);
   }
 }
 
+/** Says what is wrong with the host of an address that nobody has taken; null where the address is. */
+function wrongHost(code: unknown, address: ListenAddress): string | null {
+  if (address.kind === 'socket') return null;
+  const { host, port } = address;
+  if (code === 'EADDRNOTAVAIL')
+    return `${host} is no address of this machine: give one that is, or 0.0.0.0 for all of them`;
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return `${host} is no name that this machine knows: give an address`;
+  if (code === 'EACCES' && port < FIRST_OPEN_PORT)
+    return `ports below ${FIRST_OPEN_PORT} are for root: give a higher one, and put a proxy in front`;
+  return null;
+}
+
+const FIRST_OPEN_PORT = 1024;
 const LOCALHOST = 'localhost';
 
 /**

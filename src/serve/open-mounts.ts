@@ -23,6 +23,16 @@ export function openMountProblems(context: OpenMountContext): readonly string[] 
   });
 }
 
+/** One sentence for each mount of a line whose servers start no API under these credentials, and neither does Keyway. */
+export function shutMountProblems({ mounts, credentials }: Pick<OpenMountContext, 'mounts' | 'credentials'>) {
+  return mounts
+    .filter(({ revision }) => revision.auth.admitsNobody(credentials))
+    .map(
+      ({ label, revision: { auth } }) =>
+        `${label} is never open, and nothing is configured that would let anybody in: set ${auth.closedBy}`,
+    );
+}
+
 /** Why a mount that is open must not be: it undoes what others rely on, or strangers reach it. Null when it may. */
 export function refusal(mount: Mount, { mounts, credentials, bind, trustsProxy }: OpenMountContext): string | null {
   if (!isOpen(mount, credentials)) return null;

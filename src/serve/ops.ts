@@ -8,6 +8,7 @@ import { createHostCheck } from '../northbound/allowed-hosts.js';
 import { labelsOf } from '../ops/gateway-metrics.js';
 import { createMetrics, type Metrics } from '../ops/metrics.js';
 import { createOpsApp } from '../ops/ops-app.js';
+import { useFamily } from '../ops/use-metrics.js';
 import type { CountedLog } from '../platform/log.js';
 import type { Settings } from '../settings/table.js';
 import type { Connections } from './connections.js';
@@ -95,10 +96,10 @@ function watch(
   health: Health,
   { feed, resolver, connections }: Beside & { readonly connections: Connections | null },
 ): void {
-  const { mounts, backend, home, tokens } = gateway;
+  const { mounts, backend, home, tokens, use } = gateway;
   metrics.watch({
     gateway: { mounts, keys: backend.keys, health, tokens: tokens.status },
-    home: home.metrics(),
+    home: [...home.metrics(), useFamily(() => use.totals())],
     connections: connections === null ? null : connections.figures,
     feed: feed === null ? null : feed.status,
     dns: resolver === null ? null : () => resolver.stats(),

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { ComposeOptions, ResolvedMount } from '../gateway/options.js';
 import type { SubscriptionAddress } from '../northbound/embedded-panel.js';
 import { listenAddress } from '../settings/bind-address.js';
+import { sunsetOf } from '../settings/cross.js';
 import type { Settings } from '../settings/table.js';
 
 /**
@@ -12,7 +13,9 @@ export function gatewayOptions(settings: Settings) {
   const { panelDirs, serverHost: host, serverPort: port, shareScheme, shareQuery, requestLog, logLevel } = settings;
   return {
     ...settings,
-    mounts: settings.revision.map(({ revision, version, webpath, text, name }): ResolvedMount => {
+    mounts: settings.revision.map((one): ResolvedMount => {
+      const { revision, version, webpath, text, name } = one;
+      const sunset = sunsetOf(one, settings);
       const own = panelDirs.findLast(({ mount }) => mount === text || mount === name);
       const { folder = null } = own ?? panelDirs.findLast(({ mount }) => mount === null) ?? {};
       return {
@@ -20,6 +23,7 @@ export function gatewayOptions(settings: Settings) {
         version,
         ...(webpath === null ? {} : { webpath }),
         ...(folder === null ? {} : { panelDir: folder }),
+        ...(sunset === null ? {} : { sunset }),
       };
     }),
     // Its members have the names of their rows, too.

@@ -2,7 +2,7 @@ import { createReadiness } from '../core/readiness.js';
 import type { Mount } from '../northbound/mount.js';
 import type { Settings } from '../settings/table.js';
 import { isBesideServer } from './beside.js';
-import { check, idleReason, openProblems } from './check.js';
+import { check, idleReason, isHostReached, openProblems, reportHost } from './check.js';
 import { createConnections } from './connections.js';
 import { openListeners, placeOf } from './listeners.js';
 import { type Around, type Prepared, prepare, type ServePorts } from './prepare.js';
@@ -14,6 +14,10 @@ export interface RunningGateway {
   readonly mounts: readonly Mount[];
   /** Writes the place of one of its paths, for people. */
   at(path: string): string;
+  /** Says in the log which address clients are told when they cannot reach it. */
+  reportHost(): void;
+  /** Keeps another address for them, and resolves to the path of what has it; null where they reach the present one, or it cannot be kept. */
+  readonly keepHost: ((host: string) => Promise<string>) | null;
   /** Reads again what is not followed by itself: the certificate. Says in the log what came of it. */
   reload(): Promise<void>;
   /** Stops taking requests, finishes what was accepted, writes what waits. */
@@ -80,6 +84,8 @@ async function startServing(around: Around, ports: ServePorts): Promise<RunningG
       url,
       mounts: gateway.mounts,
       at: (path) => placeOf(url, path),
+      reportHost: () => reportHost(prepared, ports.log),
+      keepHost: isHostReached(prepared) ? null : gateway.home.keepHost,
       reload: async () => {
         if (tls === null)
           ports.log.info({}, 'nothing is to be read again: the configuration file is followed by itself');

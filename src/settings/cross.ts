@@ -1,13 +1,14 @@
+import { NO_FAULT } from '../core/faults.js';
 import type { SettingProblem } from './flags.js';
-import { databaseHome, fileHome, type HomePlace, memoryHome, upstreamHome } from './home.js';
+import { databaseHome, fileHome, type HomePlace, memoryHome, testHome, upstreamHome } from './home.js';
 import { SETTINGS, type SettingValues } from './table.js';
 
 type SettingName = keyof SettingValues;
 type PlaceOf = (name: SettingName) => string;
 
 /**
- * What is wrong with settings that are each well formed: no revision, a panel folder for no mount, a feed
- * that anybody could write to, half of a certificate and its key, or both for nothing, two homes for one state.
+ * Lists problems of settings that are each well formed: no revision, a panel folder for no mount, a feed that anybody
+ * could write to, half of a certificate and its key, or both for nothing, two homes for one state.
  */
 export function crossProblems(settings: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
   if (settings.revision.length === 0) {
@@ -15,9 +16,12 @@ export function crossProblems(settings: SettingValues, placeOf: PlaceOf): readon
   }
   return [
     ...panelProblems(settings, placeOf('panelDirs')),
+    ...sunsetProblems(settings, placeOf('sunset')),
     ...feedProblems(settings, placeOf('feedBind')),
     ...tlsProblems(settings, placeOf),
     ...homeProblems(settings, placeOf),
+    ...webhookProblems(settings, placeOf),
+    ...testProblems(settings, placeOf),
   ];
 }
 
@@ -45,6 +49,30 @@ function homeProblems(values: SettingValues, placeOf: PlaceOf): readonly Setting
   return [...ofUpstream(), ...ofDatabase()];
 }
 
+/** Nobody could tell an unsigned event from one that somebody else sends. */
+function webhookProblems({ webhook, webhookSecret }: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
+  if ((webhook === null) === (webhookSecret === null)) return [];
+  const name = webhook === null ? 'webhookSecret' : 'webhook';
+  const message =
+    webhook === null
+      ? 'expected --webhook with it'
+      : 'expected KEYWAY_WEBHOOK_SECRET with it: whsec_ and Base64 of 24 to 64 bytes';
+  return [{ setting: SETTINGS[name].flag, place: placeOf(name), message }];
+}
+
+const TEST_SETTINGS = ['fault', 'testState', 'seed'] as const;
+
+/** Keeps what is for tests alone away from anything that lasts, so that nobody has a fault by accident. */
+function testProblems(values: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
+  const { config, upstream, database, dataDir } = values;
+  if (config === null && upstream === null && database === null && dataDir === null) return [];
+  return TEST_SETTINGS.filter((name) => values[name] !== null).map((name) => ({
+    setting: SETTINGS[name].flag,
+    place: placeOf(name),
+    message: 'expected --no-config with it, and no --upstream, --database or --data-dir: it is for tests alone',
+  }));
+}
+
 /** The one home that the rows name. */
 export function homeOf(values: SettingValues): HomePlace {
   const { config, dataDir, inPlace, serverVersion, upstream, database } = values;
@@ -67,6 +95,8 @@ export function homeOf(values: SettingValues): HomePlace {
     const listened = listenUrl === null ? {} : { listenUrl };
     return databaseHome({ url: database, ...listened, stale, migrates: !noMigrate });
   }
+  const { fault, testState } = values;
+  if (fault !== null || testState !== null) return testHome({ path: testState, state: null, fault: fault ?? NO_FAULT });
   return config === null
     ? memoryHome({ dataDir, serverVersion })
     : fileHome(config, { dataDir, inPlace, serverVersion });
@@ -92,6 +122,25 @@ function tlsProblems(
     placeOf('tlsCert'),
     'expected an address as host:port to serve it on: Unix sockets have no TLS',
   );
+}
+
+/** Finds the day on which a served revision goes; null for one that stays. */
+export function sunsetOf(
+  { text, name, revision }: SettingValues['revision'][number],
+  { sunset }: Pick<SettingValues, 'sunset'>,
+): number | null {
+  return (
+    sunset.findLast((each) => each.mount === text || each.mount === name || each.revision === revision)?.at ?? null
+  );
+}
+
+function sunsetProblems({ revision, sunset }: SettingValues, place: string): readonly SettingProblem[] {
+  const names = revision.map(({ text }) => text).join(', ');
+  return sunset.flatMap((each) => {
+    if (revision.some((one) => sunsetOf(one, { sunset: [each] }) !== null)) return [];
+    const message = `expected one of the served revisions (${names}) before the day, got ${JSON.stringify(each.mount)}`;
+    return [{ setting: 'sunset', place, message }];
+  });
 }
 
 function panelProblems({ revision, panelDirs }: SettingValues, place: string): readonly SettingProblem[] {

@@ -109,9 +109,25 @@ function readFlag(
   return attached === undefined && shape.placeholder !== null ? 1 : 0;
 }
 
+/** Flags as other programs, and other commands here, call them. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  b: ['bind'],
+  c: ['config'],
+  f: ['config'],
+  file: ['config'],
+  host: ['bind'],
+  listen: ['bind'],
+  p: ['bind'],
+  port: ['bind'],
+  upstream: ['target'],
+  url: ['target', 'upstream'],
+};
+
 /** The flag is shown only as far as it can be a flag's name, for a secret may follow without a space. */
 function unknownFlag(dashes: string, name: string, shapes: readonly FlagShape[]): SettingProblem {
   const known = shapes.map(({ flag }) => flag);
   const shown = /^[a-z][a-z-]{0,31}$/i.test(name) ? `${dashes}${name}` : `${dashes}…`;
-  return { setting: '', place: `flag ${shown}`, message: `there is no such flag${didYouMean(name, known, '--')}` };
+  const other = Object.hasOwn(OTHER_NAMES, name) ? OTHER_NAMES[name]?.find((flag) => known.includes(flag)) : undefined;
+  const meant = other === undefined ? didYouMean(name, known, '--') : ` (did you mean --${other}?)`;
+  return { setting: '', place: `flag ${shown}`, message: `there is no such flag${meant}` };
 }

@@ -13,7 +13,7 @@ export function settingsHelp(names: readonly SettingName[] = SETTING_NAMES): str
   return helpList([...entries, { term: usage(flag, placeholder), meaning: `${description} (${variableOf(flag)})` }]);
 }
 
-/** The README's table of settings. */
+/** The table of docs/settings.md. */
 export function settingsTable(): string {
   const rows = SETTING_NAMES.map((name) => SETTINGS[name]).map((setting) => {
     const { flag, placeholder, negation, defaultText, description } = setting;

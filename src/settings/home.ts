@@ -1,13 +1,16 @@
 import type { ResolvedRevision } from '../../revisions/index.js';
+import type { Fault } from '../core/faults.js';
 import { dataFolderBeside } from '../files/data-folder.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { shellWord } from './text.js';
 
 /**
- * Where the state of a gateway lives: one of these, made here alone. What all of them have is what others need to know of one that
- * is not open (`HomeFacts`); `kind` says to the table in `gateway/homes.ts` how it is opened.
+ * The place of a gateway's state, made here alone. All of them have what others need to know of one that is not open
+ * (`HomeFacts`); `kind` says to the table in `gateway/homes.ts` how it is opened.
  */
-export type HomePlace = ReturnType<typeof fileHome | typeof memoryHome | typeof upstreamHome | typeof databaseHome>;
+export type HomePlace = ReturnType<
+  typeof fileHome | typeof memoryHome | typeof testHome | typeof upstreamHome | typeof databaseHome
+>;
 
 /** The place of one kind. */
 export type HomePlaceOf<Kind extends HomePlace['kind']> = Extract<HomePlace, { readonly kind: Kind }>;
@@ -86,12 +89,36 @@ export function memoryHome({ dataDir = null, serverVersion = null }: Omit<FileGi
     documents: [],
     flags: ['--no-config'],
     hint: '',
-    commandFolder: null,
+    commandFolder: dataDir,
     stored: dataDir === null ? NOTHING_STORED : { configPath: null, dataFolder: dataDir, inPlace: false },
     document:
       dataDir === null ? NOTHING_STORED : 'there is no configuration file: "keyway counters export" has all there is',
     keepsKeys: false,
     resolverByDefault: true,
+  } satisfies HomeFacts & Readonly<Record<string, unknown>>;
+}
+
+interface TestGiven {
+  /** The file of its first state, or that state as the bytes of such a file; null for none. */
+  readonly path: string | null;
+  readonly state: Buffer | null;
+  readonly fault: Fault;
+}
+
+/** A state for the tests of a client, which can have faults; in memory whatever it is given as. */
+export function testHome(given: TestGiven) {
+  return {
+    ...given,
+    kind: 'test' as const,
+    dataFolder: null,
+    documents: [],
+    flags: ['--no-config'],
+    hint: '',
+    commandFolder: null,
+    stored: NOTHING_STORED,
+    document: NOTHING_STORED,
+    keepsKeys: true,
+    resolverByDefault: false,
   } satisfies HomeFacts & Readonly<Record<string, unknown>>;
 }
 
@@ -131,7 +158,7 @@ export function upstreamHome(given: UpstreamGiven) {
     // Its default depends on the folder in which Keyway is started.
     flags: dataFolder === null ? [] : [`--data-dir=${dataFolder}`],
     hint: '',
-    commandFolder: null,
+    commandFolder: dataFolder,
     stored,
     document: stored,
     keepsKeys: true,

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import { type JsonObject, JsonSyntaxError, type JsonValue } from '../wire/json/json.js';
+import { MAX_DEPTH } from '../wire/json/scanner.js';
 
 /** Sentences by the parser's name for the error; the character found follows them. */
 const PROBLEMS: Readonly<Record<ReturnType<typeof printParseErrorCode>, string>> = {
@@ -26,6 +27,8 @@ const PROBLEMS: Readonly<Record<ReturnType<typeof printParseErrorCode>, string>>
 /** A string, a comment of JSON with comments, or one that begins with `#`, which the parser knows nothing of. */
 const STRING_OR_COMMENT = /("(?:[^"\\\n]|\\.)*"|\/\*[\s\S]*?\*\/|\/\/[^\r\n]*)|#[^\r\n]*/g;
 
+const STRING_COMMENT_OR_BRACKET = /"(?:[^"\\\n]|\\.)*"|\/\*[\s\S]*?\*\/|\/\/[^\r\n]*|[[\]{}]/g;
+
 /**
  * Reads a small file of Keyway's own: JSON with comments, also behind `#`. Integers are bigints of any size, as of `parseJson`.
  * Throws `JsonSyntaxError`, also for a repeated member.
@@ -36,6 +39,7 @@ export function parseJsonc(bytes: Uint8Array): JsonValue {
     .replace(/^\ufeff/, ' ');
   if (!isUtf8(bytes)) throw problemAt(text, text.indexOf('\ufffd'), 'invalid UTF-8');
   const blanked = text.replaceAll(STRING_OR_COMMENT, (found, kept?: string) => kept ?? ' '.repeat(found.length));
+  refuseDepth(text, blanked);
   const errors: ParseError[] = [];
   const root = parseTree(blanked, errors);
   for (const { error, offset } of errors) {
@@ -45,6 +49,16 @@ export function parseJsonc(bytes: Uint8Array): JsonValue {
   }
   // Without an error there is a value.
   return root === undefined ? null : valueIn(root, blanked);
+}
+
+/** The parser goes into each level by a call of its own, and such a file would end it. */
+function refuseDepth(text: string, blanked: string): void {
+  let depth = 0;
+  for (const { 0: found, index } of blanked.matchAll(STRING_COMMENT_OR_BRACKET)) {
+    if (found === '{' || found === '[') depth += 1;
+    else if (found === '}' || found === ']') depth -= 1;
+    if (depth > MAX_DEPTH) throw problemAt(text, index, `nested deeper than ${MAX_DEPTH} levels`);
+  }
 }
 
 function problemAt(text: string, offset: number, message: string): JsonSyntaxError {

@@ -1,9 +1,12 @@
 import { isIP, isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
-import { knownRevisions, type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
+import { knownRevisions, nearestRevision, type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
+import { FAULT_EXPECTED, type Fault, readFault } from '../core/faults.js';
 import { isPasswordHash } from '../core/password.js';
 import { LOG_LEVELS, type LogLevel } from '../platform/log-levels.js';
+import { didYouMean } from '../wire/suggest.js';
+import type { Revision } from '../wire/traits/revision.js';
 import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 
 /** The JSON type by which a value stands in the settings file. */
@@ -14,6 +17,8 @@ export interface Kind<T> {
   readonly member: MemberType;
   /** The valid values, to follow the word "expected". */
   readonly expected: string;
+  /** The end of the sentence about a text that is none: what it was likely meant to be, or what of it is wrong. */
+  readonly hint?: ((text: string) => string) | undefined;
   /** The value, or undefined when the text is none. Relative paths start at `folder`. */
   read(text: string, folder: string): T | undefined;
   readonly offered?: Offered | undefined;
@@ -60,7 +65,8 @@ function stringKind<T>(
   read: (text: string, folder: string) => T | undefined,
   offered?: Offered,
 ): Kind<T> {
-  return { member: 'string', expected, read, offered };
+  const hint = Array.isArray(offered) ? (text: string) => didYouMean(text, offered) : undefined;
+  return { member: 'string', expected, read, offered, hint };
 }
 
 /** A whole number without sign or leading zero, within the bounds. */
@@ -118,14 +124,25 @@ export const hostName = stringKind(
 );
 
 /** A listening address. Port 0 lets the system choose. */
-export const bindAddress = stringKind('an address as host:port, such as 127.0.0.1:9090 or [::1]:9090', (text) => {
-  const parts = /^(?:\[([^\]]+)\]|([^\s:/?#@[\]\\]+)):(\d{1,5})$/.exec(text);
-  if (parts === null) return undefined;
-  const [, bracketed, plain, portText = ''] = parts;
-  if (bracketed !== undefined && !isIPv6(bracketed)) return undefined;
-  if (plain !== undefined && CONTROL_CHARACTER.test(plain)) return undefined;
-  return wholeNumber(portText, 0, 65535) === undefined ? undefined : text;
-});
+export const bindAddress: Kind<string> = {
+  ...stringKind('an address as host:port, such as 127.0.0.1:9090 or [::1]:9090', (text) => {
+    const parts = /^(?:\[([^\]]+)\]|([^\s:/?#@[\]\\]+)):(\d{1,5})$/.exec(text);
+    if (parts === null) return undefined;
+    const [, bracketed, plain, portText = ''] = parts;
+    if (bracketed !== undefined && !isIPv6(bracketed)) return undefined;
+    if (plain !== undefined && CONTROL_CHARACTER.test(plain)) return undefined;
+    return wholeNumber(portText, 0, 65535) === undefined ? undefined : text;
+  }),
+  hint: portHint,
+};
+
+/** Most who get an address wrong leave one of its parts out. */
+function portHint(text: string): string {
+  const [, port = ''] = /:(\d+)$/.exec(text) ?? [];
+  if (Number(port) > 65535) return ': a port is at most 65535';
+  if (/^\d+$/.test(text)) return `: with a host, as 127.0.0.1:${text}`;
+  return '';
+}
 
 const SOCKET = 'unix:';
 
@@ -139,6 +156,7 @@ export const listenAddress: Kind<string> = {
       return found === undefined ? undefined : SOCKET + found;
     },
   ),
+  hint: portHint,
   names: (text) => {
     if (text.startsWith(SOCKET)) return { kind: 'socket', text, path: text.slice(SOCKET.length) };
     return { kind: 'port', text, port: Number(text.slice(text.lastIndexOf(':') + 1)) };
@@ -233,11 +251,10 @@ function readMount(text: string): MountSetting | undefined {
   return { text, name, webpath, revision, version, note };
 }
 
-export const mount = stringKind(
-  `${knownRevisions()}; behind it perhaps @ and a web path (${WEBPATH})`,
-  readMount,
-  'revisions',
-);
+export const mount: Kind<MountSetting> = {
+  ...stringKind(`${knownRevisions()}; behind it perhaps @ and a web path (${WEBPATH})`, readMount, 'revisions'),
+  hint: (text) => nearestRevision(text.split('@', 1)[0] ?? ''),
+};
 
 /** A text before `=` names a mount unless it looks like a path, as in `./a=b`. */
 export const panelFolder: Kind<PanelFolder> = {
@@ -253,6 +270,29 @@ export const panelFolder: Kind<PanelFolder> = {
   names: ({ mount, folder }) => ({ kind: 'path', text: mount === null ? folder : `${mount}=${folder}`, path: folder }),
 };
 
+/** A revision that goes, as `--sunset` names it. */
+export interface Sunset {
+  /** The text as it stands there. */
+  readonly mount: string;
+  /** The revision that this names; null where it names none by itself, such as one with a web path. */
+  readonly revision: Revision | null;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** A day of UTC stands behind the last `@`. */
+export const sunset: Kind<Sunset> = stringKind(
+  'a revision and the day on which it goes, as 0.2.48@2027-03-01',
+  (text) => {
+    const [, mount = '', day = ''] = /^(.+)@(\d{4}-\d\d-\d\d)$/.exec(text) ?? [];
+    const at = Date.parse(day);
+    // A day that there is not, such as 30 February, is another one when it is written again.
+    if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(day)) return undefined;
+    const named = resolveRevision(mount);
+    return { mount, revision: named.ok ? named.revision : null, at };
+  },
+);
+
 /** Null for what is no such URL, or has more in it than origin and path. */
 function plainHttpUrl(text: string): URL | null {
   if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return null;
@@ -261,6 +301,21 @@ function plainHttpUrl(text: string): URL | null {
   if (protocol !== 'http:' && protocol !== 'https:') return null;
   return username !== '' || password !== '' || search !== '' || hash !== '' ? null : url;
 }
+
+/** An address that events are sent to. */
+export const webhookUrl = stringKind('a URL such as https://host/path, without a name and password in it', (text) => {
+  if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return undefined;
+  const { protocol, username, password, hash, href } = new URL(text);
+  const isHttp = protocol === 'http:' || protocol === 'https:';
+  return isHttp && username === '' && password === '' && hash === '' ? href : undefined;
+});
+
+/** A secret as Standard Webhooks writes it. */
+export const webhookSecret = stringKind('whsec_ and Base64 of 24 to 64 bytes', (text) => {
+  const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
+  const { length } = Buffer.from(base64, 'base64');
+  return length >= 24 && length <= 64 ? text : undefined;
+});
 
 /** The root of a server's API, as `https://host:port/webpath/api`; `/api` is added where it is left out. */
 export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath/api, without ? or #", (text) => {
@@ -285,14 +340,17 @@ export const upstream = stringKind(
 );
 
 /** A line that a server is called as. */
-export const revision = stringKind(
-  knownRevisions(),
-  (text): ResolvedRevision | undefined => {
-    const resolved = resolveRevision(text);
-    return resolved.ok ? resolved : undefined;
-  },
-  'revisions',
-);
+export const revision: Kind<ResolvedRevision> = {
+  ...stringKind(
+    knownRevisions(),
+    (text): ResolvedRevision | undefined => {
+      const resolved = resolveRevision(text);
+      return resolved.ok ? resolved : undefined;
+    },
+    'revisions',
+  ),
+  hint: nearestRevision,
+};
 
 /** One `--panel-server`: what the panel calls it, empty for its host and path, and the root of its API. */
 export interface PanelServerSetting {
@@ -330,6 +388,9 @@ export const loginGuard = stringKind(
     return count === undefined || length === undefined ? undefined : { failures: count, window: length * MINUTE };
   },
 );
+
+/** A fault of a gateway for tests. */
+export const fault = stringKind(FAULT_EXPECTED, (text): Fault | undefined => readFault(text));
 
 const SETTLE_RULES = ['auto', 'always'] as const;
 

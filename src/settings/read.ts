@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { didYouMean } from '../wire/suggest.js';
 import { crossProblems, homeOf } from './cross.js';
 import { readSettingsFile, type SettingsFile, unknownMembers } from './file.js';
 import { type FlagShape, parseFlags, type SettingProblem } from './flags.js';
@@ -22,6 +23,8 @@ export type SettingsAnswer = SettingsRead | { readonly ok: false; readonly probl
 /** Settings without a problem. */
 export interface SettingsRead {
   readonly ok: true;
+  /** One sentence for each variable that was likely meant to be a setting and is none. */
+  readonly warnings: readonly string[];
   readonly settings: Settings;
   /** The places of the machine that a row's value names. */
   places(name: SettingName): readonly NamedPlace[];
@@ -42,12 +45,13 @@ export function settingFlags(names: readonly SettingName[] = SETTING_NAMES): rea
   return [...shapes, SETTINGS_FLAG];
 }
 
-/** Reads a command line that holds nothing but settings, and then the settings themselves. */
+/** Reads a command line of these flags and no words, and then the settings among them. */
 export async function settingsFromCommandLine(
   argv: readonly string[],
   sources: Omit<SettingsSources, 'flags'>,
+  shapes = settingFlags(),
 ): Promise<SettingsAnswer> {
-  const flags = parseFlags(argv, settingFlags());
+  const flags = parseFlags(argv, shapes);
   const { words } = flags;
   if (words.length === 0) return readSettings({ ...sources, flags });
   const message = `${words.length === 1 ? 'one word belongs' : `${words.length} words belong`} to no flag; expected flags only, the configuration file as --config FILE`;
@@ -84,7 +88,8 @@ export async function readSettings(
   if (!problems.some(({ setting }) => setting === SETTINGS.revision.flag))
     problems.push(...crossProblems(values, (name) => places.get(name) ?? 'default'));
   if (problems.length > 0) return { ok: false, problems };
-  return { ok: true, settings: settingsOf(values), places: (name) => placesOf(SETTINGS[name], values[name]) };
+  const warnings = misspeltVariables(sources.environment);
+  return { ok: true, warnings, settings: settingsOf(values), places: (name) => placesOf(SETTINGS[name], values[name]) };
 }
 
 /** The database that holds the state where no flag names a file: one that lies here by chance is not what was meant. */
@@ -92,6 +97,24 @@ export async function databaseMeant(sources: SettingsSources): Promise<HomePlace
   if ([SETTINGS.config, SETTINGS.dataDir].some(({ flag }) => sources.flags.values.has(flag))) return null;
   const answer = await readSettings(sources, ['database']);
   return answer.ok && answer.settings.home.kind === 'database' ? answer.settings.home : null;
+}
+
+const PREFIX = 'KEYWAY_';
+/** Variables that commands read besides the settings. */
+const OTHER_VARIABLES = ['KEYWAY_USERNAME', 'KEYWAY_PASSWORD'];
+/** Variables that orchestrators set for a service that is called keyway. */
+const OF_ORCHESTRATORS = /^KEYWAY_(?:.*_)?(?:SERVICE_(?:HOST|PORT(?:_.*)?)|PORT(?:_\d+_(?:TCP|UDP)(?:_.*)?)?)$/;
+
+/** Never more than a warning: others may call things of theirs so. */
+function misspeltVariables(environment: SettingsSources['environment']): readonly string[] {
+  const rows = SETTING_NAMES.flatMap((name) => [SETTINGS[name].flag, SETTINGS[name].negation?.flag ?? []].flat());
+  const known = [...[SETTINGS_FLAG.flag, ...rows].map(variableOf), ...OTHER_VARIABLES];
+  return Object.keys(environment).flatMap((name) => {
+    if (!name.startsWith(PREFIX) || known.includes(name) || OF_ORCHESTRATORS.test(name)) return [];
+    const endings = known.map((each) => each.slice(PREFIX.length));
+    const meant = didYouMean(name.slice(PREFIX.length), endings, PREFIX);
+    return meant === '' ? [] : [`environment variable ${name}: there is no such setting${meant}`];
+  });
 }
 
 function placesOf(setting: Setting<unknown>, value: unknown): readonly NamedPlace[] {

@@ -94,7 +94,7 @@ function negatedBy<T>({ negation }: Setting<T>, source: Source, problems: Settin
 }
 
 function readSaid<T>(
-  setting: Pick<Setting<T>, 'flag' | 'secret' | 'expected' | 'read'>,
+  setting: Pick<Setting<T>, 'flag' | 'secret' | 'expected' | 'read'> & Partial<Pick<Setting<T>, 'hint'>>,
   said: Said | SettingProblem | undefined,
   problems: SettingProblem[],
 ): Found<T> | undefined {
@@ -108,7 +108,7 @@ function readSaid<T>(
   for (const bad of read.bad) {
     const got = setting.secret
       ? ' (the value is not shown)'
-      : `, got ${JSON.stringify(withoutUser(bad).slice(0, 200))}`;
+      : `, got ${JSON.stringify(withoutUser(bad).slice(0, 200))}${setting.hint?.(bad) ?? ''}`;
     problems.push({ setting: setting.flag, place: said.place, message: `expected ${setting.expected}${got}` });
   }
   return undefined;

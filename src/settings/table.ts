@@ -18,6 +18,8 @@ export interface Setting<T> {
   readonly placeholder: string | null;
   readonly member: kinds.MemberType;
   readonly expected: string;
+  /** The end of the sentence about a text that is no value. */
+  readonly hint: ((text: string) => string) | undefined;
   readonly repeatable: boolean;
   /** The places of the machine that its value names. */
   names(value: T): readonly kinds.NamedPlace[];
@@ -44,9 +46,9 @@ interface Row<T, V = T> {
   readonly description: string;
 }
 
-function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'offered'>, row: Row<T>) {
+function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'hint' | 'offered'>, row: Row<T>) {
   const { flag, negation = null, placeholder = null, secret = false, defaultText, description } = row;
-  const { member, expected, offered } = kind;
+  const { member, expected, hint, offered } = kind;
   return {
     flag,
     negation,
@@ -56,6 +58,7 @@ function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'offered'>, 
     description,
     member,
     expected,
+    hint,
     offered,
     fallback: () => row.default,
   };
@@ -329,6 +332,14 @@ export const SETTINGS = {
     defaultText: '<file name>.keyway beside the file, or keyway-<host>-<port>.keyway of the upstream',
     description: 'The folder of counters and kept versions. It belongs to one configuration file, or to one upstream.',
   }),
+  sunset: many(kinds.sunset, {
+    flag: 'sunset',
+    placeholder: 'R@DAY',
+    default: [],
+    defaultText: 'none',
+    description:
+      'A served revision that goes, and the day: its answers say so to programs (Deprecation, Sunset). "keyway revisions --used" tells who still uses it. Repeatable.',
+  }),
   panelDirs: many(kinds.panelFolder, {
     flag: 'panel-dir',
     placeholder: '[R=]DIR',
@@ -350,6 +361,31 @@ export const SETTINGS = {
     default: false,
     defaultText: 'off',
     description: 'Ask for the credential on the audit list too, which by the specification is open to anyone.',
+  }),
+  ownApi: one(kinds.onOrOff, {
+    flag: 'own-api',
+    negation: { flag: 'no-own-api', value: false },
+    default: true,
+    defaultText: 'on',
+    description:
+      "Keyway's own interface at keyway/v1 beside every mount: batches, changes, named tokens. It always asks for a credential.",
+  }),
+  webhook: one(kinds.webhookUrl, {
+    flag: 'webhook',
+    placeholder: 'URL',
+    default: null,
+    defaultText: 'none',
+    description:
+      'Send every event there, in order, signed as Standard Webhooks says, with keys by name and digest; what is not taken is sent again for a day.',
+  }),
+  webhookSecret: one(kinds.webhookSecret, {
+    flag: 'webhook-secret',
+    placeholder: 'SECRET',
+    secret: true,
+    default: null,
+    defaultText: 'none',
+    description:
+      'The secret by which events are signed, whsec_ and Base64. Best given by the environment or the settings file.',
   }),
   trustProxy: many(kinds.proxyAddress, {
     flag: 'trust-proxy',
@@ -410,7 +446,7 @@ export const SETTINGS = {
     default: null,
     defaultText: 'the oldest of --revision',
     description:
-      'The version of the server that reads the file. Servers from 0.3.7 to 0.3.10 need every key of the inbounds in a root access_keys, too; for later ones Keyway takes a deleted key out of both. From 0.4.6 on the counters that it posts outlive its restart.',
+      'The version of the server that reads the file. Servers from 0.3.7 to 0.3.10 need every key of the inbounds in a root access_keys, too; for later ones Keyway takes a deleted key out of both. One up to 0.2.30 gets no key with a name or a limit. From 0.4.6 on the counters that it posts outlive its restart.',
   }),
   feedBind: one(kinds.listenAddress, {
     flag: 'feed-bind',
@@ -457,7 +493,31 @@ export const SETTINGS = {
     default: null,
     defaultText: 'none',
     description:
-      'The folder below which blocklists at file: URLs are read. Whoever may change the DNS settings names the files; without it they are skipped.',
+      'The folder below which blocklists at file: URLs are read. A caller who may change the DNS settings names the files; without it they are skipped.',
+  }),
+  fault: one(kinds.fault, {
+    flag: 'fault',
+    placeholder: 'FAULT',
+    default: null,
+    defaultText: 'none can be had',
+    description:
+      'For tests of a client, with --no-config: what goes wrong from the start on, one of none, away, error, signed-out and slow=MS, with *N behind it for N requests alone. Another while it runs: PUT /.keyway/fault/FAULT.',
+  }),
+  testState: one(kinds.path, {
+    flag: 'test-state',
+    placeholder: 'FILE',
+    default: null,
+    defaultText: 'no keys',
+    description:
+      "For tests of a client, with --no-config: the state to begin in, as JSON with config (a server's configuration) and counters. It is read once and never written. Another while it runs: PUT /.keyway/state.",
+  }),
+  seed: one(kinds.someText, {
+    flag: 'seed',
+    placeholder: 'TEXT',
+    default: null,
+    defaultText: 'none',
+    description:
+      'For tests of a client, with --no-config: the same keys and tokens for the same text every time, at noon of 1 January 2026. Whoever knows it knows the tokens.',
   }),
   // Null: not on a terminal.
   requestLog: one(kinds.onOrOff, {
@@ -504,6 +564,8 @@ export const HOME_SETTINGS = [
   'databaseListenUrl',
   'databaseStale',
   'noMigrate',
+  'fault',
+  'testState',
 ] as const satisfies readonly (keyof SettingValues)[];
 
 /** Everything that `serve` can be told, read and checked: a member a row of the table, but one for where the state lives. */

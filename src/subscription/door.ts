@@ -1,19 +1,20 @@
 import type { Core } from '../core/core.js';
 import { DomainError } from '../core/errors.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
-import type { AnnouncedServer, KeySnapshot, Published } from '../core/model.js';
+import type { KeySnapshot, Published } from '../core/model.js';
 import type { ClockPort } from '../core/ports.js';
 import { DECOY, type SubscriptionAnswer, subscriptionAnswer, unavailable, type WantedForm } from './answers.js';
-import { offerOf } from './offer.js';
+import { type OfferFacts, offerOf } from './offer.js';
 import { Subscribers } from './subscribers.js';
 import { tokenIn } from './token.js';
 
 export interface SubscriptionDoorOptions {
-  readonly core: Pick<Core, 'keys' | 'subscriber' | 'lookForKeys' | 'published' | 'hasOwnDns'>;
-  readonly announced: () => AnnouncedServer;
-  /** The host that an operator has given; null where the state is to say it. */
-  readonly givenHost: string | null;
+  readonly core: Pick<Core, 'keys' | 'subscriber' | 'lookForKeys' | 'published'>;
+  /** The place where clients find the server, once it is known what is published of it. */
+  readonly offerFacts: (published: Published) => OfferFacts;
   readonly clock: ClockPort;
+  /** The key of an address that has outlived the key that it was made from. */
+  readonly keptKey?: (token: string) => string | undefined;
 }
 
 /** A request to the door. */
@@ -39,7 +40,7 @@ export class SubscriptionDoor {
 
   constructor(options: SubscriptionDoorOptions) {
     this.#options = options;
-    this.#subscribers = new Subscribers(options.core, options.clock);
+    this.#subscribers = new Subscribers(options.core, options.clock, options.keptKey);
   }
 
   /** Returns the function that answers the request; null where its path is not below the prefix. */
@@ -66,9 +67,8 @@ export class SubscriptionDoor {
   }
 
   #tell(key: KeySnapshot, published: Published, wanted: WantedForm): SubscriptionOutcome {
-    const { core, announced, givenHost } = this.#options;
     // Where the state is elsewhere, finding the key may be what tells how its server is announced.
-    const offer = offerOf({ published, announced: announced(), givenHost, ownDns: core.hasOwnDns() });
+    const offer = offerOf(this.#options.offerFacts(published));
     return { answer: subscriptionAnswer(key, offer, wanted), accessKey: key.accessKey };
   }
 }

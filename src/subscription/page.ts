@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { encode } from 'uqr';
 import type { OfferedLink } from './offer.js';
+import { qrSvg } from './qr.js';
 
 export type Language = 'en' | 'ru';
 
@@ -118,24 +118,7 @@ const LONGEST_IN_CODE = 1_000;
 /** The code of a text as SVG, its dark squares of one line in one stroke; nothing for a text that is too long. */
 function qrImage(text: string, label: string): string {
   if (text.length > LONGEST_IN_CODE) return '';
-  const { data, size } = encode(text, { ecc: 'M', border: 4 });
-  const strokes = data.flatMap((line, y) => darkRuns(line).map(([x, length]) => `M${x} ${y}h${length}v1h-${length}z`));
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" role="img" aria-label="${escaped(label)}" shape-rendering="crispEdges">`,
-    `<rect width="${size}" height="${size}" fill="#fff"/><path fill="#000" d="${strokes.join('')}"/></svg>`,
-  ].join('');
-}
-
-/** Returns the runs of dark squares in a line: the place of the first, and their number. */
-function darkRuns(line: readonly boolean[]): readonly (readonly [number, number])[] {
-  const runs: [number, number][] = [];
-  for (const [x, isDark] of line.entries()) {
-    const last = runs.at(-1);
-    if (!isDark) continue;
-    if (last !== undefined && last[0] + last[1] === x) last[1] += 1;
-    else runs.push([x, 1]);
-  }
-  return runs;
+  return qrSvg(text, `role="img" aria-label="${escaped(label)}"`);
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

@@ -12,10 +12,17 @@ export class Subscribers {
   readonly #core: Pick<Core, 'subscriber' | 'lookForKeys'>;
   readonly #clock: ClockPort;
   readonly #index: TokenIndex;
+  readonly #keptKey: (token: string) => string | undefined;
   #look: Promise<void> | null = null;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(core: Pick<Core, 'keys' | 'subscriber' | 'lookForKeys'>, clock: ClockPort) {
+  /** `keptKey` gives the key of an address that has outlived the one that it was made from. */
+  constructor(
+    core: Pick<Core, 'keys' | 'subscriber' | 'lookForKeys'>,
+    clock: ClockPort,
+    keptKey: (token: string) => string | undefined = () => undefined,
+  ) {
+    this.#keptKey = keptKey;
     this.#core = core;
     this.#clock = clock;
     this.#index = new TokenIndex(core.keys);
@@ -23,6 +30,8 @@ export class Subscribers {
 
   /** The key as last known; undefined for an unknown token. Rejects with a `DomainError` where that cannot be told. */
   find(token: string): MaybeAsync<KeySnapshot | undefined> {
+    const kept = this.#keptKey(token);
+    if (kept !== undefined) return this.#core.subscriber(kept);
     return mapMaybeAsync(this.#index.find(token), (accessKey) =>
       accessKey === undefined ? this.#lookFor(token) : this.#core.subscriber(accessKey),
     );

@@ -1,11 +1,10 @@
-import type { AnnouncedServer } from '../core/model.js';
 import type { Encodable } from './json/write-json.js';
 
-/** The client configuration object (protocol: "Client configuration object"). */
-export function clientConfig(accessKey: string, server: AnnouncedServer): Encodable {
+/** The client configuration object (protocol: "Client configuration object"); `server` is `host:port`. */
+export function clientConfig(accessKey: string, server: string): { readonly [name: string]: Encodable } {
   return {
     mode: 'client',
-    server: `${server.host}:${server.port}`,
+    server,
     access_key: accessKey,
     socks5_bind: '127.0.0.1:1088',
     tun: { enable: false, dns: '1.1.1.1' },

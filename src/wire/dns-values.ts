@@ -45,9 +45,40 @@ function isWebUrl(text: string): boolean {
   return httpUrl(urlWithoutZone(text)) !== null;
 }
 
-/** Throws `invalidBody`, which names the member, unless the text can be an upstream for DNS over HTTPS. */
+/** The services that servers from 0.4.6 on can block as a whole, by their ids. */
+export const SERVICE_IDS: readonly string[] =
+  'tiktok facebook instagram youtube twitter vk telegram whatsapp discord reddit twitch netflix steam roblox'.split(
+    ' ',
+  );
+
+/** A resolver to ask: over HTTPS by its URL, else at a host and port. */
+export type UpstreamPlace =
+  | { readonly carrier: 'https'; readonly url: string }
+  | { readonly carrier: 'tls' | 'tcp' | 'udp'; readonly host: string; readonly port: number };
+
+const MOST_PORT = 65_535;
+const PORTS = { tls: 853, tcp: 53, udp: 53 } as const;
+
+/**
+ * The resolver that a text names to servers from 0.4.6 on: `https://host/path`, `tls://host`, `tcp://address`, `udp://address` or an
+ * address, the last four perhaps with a port; null for another text. Only over TLS may a name stand for the address.
+ */
+export function upstreamPlace(text: string): UpstreamPlace | null {
+  const given = text.trim();
+  if (given.startsWith('https://')) return URL.canParse(given) ? { carrier: 'https', url: given } : null;
+  const [, scheme = 'udp', rest = ''] = /^(?:(tls|tcp|udp):\/\/)?(.*)$/s.exec(given) ?? [];
+  const carrier = scheme === 'tls' || scheme === 'tcp' ? scheme : 'udp';
+  const bare = carrier === 'tls' ? rest.replace(/\/+$/, '') : rest;
+  const [, bracketed, plain = '', digits] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(bare) ?? [];
+  const host = isIP(bare) === 6 ? bare : (bracketed ?? plain);
+  const port = digits === undefined || host === bare ? PORTS[carrier] : Number(digits);
+  const isNamed = carrier === 'tls' && bracketed === undefined && domainName(host) !== null && !host.startsWith('*');
+  return (isIP(host) !== 0 || isNamed) && port <= MOST_PORT ? { carrier, host, port } : null;
+}
+
+/** Throws `invalidBody`, which names the member, unless the text can be an upstream. */
 export function checkUpstream(text: string): void {
-  if (!isWebUrl(text)) refuse('doh_upstream', 'an http or https URL');
+  if (!isWebUrl(text) && upstreamPlace(text) === null) refuse('doh_upstream', 'an http or https URL');
 }
 
 /**

@@ -24,11 +24,20 @@ export type ErrorTable = Readonly<Record<FailureName, Failure>>;
 export const commonErrors: ErrorTable = {
   unauthorized: { code: 'unauthorized', status: 401, text: 'unauthorized' },
   authNotConfigured: { code: 'authNotConfigured', status: 400, text: 'Auth not configured' },
+  /** The guard keeps the caller waiting: the password was not looked at. */
+  tooManyLogins: { code: 'tooManyLogins', status: 401, text: 'unauthorized' },
   userNotFound: { code: 'userNotFound', status: 400, text: 'user not found' },
   userNotFoundCapital: { code: 'userNotFound', status: 400, text: 'User not found' },
   invalidAccessKey: { code: 'userNotFound', status: 404, text: 'invalid access key' },
   /** Concerns the configuration file alone: counters that could not be written are logged, and the next write carries them. */
   saveFailed: { code: 'saveFailed', status: 400, text: 'failed to save configuration' },
+  /** The words of servers from 0.4.6 on, whatever the file is called. */
+  appliedUnsaved: {
+    code: 'appliedUnsaved',
+    status: 400,
+    text: 'applied, but config.json was not written',
+    withDetail: true,
+  },
   /** Nothing is known of what was asked: neither done nor refused by whoever holds the state. */
   backendAway: { code: 'backendAway', status: 503, text: 'the state cannot be reached', withDetail: true },
   /** It could not be found out in time whether a change was made. */
@@ -65,6 +74,19 @@ export const commonErrors: ErrorTable = {
     status: 400,
     text: 'Outbound routing is not enabled in config',
   },
+  preconditionFailed: {
+    code: 'preconditionFailed',
+    status: 412,
+    text: 'the configuration is another one by now',
+    withDetail: true,
+  },
+  conflict: { code: 'conflict', status: 409, text: 'it does not fit what is there', withDetail: true },
+  useKeys: {
+    code: 'useKeys',
+    status: 422,
+    text: 'lists of keys are changed by the operations of keys',
+    withDetail: true,
+  },
   invalidBody: { code: 'invalidBody', status: 400, text: '', withDetail: true },
   notJson: {
     code: 'notJson',
@@ -90,6 +112,13 @@ export const commonErrors: ErrorTable = {
     status: 503,
     text: 'too many request bodies without a credential: try again',
   },
+  notPermitted: { code: 'notPermitted', status: 403, text: 'not permitted', withDetail: true },
+};
+
+/** The same from 0.4.7 on, where a login that is kept waiting is told so. */
+export const throttledErrors: ErrorTable = {
+  ...commonErrors,
+  tooManyLogins: { code: 'tooManyLogins', status: 429, text: 'too many sign-in attempts, wait a minute' },
 };
 
 /** Failures that tell of what stands behind Keyway, and what one who has shown no accepted credential is told instead. */

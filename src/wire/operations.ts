@@ -1,13 +1,16 @@
 import { AUDIT } from './operations/audit.js';
 import { DNS } from './operations/dns.js';
+import { DNS_ENGINE } from './operations/dns-engine.js';
+import { LINKS } from './operations/links.js';
 import type { OperationRow } from './operations/operation.js';
+import { OVERNET } from './operations/overnet.js';
 import { RULES } from './operations/rules.js';
 import { SERVER } from './operations/server.js';
 import { SESSION } from './operations/session.js';
 import { USERS } from './operations/users.js';
-import type { Revision } from './traits/revision.js';
+import type { Access, Revision } from './traits/revision.js';
 
-const ROWS = { ...SERVER, ...USERS, ...SESSION, ...AUDIT, ...RULES, ...DNS };
+const ROWS = { ...SERVER, ...USERS, ...SESSION, ...AUDIT, ...RULES, ...DNS, ...LINKS, ...DNS_ENGINE, ...OVERNET };
 
 export type OperationName = keyof typeof ROWS;
 
@@ -44,6 +47,11 @@ export function operationNamed(name: OperationName): Operation {
   const found = BY_NAME.get(name);
   if (found === undefined) throw new Error(`there is no operation ${name}`);
   return found;
+}
+
+/** Tells whom an operation is for in a revision. */
+export function accessOf({ access }: Pick<Operation, 'access'>, revision: Revision): Access {
+  return typeof access === 'string' ? access : access(revision);
 }
 
 /** Returns whether a revision serves an operation. */

@@ -80,11 +80,12 @@ export function expectation(node: unknown): string | null {
     : null;
 }
 
-function complaint(schema: TSchema, { path, missing }: Mismatch, root: string): SchemaError {
+function complaint(schema: TSchema, { path, missing, keyword }: Mismatch, root: string): SchemaError {
   const steps = pointerSteps(missing === undefined ? path : `${path}/${missing}`);
   const place = steps.reduce((name, step) => (/^\d+$/.test(step) ? `${name}[${step}]` : `${name}.${step}`), root);
   const named = place.startsWith(`${root}.`) ? place.slice(root.length + 1) : place;
-  return new SchemaError(named, expectedAt(schema, steps));
+  // A schema that forbids other members says so of the member, as one that nothing fits.
+  return new SchemaError(named, keyword === 'boolean' ? 'no member of this name' : expectedAt(schema, steps));
 }
 
 /** The innermost `expected` on the way to the place. */

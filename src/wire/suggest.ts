@@ -29,6 +29,8 @@ export function suggest(word: string, candidates: readonly string[]): string | u
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
   for (const candidate of candidates) {
+    // So many letters have to be put in or taken out at least.
+    if (Math.abs(candidate.length - word.length) >= bestDistance) continue;
     const distance = editDistance(word, candidate);
     if (distance < bestDistance && distance < candidate.length) {
       best = candidate;

@@ -6,10 +6,12 @@ import type { Capability, Revision } from '../../src/wire/traits/revision.js';
 import {
   type ErrorRow,
   errorRowsOf,
+  misnamedOwnCalls,
   shows,
   unrefusedOperations,
   unshownFailures,
   unshownOperations,
+  unshownOwnOperations,
 } from './coverage.js';
 import { foldersOf, type PackedScenario, scenariosOf } from './pack.js';
 
@@ -99,6 +101,15 @@ function scenariosFor({ id, recordedFrom }: Revision): readonly Scenario[] {
     .map(({ scenario }) => scenario);
 }
 
+/** The lines that nobody could record show every operation by scenarios of their own. */
+describe.each(REVISIONS.filter(({ from }) => from.startsWith('0.4.')))('of $id, by facts alone', (revision) => {
+  test('every operation that it serves is shown at work by a scenario of the line', () => {
+    const own = scenariosOf('lines').map(({ scenario }) => scenario);
+    const ofLine = own.filter((scenario) => scenario.revision === revision.id);
+    expect(unshownOperations(revision, ofLine)).toEqual([]);
+  });
+});
+
 describe.each(REVISIONS)('of $id', (revision) => {
   const scenarios = scenariosFor(revision);
 
@@ -161,6 +172,27 @@ describe.each(NAMED)('the scenarios of %s', (id) => {
   }
 });
 
+describe("the scenarios of Keyway's own interface", () => {
+  const scenarios = scenariosOf('v1').map(({ scenario }) => scenario);
+
+  test('show every operation of its table at work, and refused', () => {
+    expect(unshownOwnOperations(scenarios)).toEqual([]);
+  });
+
+  test('call the operations that they name', () => {
+    expect(misnamedOwnCalls(scenarios)).toEqual([]);
+  });
+
+  test.each(['v1.listUsage', 'v1.stopJob'])('without those of %s, it is named', (name) => {
+    const others = scenarios.map((each) => ({
+      ...each,
+      exchanges: each.exchanges.filter((step) => !isExchange(step) || step.operation !== name),
+    }));
+    const operation = name.slice('v1.'.length);
+    expect(unshownOwnOperations(others)).toEqual([`${operation}: at work`, `${operation}: refused`]);
+  });
+});
+
 /** Any protected operation may show the access check. */
 function isUnauthorizedElsewhere(scenario: Scenario, row: ErrorRow): boolean {
   if (row.mark !== 'error:unauthorized') return false;
@@ -175,6 +207,13 @@ test('every mark is a row of a table here', () => {
 
 test('the static token is shown where a scheme takes one', () => {
   for (const id of ['earliest', 'current']) expect(marksOf(scenariosOf(id))).toContain('auth:token');
+});
+
+test('what is written by facts of the lines from 0.4.0 on names the sections of the facts', () => {
+  const nameless = scenariosOf('lines').filter(
+    ({ scenario: { revision, facts = [] } }) => revision.startsWith('0.4.') && facts.length === 0,
+  );
+  expect(nameless.map(({ file }) => file)).toEqual([]);
 });
 
 test('the plain-text 404 of static files is shown by the line that has it', () => {

@@ -1,8 +1,9 @@
 import type { DomainErrorCode } from '../../src/core/errors.js';
+import { OWN_OPERATIONS, type OwnOperation } from '../../src/own-api/operations.js';
 import { type Exchange, isExchange, type Scenario } from '../../src/replay/format/scenario.js';
 import type { ErrorAnswer, FailureName } from '../../src/wire/errors.js';
 import { isJsonObject } from '../../src/wire/json/json.js';
-import { OPERATIONS, type Operation, operationsOf } from '../../src/wire/operations.js';
+import { accessOf, OPERATIONS, type Operation, operationsOf } from '../../src/wire/operations.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 
 /** A row of the error table; every operation listed that is served must answer so in a scenario with the mark. */
@@ -74,6 +75,33 @@ export function unshownOperations(revision: Revision, scenarios: readonly Scenar
     .filter((name) => !names.has(name));
 }
 
+/** The operations of Keyway's own interface that no scenario shows at work, or none refused, as `operation: what is not shown`. */
+export function unshownOwnOperations(scenarios: readonly Scenario[]): readonly string[] {
+  const exchanges = exchangesOf(scenarios);
+  return OWN_OPERATIONS.flatMap((operation) => {
+    const statuses = exchanges.filter((each) => isCallOf(operation, each)).map(({ response }) => response.status);
+    return [
+      ...(statuses.some((status) => status < 400) ? [] : [`${operation.name}: at work`]),
+      ...(statuses.some((status) => status >= 400) ? [] : [`${operation.name}: refused`]),
+    ];
+  });
+}
+
+/** The exchanges that say that they are of Keyway's own interface and call none of its operations, or another one. */
+export function misnamedOwnCalls(scenarios: readonly Scenario[]): readonly Exchange[] {
+  return exchangesOf(scenarios)
+    .filter(({ operation, request }) => operation.startsWith('v1.') || request.root === 'v1')
+    .filter((each) => !OWN_OPERATIONS.some((operation) => isCallOf(operation, each)));
+}
+
+function isCallOf({ name, method, path }: OwnOperation, { operation, request }: Exchange): boolean {
+  const [asked = ''] = request.path.split('?', 1);
+  const [given, expected] = [asked.split('/'), path.split('/')];
+  const fits =
+    given.length === expected.length && expected.every((part, at) => part.startsWith('{') || part === given[at]);
+  return operation === `v1.${name}` && request.root === 'v1' && request.method === method && fits;
+}
+
 /** The failures of served operations that no scenario with their mark shows, as `mark by operation`. */
 export function unshownFailures(revision: Revision, scenarios: readonly Scenario[]): readonly string[] {
   const served = new Set(operationsOf(revision));
@@ -93,6 +121,6 @@ export function unrefusedOperations(revision: Revision, scenarios: readonly Scen
   });
   const names = new Set(refused.map(({ operation }) => operation));
   return operationsOf(revision)
-    .filter(({ access, name }) => access === 'protected' && !names.has(name))
+    .filter((operation) => accessOf(operation, revision) === 'protected' && !names.has(operation.name))
     .map(({ name }) => name);
 }

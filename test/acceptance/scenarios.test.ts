@@ -1,7 +1,9 @@
+import { basename } from 'node:path';
 import { Check } from 'typebox/schema';
 import { describe, expect, it, test } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
+import { ownOpenApiDocument } from '../../src/own-api/openapi.js';
 import { formatScenario } from '../../src/replay/format/format.js';
 import { differenceInWords } from '../../src/replay/format/json-difference.js';
 import { divergenceProblems, type PlayedScenario, readDivergences } from '../../src/replay/play/divergences.js';
@@ -13,24 +15,35 @@ import { foldersOf, type PackedScenario, readFixture, scenariosOf } from './pack
 import { stageScenario } from './stage.js';
 
 const NAMED: readonly string[] = ['earliest', 'dns', 'current'];
-const WRITTEN = [...NAMED, 'lines'].map((folder) => ({ folder, scenarios: scenariosOf(folder) }));
-const RECORDED = foldersOf('recorded')
-  .filter((name) => name !== 'divergences')
-  .map((folder) => ({ folder, scenarios: scenariosOf(`recorded/${folder}`) }));
-const ALL = [...WRITTEN, ...RECORDED].flatMap(({ scenarios }) => scenarios);
+/** The interface that stands beside every revision. */
+const OWN = 'v1';
+const WRITTEN = [...NAMED, OWN].map((folder) => ({ folder, scenarios: scenariosOf(folder) }));
+/** What servers are known to answer, each folder with its register of where Keyway answers otherwise. */
+const REGISTERED = [
+  { folder: 'lines', registerFile: 'divergences/lines.json' },
+  ...foldersOf('recorded')
+    .filter((name) => name !== 'divergences')
+    .map((name) => ({ folder: `recorded/${name}`, registerFile: `recorded/divergences/${name}.json` })),
+].map((each) => ({ ...each, scenarios: scenariosOf(each.folder) }));
+const ALL = [...WRITTEN, ...REGISTERED].flatMap(({ scenarios }) => scenarios);
 
 const played = new Map<string, Promise<PlayedScenario>>();
 
-/** Plays a scenario on an embedded core of a revision, once for all that is asked of it. */
+/** Plays a scenario on an embedded core of a revision, once for all that is asked of it: of its own with files on the disk. */
 function playOnce({ file, scenario }: PackedScenario, revision = scenario.revision): Promise<PlayedScenario> {
   const id = `${revision} ${file}`;
-  const known = played.get(id) ?? play(scenario, revision);
+  const files = revision === scenario.revision ? 'disk' : 'memory';
+  const known = played.get(id) ?? play(scenario, revision, files);
   played.set(id, known);
   return known;
 }
 
-async function play(scenario: PackedScenario['scenario'], revision: string): Promise<PlayedScenario> {
-  const staged = await stageScenario(scenario, revision);
+async function play(
+  scenario: PackedScenario['scenario'],
+  revision: string,
+  files: 'disk' | 'memory',
+): Promise<PlayedScenario> {
+  const staged = await stageScenario(scenario, revision, { files });
   try {
     const steps: PlayedStep[] = [];
     let file: PlayedFile | null = null;
@@ -44,20 +57,24 @@ async function play(scenario: PackedScenario['scenario'], revision: string): Pro
   }
 }
 
-describe.each(WRITTEN)('a written scenario of $folder', ({ folder, scenarios }) => {
+describe.each(WRITTEN)('a written scenario of $folder', ({ scenarios }) => {
   test.each(scenarios)('$name: $scenario.title', async (packed) => {
     const { differences } = await playOnce(packed);
     expect(differences.map((each) => `step ${each.step}: ${differenceInWords(each)}`)).toEqual([]);
   });
+});
 
+describe.each([
+  ...WRITTEN.map((each) => ({ ...each, source: 'spec' })),
+  ...REGISTERED.filter(({ folder }) => folder === 'lines').map((each) => ({ ...each, source: 'facts' })),
+])('a scenario of $folder, written by hand', ({ source, scenarios }) => {
   test.each(scenarios)('$name is formatted as its file says', ({ content, scenario }) => {
     expect(formatScenario(scenario)).toBe(content);
-    expect(scenario.source).toBe(folder === 'lines' ? 'facts' : 'spec');
+    expect(scenario.source).toBe(source);
   });
 });
 
-describe.each(RECORDED)('a recording of $folder', ({ folder, scenarios }) => {
-  const registerFile = `recorded/divergences/${folder}.json`;
+describe.each(REGISTERED)('a scenario of $folder', ({ folder, registerFile, scenarios }) => {
   const register = readDivergences(readFixture(registerFile), registerFile);
 
   test.each(scenarios)('$name: answers and file are those of the server, less the register', async (packed) => {
@@ -67,7 +84,7 @@ describe.each(RECORDED)('a recording of $folder', ({ folder, scenarios }) => {
   test('the register names no scenario that is not there', () => {
     const names = scenarios.map(({ name }) => name);
     expect(Object.keys(register.scenarios).filter((name) => !names.includes(name))).toEqual([]);
-    expect(register.version).toBe(folder);
+    expect(register.version).toBe(basename(folder));
   });
 });
 
@@ -91,10 +108,11 @@ interface Answered {
   readonly text: string;
 }
 
-/** The scenarios of a line; one that has next to none of its own answers those of the named revision nearest to it. */
+/** The scenarios of a line; one of which facts alone are known answers those of the named revision nearest to it, too. */
 function fixturesOf(revision: Revision): readonly PackedScenario[] {
   const own = ALL.filter((packed) => isOf(packed, revision.id));
-  return own.length > 10 ? own : [...own, ...scenariosOf(nearestTo(revision))];
+  const isWhole = own.some(({ scenario }) => scenario.source !== 'facts');
+  return isWhole ? own : [...own, ...scenariosOf(nearestTo(revision))];
 }
 
 /** Of the revisions with a folder of scenarios, the one that has most capabilities in common and fewest others. */
@@ -137,15 +155,16 @@ function strict(schema: unknown, { components }: Document): object {
   return Object(walk(schema));
 }
 
-/** One schema for all: refusals of credentials are the matter of the auth matrix, long bodies of bad-input.test.ts. */
-const SAME_EVERYWHERE = / (?:401|413)$/;
+/** One schema for all: refusals of credentials are the matter of the auth matrix and of login-guard.test.ts, long bodies of bad-input.test.ts. */
+const SAME_EVERYWHERE = / (?:401|413|429)$/;
 
 /** No operation is asked where the path cannot be read (design: "A text with a lone surrogate"). */
 const NO_OPERATION = 'the path is no UTF-8';
 
-describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
-  const document = JSON.parse(encodeJson(openApiDocument(revision))) as Document;
-  const described = new Map(
+/** The strict schemas of the answers that a document describes, by operation and status. */
+function describedBy(printed: string): ReadonlyMap<string, Readonly<Record<string, object>>> {
+  const document = JSON.parse(printed) as Document;
+  return new Map(
     Object.values(document.paths)
       .flatMap((methods) => Object.values(methods))
       .map(({ operationId, responses }) => [
@@ -158,6 +177,10 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
         ),
       ]),
   );
+}
+
+describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
+  const described = describedBy(encodeJson(openApiDocument(revision)));
 
   it('describes every answer to the fixtures of the line exactly, and none that they do not show', async () => {
     const answers: Answered[] = [];
@@ -173,5 +196,23 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
       Object.keys(responses).map((status) => `${operation} ${status}`),
     );
     expect(all.filter((one) => !seen.has(one) && !SAME_EVERYWHERE.test(one))).toEqual([]);
+  });
+});
+
+describe("the OpenAPI document of Keyway's own interface", () => {
+  const described = describedBy(encodeJson(ownOpenApiDocument('1.0.0')));
+
+  it.each(scenariosOf(OWN))('describes every answer to $name', async (packed) => {
+    const { steps } = await playOnce(packed);
+    const answers = steps.filter(({ exchange }) => exchange.request.root === 'v1');
+    const undescribed = answers.filter(({ exchange: { operation }, answer }) => {
+      const name = operation.slice(`${OWN}.`.length);
+      const schema = described.get(name)?.[answer?.status ?? 0];
+      return schema === undefined || !Check(schema, JSON.parse(`${answer?.body}`));
+    });
+    expect(
+      undescribed.map(({ exchange, answer }) => `${exchange.operation} ${answer?.status} ${answer?.body}`),
+    ).toEqual([]);
+    expect(answers).not.toEqual([]);
   });
 });

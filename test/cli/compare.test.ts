@@ -117,9 +117,9 @@ describe('keyway compare', () => {
   });
 
   test('between two of the same revision finds nothing', async () => {
-    const { ended } = await compare(['current', 'current'], '--writes');
+    const { ended } = await compare(['current', 'current'], '--writes', join(ROOT, 'fixtures/current'));
     expect(ended.output).toContain('No differences.');
-    expect(ended.output).toMatch(/\n[3-9]\d equal, 0 different/);
+    expect(ended.output).toMatch(/\n[1-9]\d equal, 0 different/);
     expect(ended.code).toBe(0);
   }, 240_000);
 

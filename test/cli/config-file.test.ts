@@ -224,4 +224,71 @@ describe('keyway config convert', () => {
       expect(complaints).toContain('expected --layout inbounds or --layout access_keys');
     }
   });
+
+  it('--for converts for a server version and says how that takes the file, which has another layout afterwards', async () => {
+    const { code, output } = await run('convert', 'server.jsonc', '--for', '0.3.21', '--out', 'new.jsonc');
+    expect(code).toBe(0);
+    expect(output).toContain('new.jsonc is server.jsonc with inbounds.');
+    expect(output).toContain('A server of 0.3.21 starts from it, and has all of its keys.');
+    const again = await run('convert', 'server.jsonc', '--for', '0.3.6');
+    expect(again).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('the file has the layout with access_keys already'),
+    });
+    for (const flags of [
+      ['--for', 'x'],
+      ['--for', '0.3.6', '--layout', 'inbounds'],
+    ])
+      expect(await run('convert', 'server.jsonc', ...flags)).toMatchObject({ code: 2, output: '' });
+    const json = await run('convert', 'server.jsonc', '--for', '0.3.21', '--json');
+    expect(JSON.parse(json.output)).toMatchObject({ losses: [], for: { version: '0.3.21', problems: [] } });
+  });
+
+  it('is named by check --for where a server reads another layout', async () => {
+    const { output } = await run('check', 'server.jsonc', '--for', '0.3.21');
+    expect(output).toContain('To move the file: keyway config convert server.jsonc --for 0.3.21');
+    expect((await run('check', 'server.jsonc', '--for', '0.3.6')).output).not.toContain('To move the file');
+  });
+
+  it('--for 0.4.6 moves a file of 0.3.21: names what is lost, then says that it starts and what comes before', async () => {
+    const argv = ['convert', NEW, '--for', '0.4.6', '--out', 'new.jsonc'];
+    const refused = await run(...argv);
+    expect(refused).toMatchObject({ code: 1, output: '' });
+    expect(refused.complaints).toMatch(/^access_keys: it stands beside inbounds .* "keyway config adopt" takes/);
+    await run('adopt', NEW, '--add', '--update');
+    const { code, output } = await run(...argv, '--force');
+    expect(code).toBe(0);
+    expect(output).toContain('A server of 0.4.6 starts from it, and has all of its keys.');
+    expect(output).toContain('- Stop the server of today.');
+    expect(output).toContain('"domain", else');
+    expect(await text('new.jsonc')).toContain('"mode": "server",\n  "config_version": 2,\n');
+    expect(readDocument(Buffer.from(await text('new.jsonc'))).configuration.keys).toHaveLength(4);
+    expect(await run('check', 'new.jsonc', '--for', '0.4.6')).toMatchObject({ code: 0, complaints: '' });
+    expect(await run('check', NEW, '--for', '0.4.6')).toMatchObject({
+      code: 1,
+      output: expect.stringContaining(
+        'A server of 0.4.6 does not start: access_keys: expected an array; it does not read inbounds.',
+      ),
+    });
+  });
+
+  it.each([
+    [{ access_keys: ['a'] }, '0.4.6', 1, 'does not start: listen: expected a string or an array of strings.'],
+    [{ listen: ':1', access_keys: [] }, '0.4.0', 1, 'does not start: access_keys: expected at least one key.'],
+    [{ listen: ':1' }, '0.4.7', 1, 'does not start: access_keys: expected an array.'],
+    [{ listen: ':1', access_keys: ['a'], mode: 'relay' }, '0.4.6', 1, 'does not start: mode: expected "server".'],
+    [
+      { listen: ':1', access_keys: ['a'], dns: { upstream_mode: 'x' } },
+      '0.4.6',
+      1,
+      'does not start: dns.upstream_mode',
+    ],
+    [{ listen: ':1', access_keys: ['a'], dns: { upstream_mode: 'x' } }, '0.4.5', 0, 'starts from it'],
+    [{ listen: ':1', access_keys: ['a'], api: { enabled: true } }, '0.4.6', 0, 'serves no API: it wants a token'],
+    [{ listen: ':1', access_keys: ['a'], api: { enabled: true } }, '0.4.5', 0, 'has all of its keys'],
+  ])('check of %j --for %s exits with %i: %s', async (members, version, code, words) => {
+    await writeFile(join(folder, 'a.json'), JSON.stringify({ mode: 'server', ...members }));
+    const found = await run('check', 'a.json', '--for', version);
+    expect(found).toMatchObject({ code, complaints: '', output: expect.stringContaining(words) });
+  });
 });

@@ -75,9 +75,14 @@ export async function runHere(
     input: {
       isTerminal: terminal,
       pieces: async function* () {},
-      ask: async (question) => {
-        asked.push(question);
-        return typed.shift() ?? null;
+      ask: async (question, problemWith) => {
+        for (;;) {
+          asked.push(question);
+          const answer = typed.shift() ?? null;
+          const problem = answer === null ? null : problemWith(answer);
+          if (problem === null) return answer;
+          output += `${problem}\n`;
+        }
       },
       askSecret: async () => answers.shift() ?? null,
     },

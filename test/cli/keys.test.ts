@@ -2,8 +2,11 @@ import { copyFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { planImport } from '../../panel/state/import-plan.js';
+import { statusOf as panelStatusOf } from '../../panel/state/key-list.js';
 import { REVISIONS } from '../../revisions/all.js';
 import { keysCsv, readKeysCsv } from '../../src/commands/keys/csv.js';
+import { statusOf } from '../../src/commands/keys/listed.js';
 import { readLimit } from '../../src/commands/keys/sizes.js';
 import { keyDigest } from '../../src/core/key-digest.js';
 import { type AccessKey, MAX_U64 } from '../../src/core/model.js';
@@ -53,6 +56,25 @@ const HOMES: readonly (readonly [string, () => Promise<ServedHere | null>])[] = 
 ];
 
 describe.each(HOMES)('keyway keys on a file %s', (_name, open) => {
+  it('gives a key a new secret, by key and by name, and in a grace leaves the old one beside it', async () => {
+    await open();
+    expect((await keys(['add', 'Anna Two', '--key', 'old', '--limit', '5'])).code).toBe(0);
+    const rotated = await keys(['rotate', 'Anna Two']);
+    expect({ ...rotated, output: '' }).toMatchObject({ code: 0, complaints: '' });
+    const successor = rotated.output.trim();
+    expect(successor).toMatch(/^[\da-f]{32}$/);
+    expect((await listed()).filter(([, name]) => name === 'Anna Two')).toEqual([[successor, 'Anna Two', 5]]);
+    const again = (await keys(['rotate', successor, '--grace', '1d', '--keep-address', '2d'])).output.trim();
+    expect((await listed()).filter(([, name]) => `${name}`.startsWith('Anna Two'))).toEqual(
+      expect.arrayContaining([
+        [again, 'Anna Two', 5],
+        [successor, 'Anna Two (old)', 5],
+      ]),
+    );
+    expect(await keys(['rotate', 'nobody'])).toMatchObject({ code: 1, output: '' });
+    expect(await keys(['rotate', again, '--grace', 'soon'])).toMatchObject({ code: 2 });
+  });
+
   it('adds, changes, resets and removes keys in the file, by key and by name, and keeps its comments', async () => {
     await open();
     const added = await keys(['add', 'New one', '--limit', '1.5 GiB']);
@@ -73,6 +95,19 @@ describe.each(HOMES)('keyway keys on a file %s', (_name, open) => {
     expect((await listed()).map(([name]) => name)).not.toContain(GUESTS);
     expect(await file()).not.toContain(key);
     expect(await file()).toContain('//');
+  });
+
+  it('hands out a subscription address of its own, the same each time, which goes on after a rotation, and ends it', async () => {
+    await open();
+    const address = async () => keys(['link', 'Guests', '--subscription']);
+    const first = await address();
+    expect(first).toMatchObject({ code: 0, complaints: expect.stringContaining('--subscription-bind') });
+    expect(first.output).toMatch(/^\/sub\/[\da-f]{32}\n$/);
+    expect((await keys(['rotate', GUESTS])).code).toBe(0);
+    expect((await address()).output).toBe(first.output);
+    expect(await keys(['link', 'Guests', '--subscription', '--remove'])).toMatchObject({ code: 0, output: '' });
+    expect((await address()).output).not.toBe(first.output);
+    expect(await keys(['link', 'Guests', '--remove'])).toMatchObject({ code: 2 });
   });
 
   it('prints the link, a QR code of it and the client configuration, also by the beginning of a key or name or as a log shows it', async () => {
@@ -125,7 +160,7 @@ describe('keyway keys', () => {
     const { code, complaints } = await keys(['remove', GUESTS, 'twice', 'nobody']);
     expect(code).toBe(1);
     expect(complaints).toBe(
-      'keyway keys remove: "twice" stands for 2 keys: name one by its key; there is no key "nobody", and none with that name\n',
+      'keyway keys remove: "twice" stands for 2 keys: name one by its key, which "keyway keys list" shows; there is no key "nobody", and none with that name\n',
     );
     expect((await keys(['add', 'again', '--key', 'k-1'])).complaints).toContain('there is a key "k-1" already');
     expect(await file()).toBe(before);
@@ -149,7 +184,7 @@ describe('keyway keys', () => {
     expect(table.output).toMatch(/^key +name +up +down +limit\n.*\nand 2 more\n$/);
     expect((await keys(['list', '--search', 'no such'])).output).toBe('No key.\n');
     expect((await keys(['list', '--csv', '--search', 'guest'])).output).toBe(
-      `key,name,limit\n${GUESTS},Guests,53687091200\n`,
+      `key,name,limit,up,down,status\n${GUESTS},Guests,53687091200,0,0,unused\n`,
     );
   });
 
@@ -159,6 +194,42 @@ describe('keyway keys', () => {
     expect((await keys(['export', 'all.csv'])).code).toBe(1);
     expect((await keys(['export', '-'])).output).toBe((await keys(['export'])).output);
     expect((await keys(['import', 'all.csv'])).output).toBe('0 added, 0 set, 3 as they are\n');
+  });
+
+  it('exports limit, usage and status, as JSON, too', async () => {
+    const { output } = await keys(['export']);
+    expect(output).toContain(`key,name,limit,up,down,status\n`);
+    expect(output).toContain(`\n${GUESTS},Guests,53687091200,0,0,unused\n`);
+    expect(JSON.parse((await keys(['export', '--json'])).output)).toContainEqual({
+      ...{ access_key: GUESTS, name: 'Guests', limit_bytes: 53687091200, online: expect.any(Boolean) },
+      ...{ bytes_up: 0, bytes_down: 0, connections: 0, status: 'unused' },
+    });
+    expect((await keys(['export', 'all.json', '--json'])).output).toBe('Wrote 3 keys to all.json\n');
+  });
+
+  it('takes names and limits alone, as a spreadsheet with semicolons writes them, and hands the new keys out', async () => {
+    await writeFile(
+      join(folder, 'names.csv'),
+      '\ufeffName;Limit\r\nBoris;1,5 GB\r\nGuests;\r\n"Jürgen; Büro";none\r\n',
+    );
+    const dry = await keys(['import', 'names.csv', '--dry-run']);
+    expect(dry.output).toContain('would add a new key  Boris  1.50 GB\n');
+    expect(dry.output).toContain('2 would be added, 1 would be set, 0 as they are');
+    const first = await keys(['import', 'names.csv']);
+    expect(first.complaints).toBe('2 added, 1 set, 0 as they are\n');
+    const [head, boris = '', office = '', end] = first.output.split('\n');
+    expect([head, end]).toEqual(['key,name,limit,link', '']);
+    expect(boris).toMatch(/^([0-9a-f]{32}),Boris,1500000000,ostp:\/\/\1@/);
+    expect(office).toMatch(/^([0-9a-f]{32}),Jürgen; Büro,,ostp:\/\/\1@/);
+    expect((await listed(['--search', 'boris'])).map(([, ...rest]) => rest)).toEqual([['Boris', 1500000000]]);
+    expect((await keys(['import', 'names.csv'])).output).toBe('0 added, 0 set, 3 as they are\n');
+    await writeFile(join(folder, 'made.csv'), first.output);
+    expect((await keys(['import', 'made.csv'])).output).toBe('0 added, 0 set, 2 as they are\n');
+    await writeFile(join(folder, 'one.csv'), 'name\nClara\n');
+    expect((await keys(['import', 'one.csv', '--out', 'new.csv'])).output).toBe(
+      'Wrote the new key with links to new.csv\n1 added, 0 set, 0 as they are\n',
+    );
+    expect((await stat(join(folder, 'new.csv'))).mode & 0o777).toBe(0o600);
   });
 
   it('stops between two keys when it is asked to, and says how far it came', async () => {
@@ -226,8 +297,13 @@ describe('keyway keys on a running server', () => {
     const target = ['--target', standIn.origin];
     const environment = { KEYWAY_TOKEN: CREDENTIALS.token };
     const { output } = await keys(['export', ...target], { environment });
-    expect(output.split('\n').toSorted()).toEqual(['', 'alpha,', 'beta,1000', 'key,limit']);
-    expect((await keys(['list', '--csv', ...target], { environment })).output).toContain('key,limit\n');
+    expect(output.split('\n').toSorted()).toEqual([
+      '',
+      'alpha,,0,0,unused',
+      'beta,1000,0,0,unused',
+      'key,limit,up,down,status',
+    ]);
+    expect((await keys(['list', '--csv', ...target], { environment })).output).toContain('key,limit,up,down,status\n');
     await writeFile(join(folder, 'old.csv'), output.replace('beta,1000', `${ANNA},7`));
     expect((await keys(['import', 'old.csv'])).output).toBe('1 added, 1 set, 0 as they are\n');
     expect((await listed([ANNA]))[0]?.slice(1)).toEqual([expect.stringContaining('Anna'), 7]);
@@ -304,7 +380,7 @@ describe('keyway keys on a running server', () => {
   }
 
   it('of a version that nobody knows says nothing of its next start', async () => {
-    const standIn = await standInOf('0.4.6', { reloadFactor: 0, pauseMilliseconds: 0 });
+    const standIn = await standInOf('0.4.99', { reloadFactor: 0, pauseMilliseconds: 0 });
     const wait = async () => expect.fail('nothing is to be looked at');
     const environment = { KEYWAY_TOKEN: CREDENTIALS.token };
     const added = await keys(['add', 'N', '--target', `${standIn.origin}/panel`], { environment, wait });
@@ -425,6 +501,35 @@ describe('a table of keys', () => {
     );
   });
 
+  it('has the words of the panel: its columns and statuses are the same on both sides', () => {
+    const limits = [null, 0n, 10n];
+    const used = [0n, 1n, 8n, 9n, 10n, 11n];
+    for (const limitBytes of limits)
+      for (const up of used)
+        for (const connections of [0n, 1n]) {
+          const key = { accessKey: 'k', name: 'N', limitBytes, up, down: 0n, connections, isOnline: connections > 0n };
+          const user = {
+            access_key: 'k',
+            limit_bytes: limitBytes === null ? null : Number(limitBytes),
+            last_seen: null,
+          };
+          const seen = { ...user, name: 'N', bytes_up: Number(up), bytes_down: 0, connections: Number(connections) };
+          expect(statusOf({ ...key, counters: null })).toBe(panelStatusOf({ ...seen, online: connections > 0n }));
+        }
+    const written = [{ accessKey: 'k', name: '-N; "x"', limitBytes: 5n }];
+    const more = [{ name: 'status' as const, of: () => 'unused' }];
+    expect(planImport(keysCsv(written, { hasNames: true, more }), new Map())).toMatchObject([{ key: 'k', limit: 5 }]);
+    for (const head of ['key,name,limit', 'access_key;name;limit_bytes', 'ключ\tимя\tлимит']) {
+      const sign = /[,;\t]/.exec(head)?.[0] ?? '';
+      const table = `${head}\n${['k', 'N', '5'].join(sign)}\n`;
+      expect(readKeysCsv(table)).toMatchObject({
+        problems: [],
+        rows: [{ accessKey: 'k', given: { name: 'N', limitBytes: 5n } }],
+      });
+      expect(planImport(table, new Map())).toMatchObject([{ key: 'k', name: 'N', limit: 5 }]);
+    }
+  });
+
   it('has no control character in it, and reads texts that only look like one as they are', () => {
     const names = ['\u001b[2J', 'a\tb\nc', '\u0085', '\\u001b', '\\\\u001b', '\\\u0007', '\\u0041', 'c:\\users'];
     const written = names.map((name, index) => ({ accessKey: `k${index}`, name, limitBytes: null }));
@@ -436,19 +541,18 @@ describe('a table of keys', () => {
   });
 
   it('says of every line what is wrong with it', () => {
-    const { problems } = readKeysCsv(
-      'key,name,limit\n,no key,\na,x,1.5 B\nb,"two\nlines",\na,again,\nc,too few\nd,e,none\n',
-    );
+    const { problems } = readKeysCsv('key,name,limit\n,,\na,x,1.5 B\nb,"two\nlines",\na,again,\nc,too few\nd,e,none\n');
     expect(problems).toEqual([
-      'line 2: expected a key',
+      'line 2: expected a key or a name',
       'line 3: limit: expected a number of bytes, a size such as 10GB or 1.5 GiB, or none, got "1.5 B"',
       'line 6: the key of line 3 again',
       'line 7: expected 3 fields, got 2',
     ]);
     expect(readKeysCsv('key,colour\n').problems).toEqual([
-      'line 1: expected the columns key, name and limit, with commas between them, got "colour"',
+      'line 1: expected the columns key, name and limit, with commas, semicolons or tabs between them, got "colour"',
     ]);
-    expect(readKeysCsv('name\n').problems).toEqual(['line 1: expected a column key']);
+    expect(readKeysCsv('limit\n').problems).toEqual(['line 1: expected a column key or name']);
+    expect(readKeysCsv('name\nAnna\nAnna\n').problems).toEqual(['line 3: the name of line 2 again, and no key']);
     expect(readKeysCsv('').problems).toHaveLength(1);
     expect(readKeysCsv('key\n"open\n').problems).toEqual([
       'line 2: a quotation mark stands where none may, or is never closed',

@@ -10,6 +10,10 @@ import { ROOT } from '../clone.js';
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
 
 describe('README.md', () => {
+  it('is read in five minutes: it has at most 200 lines', () => {
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(200);
+  });
+
   it('has its table as the code has it (scripts/write-docs.mjs writes it)', () => {
     expect(withTables('README.md', readme)).toBe(readme);
   });

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { openLocalBackend } from '../../src/homes/file/backend.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { staged } from '../southbound/staged.js';
 import { itReplaces } from './replacements.js';
 

@@ -46,7 +46,35 @@ export function itReplaces(open: OpenHome): void {
     expect(lines).toEqual([]);
     await home.close();
   });
+
+  it('by one that lacks members of the root is taken as it is, and a warning names them', async () => {
+    const warnings: string[] = [];
+    const log: LogPort = { debug() {}, info() {}, warn: (_, message) => warnings.push(message), error() {} };
+    const before = JSON.stringify({ ...JSON.parse(rootList(2)), ...Object.fromEntries(SERVER_MEMBERS) });
+    const after = JSON.stringify({ ...JSON.parse(rootList(2)), ...Object.fromEntries(SERVER_MEMBERS.slice(0, 1)) });
+    const home = await open(before, true, log);
+    await home.replace(Buffer.from(after));
+    const gone = SERVER_MEMBERS.slice(1)
+      .map(([name]) => name)
+      .join(', ');
+    const expected = `the new configuration lacks members that the one before had: ${gone}; the version before is kept`;
+    expect(warnings.filter((warning) => warning.includes('lacks members'))).toEqual([expected]);
+    expect((await home.versions()).length).toBeGreaterThan(0);
+    await home.replace(Buffer.from(after));
+    expect(warnings.filter((warning) => warning.includes('lacks members'))).toHaveLength(1);
+    await home.close();
+  });
 }
+
+/** Members that servers of later lines read, and an older panel does not know. */
+const SERVER_MEMBERS: readonly (readonly [string, unknown])[] = [
+  ['config_version', 3],
+  ['domain', 'vpn.example.com'],
+  ['tls', { enabled: false }],
+  ['subscription', { enabled: false }],
+  ['overnet', { enabled: false }],
+  ['local_access', false],
+];
 
 async function staged(open: OpenHome, before: string, guard: boolean) {
   const lines: string[] = [];

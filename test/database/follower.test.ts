@@ -27,7 +27,7 @@ async function stage() {
   const follower = new Follower({
     connections: { ...connections, run },
     replica: createReplica(keys, { recordChanged() {}, placeChanged() {}, allChanged() {} }),
-    followed: { settings() {}, audit() {}, sessions() {} },
+    followed: { settings() {}, audit() {}, sessions() {}, records() {} },
     clock: systemClock,
     jitter: (milliseconds) => milliseconds,
     log: silent,

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { FILE_LIMITS } from '../../src/core/file-limits.js';
 import type { AccessKey } from '../../src/core/model.js';
 import { readDocument } from '../../src/document/document.js';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { runHere } from '../cli/context.js';
 import { describeDatabase, freshDatabase } from './database.js';
 import { key, openBackend } from './gateways.js';

@@ -119,6 +119,7 @@ function everything(): readonly string[] {
     WRITES.beginSession('/api', Buffer.alloc(32)),
     WRITES.addAudit(entry),
     WRITES.clearAudit(),
+    WRITES.changeRecords([{ kind: 'tokens', id: 'kept', body: '{}' }]),
     WRITES.countUsage({ gateway: id, seen: { state: 0n, countersMark: id }, reportIds: ['r'], keys: ['a'], ...usage }),
   ];
   return [

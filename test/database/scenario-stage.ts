@@ -6,7 +6,18 @@ import type { CounterState, Scenario } from '../../src/replay/format/scenario.js
 import { givenFile, type PlayOptions, type Stage } from '../../src/replay/play/play.js';
 import { query } from './database.js';
 
-const EMPTIED = ['keys', 'counters', 'connections', 'batches', 'reports', 'sessions', 'audit', 'versions', 'gateways'];
+const EMPTIED = [
+  'keys',
+  'counters',
+  'connections',
+  'batches',
+  'reports',
+  'sessions',
+  'audit',
+  'versions',
+  'gateways',
+  'kept_records',
+];
 
 /** Makes a database what it was before the first Keyway but for the schema, which stays. */
 export async function emptyDatabase(url: string): Promise<void> {

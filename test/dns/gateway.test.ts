@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createResolver } from '../../src/dns/resolver.js';
-import { createGateway } from '../../src/index.js';
+import { createGateway, type GatewayOptions } from '../../src/index.js';
 import { freePort } from '../free-ports.js';
 import { CERTIFICATE } from './certificate.js';
 import { askUdp, dataOf } from './client.js';
 import { cleanUp, later, outboundVia, startResolver, temporaryFolder, until } from './harness.js';
-import { addressAnswer, run, runDoh, runSocks } from './servers.js';
+import { addressAnswer, run, runDoh, runPlain, runSocks } from './servers.js';
 
 afterEach(cleanUp);
 
@@ -21,10 +21,8 @@ function warnings() {
   return { lines, log: { debug() {}, info() {}, warn: keep, error: keep } };
 }
 
-/** A free port: taken and given back. */
-
-/** The dns revision over a configuration file, with a resolver behind it, and its four endpoints called over HTTP. */
-async function startGateway(file: object) {
+/** The dns revision, or others, over a configuration file, with a resolver behind it, and their endpoints called over HTTP. */
+async function startGateway(file: object, mounts: GatewayOptions['mounts'] = [{ revision: 'dns', webpath: 'panel' }]) {
   const folder = await temporaryFolder();
   const configPath = join(folder, 'server.json');
   await writeFile(configPath, JSON.stringify({ mode: 'server', access_keys: [], ...file }));
@@ -39,7 +37,7 @@ async function startGateway(file: object) {
   });
   later(() => resolver.close());
   const app = await createGateway({
-    mounts: [{ revision: 'dns', webpath: 'panel' }],
+    mounts,
     configPath,
     resolver,
     pollMilliseconds: 20,
@@ -48,14 +46,17 @@ async function startGateway(file: object) {
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   resolver.start();
   await resolver.settled();
-  const call = async (method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> => {
-    const response = await fetch(`${origin}/panel/api${path}`, {
+  const callAt = async (webpath: string, method: string, path: string, body?: unknown) => {
+    const headers = { authorization: 'Bearer t', ...(body !== undefined && { 'content-type': 'application/json' }) };
+    const response = await fetch(`${origin}/${webpath}/api${path}`, {
       method,
-      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: response.status, body: await response.json() };
+    return { status: response.status, body: (await response.json()) as unknown };
   };
-  return { call, resolver, configPath, lines };
+  const call = (method: string, path: string, body?: unknown) => callAt('panel', method, path, body);
+  return { call, callAt, resolver, configPath, lines };
 }
 
 describe('the DNS endpoints', () => {
@@ -158,5 +159,65 @@ describe('an edited file', () => {
     await until(async () => dataOf(await askUdp(port, { name: 'b.example' }))[0] === '192.0.2.9', 'the file is read');
     expect((await askUdp(port, { name: 'c.example' })).rcode).toBe('NOERROR');
     expect(proxy.targets).toEqual([`127.0.0.1:${upstream.port}`]);
+  });
+});
+
+describe('the DNS endpoints of 0.4.6', () => {
+  it('control the same server, whose settings an older panel then changes without a loss', async () => {
+    const upstream = await runPlain((query) => addressAnswer(query));
+    later(() => upstream.close());
+    const port = await freePort();
+    const { callAt, resolver, configPath } = await startGateway(
+      { api: { token: 't' }, dns: { local_port: port, doh_upstream: 'https://127.0.0.1:1/', note: 1 } },
+      [
+        { revision: '0.4.6', webpath: 'new' },
+        { revision: '0.2.84', webpath: 'old' },
+      ],
+    );
+    const settings = {
+      enabled: true,
+      upstreams: ['127.0.0.1:1', `127.0.0.1:${upstream.port}`],
+      lists: [],
+      user_rules: ['||ads.example^'],
+      rewrites: [{ domain: 'nas.example', answer: '192.0.2.9' }],
+      blocking_mode: 'refused',
+      block_doh_bypass: false,
+    };
+    expect(await callAt('new', 'PUT', '/dns/settings', settings)).toEqual({
+      status: 200,
+      body: { ok: true, data: true },
+    });
+    await resolver.settled();
+    expect((await callAt('new', 'GET', '/dns/settings')).body).toMatchObject({
+      data: { ...settings, cache_size: 10_000 },
+    });
+    const rcodes = [];
+    for (const name of ['nas.example', 'x.ads.example', 'www.example', 'www.example'])
+      rcodes.push((await askUdp(port, { name })).rcode);
+    expect(rcodes).toEqual(['NOERROR', 'REFUSED', 'NOERROR', 'NOERROR']);
+    expect((await callAt('new', 'GET', '/dns/stats')).body).toMatchObject({
+      data: { enabled: true, total: 4, blocked: 1, rewritten: 1, cached: 1, failed: 0 },
+    });
+    expect((await callAt('new', 'GET', '/dns/log?limit=3&q=example')).body).toMatchObject({
+      data: [{ outcome: 'cached' }, { outcome: 'forwarded', qtype: 'A' }, { outcome: 'blocked' }],
+    });
+    expect((await callAt('new', 'POST', '/dns/test', { domain: 'ads.example' })).body).toMatchObject({
+      data: { outcome: 'blocked', rule: '||ads.example^' },
+    });
+    // The older panel sends its whole form back, with one own name more.
+    const { body } = await callAt('old', 'GET', '/dns/config');
+    const { data } = body as { data: { custom_domains: object; doh_upstream: string } };
+    expect(data).toMatchObject({ doh_upstream: '127.0.0.1:1', custom_domains: { 'nas.example': '192.0.2.9' } });
+    const customDomains = { ...data.custom_domains, 'tv.example': '192.0.2.10' };
+    const changed = await callAt('old', 'POST', '/dns/config', { ...data, custom_domains: customDomains });
+    expect(changed.status).toBe(200);
+    expect((await callAt('new', 'GET', '/dns/settings')).body).toMatchObject({
+      data: { ...settings, rewrites: [...settings.rewrites, { domain: 'tv.example', answer: '192.0.2.10' }] },
+    });
+    const { dns } = JSON.parse(await readFile(configPath, 'utf8'));
+    expect(dns).toMatchObject({ note: 1, local_port: port, user_rules: ['||ads.example^'], blocking_mode: 'refused' });
+    expect(dns).not.toHaveProperty('doh_upstream');
+    const refused = await callAt('new', 'PUT', '/dns/settings', { ...settings, safe_search: true });
+    expect(refused).toMatchObject({ status: 400, body: { error: expect.stringContaining('dns.safe_search') } });
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createBlocklist } from '../../src/dns/blocklist.js';
+import { createBlocklist, type ListNames, type NamedList } from '../../src/dns/blocklist.js';
 import { createListReader, ListError } from '../../src/dns/list-lines.js';
 import { createNameSetBuilder } from '../../src/dns/name-set.js';
 
@@ -26,6 +26,12 @@ function readList(content: string | Buffer, piece = 1 << 16): Read {
   return { blocked, excepted };
 }
 
+const named = (names: Omit<ListNames, 'unsupported'>): NamedList => ({
+  name: 'list',
+  names: { ...names, unsupported: 0 },
+  isAllowing: false,
+});
+
 function blocklistOf(blocked: readonly string[], excepted: readonly string[] = []) {
   const sets = [blocked, excepted].map((names) => {
     const builder = createNameSetBuilder(SEED);
@@ -34,7 +40,7 @@ function blocklistOf(blocked: readonly string[], excepted: readonly string[] = [
   });
   const [first, second] = sets;
   if (first === undefined || second === undefined) throw new Error('two sets were made');
-  return createBlocklist(SEED, [{ blocked: first, excepted: second }]);
+  return createBlocklist(SEED, [named({ blocked: first, excepted: second })]);
 }
 
 describe('a list', () => {
@@ -159,7 +165,7 @@ describe('blocked names', () => {
       if (index % 1000 === 0) builder.add(name, 0, name.length);
     }
     const set = builder.finish();
-    const { blocks } = createBlocklist(SEED, [{ blocked: set, excepted: createNameSetBuilder(SEED).finish() }]);
+    const { blocks } = createBlocklist(SEED, [named({ blocked: set, excepted: createNameSetBuilder(SEED).finish() })]);
     expect(set.size).toBe(200_000);
     let found = 0;
     for (let index = 0; index < 400_000; index++) if (blocks(`host-${index}.zone-${index % 977}.example`)) found += 1;

@@ -1,7 +1,9 @@
+import { createSocket } from 'node:dgram';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createSecureServer, type Http2SecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import dnsPacket from 'dns-packet';
 import { CERTIFICATE, PRIVATE_KEY } from './certificate.js';
 
@@ -180,4 +182,59 @@ export async function runHttpProxy(): Promise<ProxyServer> {
     socket.on('close', () => onward.destroy());
   });
   return { ...(await run(server)), targets };
+}
+
+export interface PlainServer extends Running {
+  /** The carrier and the name of each question. */
+  readonly asked: readonly string[];
+  /** Connections over TCP so far. */
+  readonly connections: () => number;
+}
+
+type AnsweringPlain = (query: dnsPacket.Packet, carrier: 'udp' | 'stream') => Buffer | null | Promise<Buffer | null>;
+
+/** A DNS server over TCP, or TLS instead, and without TLS over UDP on the same port. Null leaves a question unanswered. */
+export async function runPlain(answering: AnsweringPlain, { tls = false } = {}): Promise<PlainServer> {
+  const asked: string[] = [];
+  let connections = 0;
+  const answerOf = async (bytes: Buffer, carrier: 'udp' | 'stream') => {
+    const query = dnsPacket.decode(bytes);
+    asked.push(`${carrier} ${query.questions?.[0]?.name}`);
+    return answering(query, carrier);
+  };
+  const serve = (socket: Socket) => {
+    connections += 1;
+    let received = Buffer.alloc(0);
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
+        const end = 2 + received.readUInt16BE(0);
+        const query = Buffer.from(received.subarray(2, end));
+        received = received.subarray(end);
+        void answerOf(query, 'stream').then((answer) => {
+          if (answer === null || socket.destroyed) return;
+          const length = Buffer.alloc(2);
+          length.writeUInt16BE(answer.length);
+          socket.write(Buffer.concat([length, answer]));
+        });
+      }
+    });
+  };
+  const options = { key: PRIVATE_KEY, cert: CERTIFICATE, ALPNProtocols: ['dot'] };
+  const running = await run(tls ? createTlsServer(options, serve) : createServer(serve));
+  const udp = tls ? null : createSocket('udp4');
+  udp?.on('message', (bytes, { port, address }) => {
+    void answerOf(bytes, 'udp').then((answer) => answer !== null && udp.send(answer, port, address));
+  });
+  if (udp !== null) await new Promise<void>((resolve) => udp.bind(running.port, '127.0.0.1', resolve));
+  return {
+    port: running.port,
+    asked,
+    connections: () => connections,
+    async close() {
+      udp?.close();
+      await running.close();
+    },
+  };
 }

@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { cp, mkdir, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { withTables } from '../../src/commands/document-tables.js';
 import { buildIfOlder } from '../build.js';
-import { ROOT } from '../clone.js';
-import { blocksOf, commandsOf, linksOf, shellOf } from './markdown.js';
+import { CLI, ROOT } from '../clone.js';
+import { blocksOf, commandsOf, linksOf, quotedIn, SEPARATOR, shellOf, tablesOf } from './markdown.js';
 import { startPage } from './page-run.js';
+import { saidTexts } from './said-texts.js';
 
 const run = promisify(execFile);
 
@@ -37,19 +39,35 @@ const NOT_RUN: readonly { readonly page: string; readonly starts: string; readon
   },
 ];
 
+/** What pages take for the reader's own, besides the sample. */
+const FILLED: Readonly<Record<string, (folder: string) => Promise<void>>> = {
+  'test-your-client.md': async (folder) => {
+    const modules = join(folder, 'node_modules');
+    await mkdir(join(modules, '.bin'), { recursive: true });
+    await symlink(ROOT, join(modules, 'keyway'));
+    await symlink(CLI, join(modules, '.bin/keyway'));
+    await symlink(join(ROOT, 'node_modules/vitest'), join(modules, 'vitest'));
+    await symlink(join(ROOT, 'node_modules/vitest/vitest.mjs'), join(modules, '.bin/vitest'));
+  },
+  'replay-ci.md': async (folder) => {
+    await cp(join(import.meta.dirname, 'client'), folder, { recursive: true });
+    await cp(join(ROOT, 'fixtures/recorded/panels'), join(folder, 'recordings'), { recursive: true });
+  },
+};
+
 /** The words with which a command of ours, or one that asks Keyway, begins. */
 const OURS = /^(?:\$ )?(?:sudo )?(?:keyway|npx|npm|curl)\s/;
 
 describe('docs/', () => {
-  beforeAll(buildIfOlder);
+  beforeAll(buildIfOlder, 300_000);
 
   it.for(PAGES)(
     '$name: every block of shell runs, in order, on a running gateway',
     { timeout: 180_000 },
     async (page, { onTestFinished }) => {
-      const blocks = blocksOf(page.text).flatMap((block) => shellOf(block) ?? []);
+      const blocks = blocksOf(page.text).flatMap(shellOf);
       if (blocks.length === 0) return;
-      const run = await startPage(page.text);
+      const run = await startPage(page.text, FILLED[page.name]);
       onTestFinished(() => run.close());
       for (const block of blocks) {
         await run.run(block);
@@ -59,11 +77,16 @@ describe('docs/', () => {
   );
 
   it.each(PAGES)('$name: a block that is not run holds no command of ours, but for those listed', ({ name, text }) => {
-    const others = blocksOf(text).filter((block) => shellOf(block) === null);
+    const others = blocksOf(text).filter((block) => shellOf(block).length === 0);
     const commands = others.flatMap((block) => commandsOf(block.text)).filter((command) => OURS.test(command));
     const listed = NOT_RUN.filter(({ page }) => page === name).map(({ starts }) => starts);
     expect(commands.filter((command) => !listed.some((start) => command.startsWith(start)))).toEqual([]);
     for (const { language, line } of blocksOf(text)) expect(language, `${name}:${line}`).not.toBe('');
+  });
+
+  it.each(PAGES)('$name: every row that looks like one of a table belongs to one', ({ text }) => {
+    const rows = text.split('\n').filter((line) => line.startsWith('|') && !SEPARATOR.test(line));
+    expect(tablesOf(text).flat().length).toBe(rows.length);
   });
 
   it.each(PAGES)('$name: its links lead to files that exist, and its tables are those of the code', ({
@@ -78,6 +101,12 @@ describe('docs/', () => {
   it('holds the generated tables as they would be written now, that of the dependencies among them', async () => {
     const script = join(ROOT, 'scripts/write-docs.mjs');
     await expect(run(process.execPath, [script, '--check'])).resolves.toBeDefined();
+  });
+
+  it('docs/replay-ci.md opens with a workflow of 15 lines', () => {
+    const [workflow] = blocksOf(PAGES.find(({ name }) => name === 'replay-ci.md')?.text ?? '');
+    expect(workflow?.language).toBe('yaml');
+    expect(workflow?.text.split('\n').length).toBeLessThanOrEqual(15);
   });
 
   it('README.md links every page', () => {
@@ -97,13 +126,30 @@ describe('docs/', () => {
       ).toBe(true);
   });
 
-  it('docs/errors.md quotes only messages that stand in the source', () => {
-    const page = PAGES.find(({ name }) => name === 'errors.md')?.text ?? '';
-    const quoted = page.split('\n').flatMap((line) => /^\| `([^`]+)`.*\|$/.exec(line)?.[1] ?? []);
-    expect(quoted.length).toBeGreaterThan(10);
-    for (const words of quoted) {
-      const found = SOURCES.some((source) => source.includes(words));
-      expect(found, words).toBe(true);
-    }
+  describe('docs/errors.md', () => {
+    const tables = tablesOf(PAGES.find(({ name }) => name === 'errors.md')?.text ?? '');
+    const ofMessages = tables.filter(([head]) => head?.[0] === 'message');
+    const quoted = ofMessages.flatMap(([, ...rows]) => rows.flatMap(([cell = '']) => quotedIn(cell)));
+
+    it('has tables of messages without a gap, each row with as many cells as its head', () => {
+      expect(ofMessages.length).toBeGreaterThan(5);
+      for (const [head = [], ...rows] of tables)
+        for (const row of rows) expect(row.length, row.join(' | ')).toBe(head.length);
+    });
+
+    it('quotes only messages that stand in the source', () => {
+      for (const words of quoted)
+        expect(
+          SOURCES.some((source) => source.includes(words)),
+          words,
+        ).toBe(true);
+    });
+
+    it('has every warning and error of the log, every failed start and every contradiction of settings', () => {
+      const said = saidTexts().filter(({ text }) => /[a-z]{3}/.test(text.replace('expected', '')));
+      expect(said.length).toBeGreaterThan(100);
+      const missing = said.filter(({ text }) => !quoted.some((words) => text.includes(words)));
+      expect(missing.map(({ text, at }) => `${at}: ${text}`)).toEqual([]);
+    });
   });
 });

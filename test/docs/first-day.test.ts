@@ -18,11 +18,13 @@ async function firstDay(): Promise<string> {
   const at = { folder, terminal: true, ownAddresses: ['192.0.2.7'] };
   const served = await serveHere(['start', '--bind', '127.0.0.1:0'], { ...at, lines: answers });
   const url = await served.url;
-  await expect.poll(served.text, { timeout: 20_000 }).toMatch(/^Panel: .*\n$/m);
+  await expect.poll(served.text, { timeout: 20_000 }).toMatch(/^Wrote 192\.0\.2\.7 .*\n$/m);
   const commands = [
     ['keys', 'add', 'Anna', '--limit', '10GB'],
     ['keys', 'list'],
     ['keys', 'link', 'Anna'],
+    ['keys', 'set', 'Anna', '--limit', '20GB'],
+    ['keys', 'export'],
   ];
   const others: string[] = [];
   for (const argv of commands) {
@@ -33,20 +35,27 @@ async function firstDay(): Promise<string> {
   const before = await served.text();
   const { output, asked } = await served.stop();
   const typed = asked.map((question, index) => `${question}${answers[index]}\n`).join('');
-  const text = ['$ keyway start\n', output, typed, before, '\n', others.join('\n')].join('');
-  return plain(text, folder, url);
+  // On a terminal both come in their order.
+  const [announced = '', kept = ''] = before.split(/(?<=^Panel: .*\n)/m);
+  const again = await serveHere(['start', '--bind', '127.0.0.1:0'], { ...at, lines: [] });
+  const nextUrl = await again.url;
+  await expect.poll(again.text, { timeout: 20_000 }).toMatch(/^Panel: .*\n$/m);
+  const second = await again.text();
+  await again.stop();
+  const first = ['$ keyway start\n', announced, output, typed, kept, '\n', others.join('\n')].join('');
+  return plain(`${first}\n$ keyway start\n${second}`, folder, [url, nextUrl]);
 }
 
 /** Every key, password and web path is another one each time; so are folder, port and the time of day. */
-function plain(text: string, folder: string, url: string): string {
+function plain(text: string, folder: string, urls: readonly string[]): string {
   const keys = new Map<string, string>();
   const numbered = (key: string) => {
     const known = keys.get(key) ?? `${'0'.repeat(key.length - 1)}${keys.size + 1}`;
     keys.set(key, known);
     return known;
   };
-  return text
-    .replaceAll(url, 'http://127.0.0.1:9090')
+  return urls
+    .reduce((left, url) => left.replaceAll(url, 'http://127.0.0.1:9090'), text)
     .replaceAll(folder, '/home/you/keyway')
     .replaceAll(/\[\d\d:\d\d:\d\d\]/g, '[09:30:00]')
     .replaceAll(/\b[0-9a-z]{6}(?:-[0-9a-z]{6}){3}\b/g, 'k4m9xq-7w2vtd-h0s8zn-p3c6yr')

@@ -36,20 +36,22 @@ export function blocksOf(markdown: string): readonly Block[] {
 }
 
 /**
- * A block of a page as shell: one in YAML that is a CI server's workflow is what its steps run, below its environment. Null
- * for any other language. Packages that steps install are there already.
+ * A block of a page as shell, in pieces that are run one after another: one in YAML that is a CI server's workflow is what its
+ * steps run, with the job's environment. Empty for any other language. Packages that steps install are there already.
  */
-export function shellOf(block: Block): Block | null {
-  if (block.language === 'sh') return block;
+export function shellOf(block: Block): readonly Block[] {
+  if (block.language === 'sh') return [block];
   const workflow: Workflow | null = block.language === 'yaml' ? parse(block.text) : null;
-  if (workflow?.jobs === undefined) return null;
-  const commands = Object.values(workflow.jobs).flatMap(({ env = {}, steps }) => [
-    ...Object.entries(env)
-      .filter(([, value]) => !String(value).includes('secrets.'))
-      .map(([name, value]) => `export ${name}=${value}`),
-    ...steps.flatMap(({ run = '' }) => (run === '' || run.startsWith('npm ') ? [] : [run])),
-  ]);
-  return { ...block, language: 'sh', text: commands.join('\n') };
+  const texts = Object.values(workflow?.jobs ?? {}).flatMap(({ env = {}, steps }) => {
+    const given = Object.entries(env).filter(([, value]) => !String(value).includes('secrets.'));
+    return [
+      given.map(([name, value]) => `export ${name}=${value}`).join('\n'),
+      ...steps.flatMap(({ run = '' }) => (run === 'npm ci' ? [] : [run.trim().replace(/ &$/, '')])),
+      given.map(([name]) => `unset ${name}`).join('\n'),
+    ];
+  });
+  const [first, ...others] = texts.filter((text) => text !== '').map((text) => ({ ...block, language: 'sh', text }));
+  return first === undefined ? [] : [first, ...others.map((other) => ({ ...other, ends: null }))];
 }
 
 interface Workflow {
@@ -81,4 +83,34 @@ export function commandsOf(text: string): readonly string[] {
 export function linksOf(markdown: string): readonly string[] {
   const targets = [...markdown.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
   return targets.filter((target) => !/^[a-z]+:/.test(target)).map((target) => target.replace(/#.*$/, ''));
+}
+
+/** The line between the head of a table and its rows. */
+export const SEPARATOR = /^\|(?:\s*:?-+:?\s*\|)+$/;
+
+/** The tables of a page as GitHub renders them, each with its head and its rows as cells: a line that is no row ends one. */
+export function tablesOf(markdown: string): readonly (readonly (readonly string[])[])[] {
+  const lines = markdown.split('\n');
+  return lines.flatMap((line, index) => {
+    const head = cellsOf(lines[index - 1] ?? '');
+    if (!SEPARATOR.test(line) || cellsOf(line).length !== head.length) return [];
+    const rest = lines.slice(index + 1);
+    const end = rest.findIndex((each) => !each.startsWith('|'));
+    return [[head, ...rest.slice(0, end < 0 ? rest.length : end).map(cellsOf)]];
+  });
+}
+
+/** A bar behind a backslash belongs to its cell. */
+function cellsOf(line: string): readonly string[] {
+  if (!line.startsWith('|')) return [];
+  return line
+    .trim()
+    .slice(1, -1)
+    .split(/(?<!\\)\|/)
+    .map((cell) => cell.trim());
+}
+
+/** The texts in backticks. */
+export function quotedIn(cell: string): readonly string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
 }

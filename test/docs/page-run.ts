@@ -1,18 +1,19 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { CLI, ROOT } from '../clone.js';
 import { freePorts } from '../free-ports.js';
-import { type Block, commandsOf } from './markdown.js';
+import { type Block, blocksOf, commandsOf } from './markdown.js';
 
 const run = promisify(execFile);
 
 /** Commands that go on until they are stopped; such a one stands in a block of its own. */
-const LASTING = /^(?:npm start|(?:npx )?keyway (?:serve|start|record))\b/;
+const LASTING = /^(?:npm start|(?:npx )?keyway (?:serve|start|record|shadow))\b/;
 /** What such a command prints once it can be used. */
-const READY = /"url":"|Recording http/;
+const READY = /"url":"|(?:Recording|Shadowing) http/;
 /** Ports that a page names, of this machine. */
 const ADDRESS = /\b(127\.0\.0\.1|0\.0\.0\.0|localhost):(\d{4,5})\b/g;
 
@@ -29,6 +30,10 @@ interface Lasting {
   readonly address: string;
   readonly ended: Promise<void>;
 }
+
+const SAMPLE = join(ROOT, 'fixtures/samples/server.jsonc');
+/** The port of the DNS server in a configuration file. */
+const DNS_PORT = /"local_port": (\d+)/;
 
 /** A user without rights, whom no file here belongs to. */
 const NOBODY = { uid: 65534, gid: 65534 };
@@ -48,32 +53,42 @@ async function reader(): Promise<typeof NOBODY | null> {
 }
 
 /**
- * A folder, with a blank in its path, with the sample as `server.jsonc`, and `keyway` on the path. The ports that the page
- * names become free ones; a lasting command ends where the page says so, and at the end. A page that begins in a clone gets
+ * A folder, with blanks and letters beyond ASCII in its path, with the sample as `server.jsonc`, and `keyway` on the path. The ports that the page
+ * names become free ones, and a program whose first line is a comment with its name becomes a file; a lasting command ends where the page says so, and at the end. A page that begins in a clone gets
  * one, without what `npm ci` would bring; `fill` puts more into the folder.
  */
 export async function startPage(
   markdown: string,
   fill: (folder: string) => Promise<void> = async () => undefined,
 ): Promise<PageRun> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway docs '));
-  const isClone = markdown.includes('cp fixtures/samples/');
-  if (isClone) await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder]);
-  else await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
-  await mkdir(join(folder, '.bin'));
-  await symlink(CLI, join(folder, '.bin/keyway'));
-  await writeFile(join(folder, '.environment'), '');
-  await fill(folder);
-  const user = await reader();
-  if (user !== null) await run('chown', ['-Rh', `${user.uid}:${user.gid}`, folder]);
   const named = [...new Set(['9090', ...[...markdown.matchAll(ADDRESS)].map(([, , port = '']) => port)])];
   const free = await freePorts(named.length);
   const portOf = new Map(named.map((port, index) => [port, String(free[index])]));
+  const withPort = (text: string) => text.replace(DNS_PORT, (all, port) => all.replace(port, portOf.get(port) ?? port));
+  const folder = await mkdtemp(join(tmpdir(), 'keyway döcs папка '));
+  const isClone = markdown.includes('cp fixtures/samples/');
+  if (isClone) await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder]);
+  else await writeFile(join(folder, 'server.jsonc'), withPort(await readFile(SAMPLE, 'utf8')));
+  await writeFile(join(folder, '.environment'), '');
+  for (const { language, text } of blocksOf(markdown)) {
+    const [, name] = /^\/\/ ([\w.-]+)$/m.exec(text.split('\n')[0] ?? '') ?? [];
+    if (language === 'js' && name !== undefined) await writeFile(join(folder, name), `${text}\n`);
+  }
+  await fill(folder);
+  const bin = join(folder, 'node_modules/.bin');
+  if (!existsSync(bin)) {
+    await mkdir(bin, { recursive: true });
+    await symlink(CLI, join(bin, 'keyway'));
+  }
+  const user = await reader();
+  if (user !== null) await run('chown', ['-Rh', `${user.uid}:${user.gid}`, folder]);
+  const uid = user?.uid ?? process.getuid?.() ?? 'this user';
+  process.stdout.write(`runs as ${uid} on Node ${process.version} in ${folder}\n`);
   const inherited = Object.entries(process.env).filter(([name]) => !/^(?:KEYWAY_|npm_)/i.test(name));
   const env = {
     ...Object.fromEntries(inherited),
     HOME: folder,
-    PATH: [join(folder, '.bin'), process.env.PATH].join(delimiter),
+    PATH: [bin, process.env.PATH].join(delimiter),
     KEYWAY_BIND: `127.0.0.1:${portOf.get('9090')}`,
     KEYWAY_NO_RESOLVER: 'true',
   };

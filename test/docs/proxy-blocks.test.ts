@@ -13,7 +13,7 @@ function withoutComments(file: string): string {
 it.each([
   ['nginx', 'docs/proxy/nginx.conf'],
   ['caddy', 'docs/proxy/Caddyfile'],
-])("the README's block for %s is the file that the proxy test starts, without its comments", (language, file) => {
-  const block = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(text('README.md'))?.[1];
+])("docs/proxy.md's block for %s is the file that the proxy test starts, without its comments", (language, file) => {
+  const block = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(text('docs/proxy.md'))?.[1];
   expect(block).toBe(withoutComments(text(file)));
 });

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAdmissionLog, REMEMBERED_CHANGES } from '../../src/core/keys/admission-log.js';
+import { createChangeLog, REMEMBERED_CHANGES } from '../../src/core/keys/change-log.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { startFeed } from '../../src/serve/feed.js';
 import { removeFrom } from '../core/keys/remove-from.js';
@@ -176,9 +176,9 @@ function byKey(a: unknown, b: unknown): number {
 
 describe('the log of admissions', () => {
   it('knows the changes since a version until there were too many', () => {
-    const log = createAdmissionLog();
-    log.note('first');
-    for (let i = 0; i < REMEMBERED_CHANGES; i += 1) log.note(`k${i % 3}`);
+    const log = createChangeLog();
+    log.note('first', 'created');
+    for (let i = 0; i < REMEMBERED_CHANGES; i += 1) log.note(`k${i % 3}`, 'changed');
     expect(log.since(0)).toBe(null);
     expect(log.since(1)).toEqual(['k0', 'k1', 'k2']);
     expect(log.since(log.version)).toEqual([]);

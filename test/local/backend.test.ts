@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { openLocalBackend } from '../../src/homes/file/backend.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
 
 it('a listener that fails is named in the log, and keeps no other from being told of a change', async () => {
   const said: unknown[] = [];

@@ -17,15 +17,20 @@ describe('what clients are told', () => {
   it.each([
     ['0.0.0.0:50000', { host: '203.0.113.7', port: 50000 }],
     ['[::]:50000', { host: '203.0.113.7', port: 50000 }],
-    ['198.51.100.1:50000', { host: '198.51.100.1', port: 50000 }],
-    ['127.0.0.1:50000', { host: '127.0.0.1', port: 50000 }],
+    ['198.51.100.1:50000', { host: '203.0.113.7', port: 50000 }],
+    ['127.0.0.1:50000', { host: '203.0.113.7', port: 50000 }],
     [null, { host: '203.0.113.7' }],
   ])('of a file with listen %s beside a server that knows its public host is %j', (listen, announced) => {
     expect(settingsOf(configuration(listen), '203.0.113.7').announced).toEqual(announced);
   });
 
-  it('has the found host beside it, whatever the file listens on', () => {
-    expect(settingsOf(configuration('198.51.100.1:50000'), '203.0.113.7').published.foundHost).toBe('203.0.113.7');
+  it.each([
+    ['203.0.113.7', '198.51.100.1:5', { host: 'vpn.example.com', port: 5 }],
+    [null, '198.51.100.1:5', { host: 'vpn.example.com', port: 5 }],
+    [null, null, { host: 'vpn.example.com' }],
+  ])('names the domain before the host found (%s) and the address of listen (%s)', (found, listen, announced) => {
+    const published = { ...DEFAULT_PUBLISHED, domain: 'vpn.example.com' };
+    expect(settingsOf({ ...configuration(listen), published }, found).announced).toEqual(announced);
   });
 
   it('is the address of the file alone where no such host is known', () => {

@@ -123,7 +123,7 @@ export async function playedOn(
   names: readonly string[],
   tells: (scenario: string) => boolean = () => true,
 ): Promise<string | null> {
-  const server = await startMutatedServer(line, []);
+  const server = await startMutatedServer(line, { queries: [] });
   const wrong = mutationsOf(server.site).filter(({ name }) => names.includes(name));
   try {
     const player = await playerFor(server, mode, wrong.length === 0 ? null : together(wrong));

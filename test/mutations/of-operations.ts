@@ -1,6 +1,6 @@
 import { commonErrors } from '../../src/wire/errors.js';
 import type { JsonValue } from '../../src/wire/json/json.js';
-import { OPERATIONS, type Operation, serves } from '../../src/wire/operations.js';
+import { accessOf, OPERATIONS, type Operation, serves } from '../../src/wire/operations.js';
 import { editFirst, LIST_WRONGS, placesOf, SHAPE_WRONGS, VALUE_WRONG } from './members.js';
 import {
   type Asked,
@@ -99,7 +99,10 @@ const FAILURE_WRONGS: readonly (readonly [string, (reply: Reply) => Reply | null
 
 /** Each failure of its own, and the refusal where it asks for a credential. */
 function failureMutations(operation: Operation, site: Site): readonly Mutation[] {
-  const own = operation.access === 'protected' ? [...operation.failures, 'unauthorized' as const] : operation.failures;
+  const own =
+    accessOf(operation, site.revision) === 'protected'
+      ? [...operation.failures, 'unauthorized' as const]
+      : operation.failures;
   return own.flatMap((name, index) => {
     const row = commonErrors[name];
     return inTurn(FAILURE_WRONGS, index + own.length).map(([words, change]) =>
@@ -116,7 +119,7 @@ function failureMutations(operation: Operation, site: Site): readonly Mutation[]
 function accessMutations(operation: Operation, site: Site): readonly Mutation[] {
   const isAnonymous = (asked: Asked) => isOf(operation, asked, site) && !asked.headers.has('authorization');
   const mode = modeOf(operation);
-  if (operation.access === 'open') {
+  if (accessOf(operation, site.revision) === 'open') {
     // What it answers to those without a credential is what the status does.
     const asStatus = (asked: Asked): Asked => asRead(asked, `${site.api}/server/status`);
     return [redirecting(`${nameOf(operation)}: asks for a credential`, mode, isAnonymous, asStatus)];

@@ -4,9 +4,10 @@ import type { Caller } from '../../src/client/call.js';
 import { createCaller } from '../../src/client/caller.js';
 import { createControl } from '../../src/client/signed-in-caller.js';
 import type { DnsQuery } from '../../src/core/model.js';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
+import { noResolver } from '../../src/dns/no-resolver.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createGateway } from '../../src/index.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { revisionNamed } from '../replay/live-server.js';
 import { bytesOf, startScriptedServer } from '../stand-in/scripted-server.js';
 import type { Asked, Forward, Mutation, Reply, Site } from './mutation.js';
@@ -75,8 +76,17 @@ export interface MutatedServer {
   close(): Promise<void>;
 }
 
-/** `queries` is its query log: scenarios that are played begin with an empty one. */
-export async function startMutatedServer(line: string, queries: readonly DnsQuery[] = QUERIES): Promise<MutatedServer> {
+export interface MutatedServerOptions {
+  /** Its query log: scenarios that are played begin with an empty one. */
+  readonly queries?: readonly DnsQuery[];
+  /** The query of its share links. */
+  readonly shareQuery?: string;
+}
+
+export async function startMutatedServer(
+  line: string,
+  { queries = QUERIES, shareQuery = '?sni=example.org' }: MutatedServerOptions = {},
+): Promise<MutatedServer> {
   const revision = revisionNamed(line);
   const fileSystem = createMemoryFiles();
   await fileSystem.makeFolder('/server', 0o700);
@@ -87,12 +97,12 @@ export async function startMutatedServer(line: string, queries: readonly DnsQuer
   const app = await createGateway({
     mounts: [{ revision: line, panelDir: '/panel' }],
     configPath: '/server/server.jsonc',
-    announced: { shareQuery: '?sni=example.org' },
+    announced: { shareQuery },
     loginGuard: 'off',
     // It goes on with every look, so that nobody waits for the uptime.
     clock: createFixedClock(),
     fileSystem,
-    resolver: { configure() {}, queries: () => queries, refreshBlocklists() {} },
+    resolver: { ...noResolver, queries: () => queries },
   });
   app.keyway.local?.keys.setCounters('used', { bytesUp: 1000n, bytesDown: 2000n, connections: 0n });
   app.keyway.local?.keys.setCounters('connected', { bytesUp: 3000n, bytesDown: 4000n, connections: 2n });

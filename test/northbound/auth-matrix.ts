@@ -1,5 +1,5 @@
 import type { Credentials } from '../../src/core/model.js';
-import { operationsOf } from '../../src/wire/operations.js';
+import { accessOf, operationsOf } from '../../src/wire/operations.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { gatewayForTest, PASSWORD_HASH } from './gateway.js';
 
@@ -16,11 +16,13 @@ const OPEN: Readonly<Record<string, (credentials: Credentials) => boolean>> = {
   'static token': ({ token }) => token === null || token === '',
   'session token': nobody,
   'session or static token': (credentials) => nobody(credentials) && credentials.token === null,
+  'session or static token, never open': () => false,
 };
 const CHECKS: Readonly<Record<string, Check>> = {
   'static token': byToken,
   'session token': bySession,
   'session or static token': (...asked) => bySession(...asked) || byToken(...asked),
+  'session or static token, never open': (...asked) => bySession(...asked) || byToken(...asked),
 };
 
 /** Whether the protocol leaves the revision open under these credentials. Throws for a scheme that is not written down here. */
@@ -40,6 +42,29 @@ function passesByProtocol({ auth }: Revision, ...asked: Parameters<Check>): bool
 export const CREDENTIALS: readonly Credentials[] = [null, '', TOKEN].flatMap((token) =>
   ['', 'admin'].flatMap((username) => ['', PASSWORD_HASH].map((passwordHash) => ({ token, username, passwordHash }))),
 );
+
+/** What named tokens may do, written down once more and apart from the tables; `all` may everything. */
+const MAY: Readonly<Record<string, readonly string[]>> = {
+  status: ['getStatus'],
+  relay: ['listUsers', 'getUser'],
+  create: ['listUsers', 'getUser', 'createUser', 'bulkCreateUsers', 'makeQr'],
+  keys: [
+    ...['getStatus', 'listUsers', 'getUser', 'createUser', 'bulkCreateUsers'],
+    ...['updateUser', 'deleteUser', 'setLimit', 'resetUser', 'getShare', 'makeQr'],
+  ],
+};
+const PRESETS = [...Object.keys(MAY), 'all'];
+
+/** Makes a token of each preset on the socket for commands. Resolves to the headers that show them. */
+async function namedTokens(app: Awaited<ReturnType<typeof gatewayForTest>>): Promise<ReadonlyMap<string, string>> {
+  const control = app.keyway.control();
+  const made = PRESETS.map(async (may): Promise<[string, string]> => {
+    const payload = { name: `token-${may}`, may };
+    const answer = await control.inject({ method: 'POST', url: '/panel/keyway/v1/tokens', payload });
+    return [`Bearer ${answer.json().data.token}`, may];
+  });
+  return new Map(await Promise.all(made)).set('Bearer kw_unknown', 'nothing');
+}
 
 /** What a matrix asked, as `revision operation`, and where an answer was not the protocol's. */
 export interface Matrix {
@@ -64,7 +89,9 @@ export async function askEverything(ids: readonly string[], credentials: Credent
     if (login.statusCode !== expected) wrong.push(`${revision.id} login: ${login.statusCode}`);
     if (login.statusCode === 200) sessions.set(revision, login.json().data.token);
   }
+  const named = await namedTokens(app);
   const headers = [
+    ...named.keys(),
     undefined,
     '',
     'Bearer ',
@@ -87,15 +114,29 @@ export async function askEverything(ids: readonly string[], credentials: Credent
           headers: header === undefined ? {} : { authorization: header },
         });
         const admitted =
-          operation.access === 'open' ||
+          accessOf(operation, revision) === 'open' ||
           isOpenByProtocol(revision, credentials) ||
           passesByProtocol(revision, credentials, header, sessions.get(revision) ?? null);
+        const may = named.get(header ?? '') ?? 'nothing';
+        if (!admitted && may !== 'nothing') {
+          const expected = may === 'all' || MAY[may]?.includes(operation.name) ? isAnswered(answer) : isBarred(answer);
+          if (!expected) wrong.push(`${revision.id} ${operation.name} with a token ${may}: ${answer.statusCode}`);
+          continue;
+        }
         const isRefused = answer.statusCode === 401 && answer.body === '{"ok":false,"error":"unauthorized"}';
-        const isServed = answer.statusCode !== 401 && answer.statusCode !== 404;
-        const isRight = admitted ? isServed || operation.name === 'subscribe' : isRefused;
+        const isRight = admitted ? isAnswered(answer) || operation.name === 'subscribe' : isRefused;
         if (!isRight) wrong.push(`${revision.id} ${operation.name} with ${header}: ${answer.statusCode}`);
       }
     }
   }
   return { asked, wrong };
 }
+
+interface Given {
+  readonly statusCode: number;
+  readonly body: string;
+}
+
+const isAnswered = ({ statusCode }: Given): boolean => ![401, 403, 404].includes(statusCode);
+const isBarred = ({ statusCode, body }: Given): boolean =>
+  statusCode === 403 && body === '{"ok":false,"error":"not permitted"}';

@@ -5,7 +5,7 @@ import { runKeyway, startKeyway } from '../cli/process.js';
 import { freePort } from '../free-ports.js';
 import { configurationOf, temporaryFolder } from './stage.js';
 
-beforeAll(buildIfOlder);
+beforeAll(buildIfOlder, 300_000);
 
 async function folderWithFile(): Promise<string> {
   const folder = await temporaryFolder();

@@ -29,6 +29,8 @@ describe('the text', () => {
       'outcome',
       'problem',
       'listener',
+      'by',
+      'program',
     ];
     expect([...labels].filter((label) => !known.includes(label))).toEqual([]);
   });

@@ -2,33 +2,26 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { formatSize } from '../../panel/text/sizes.js';
 import { localOf } from '../local-of.js';
-import { expectAccessible, inBrowser, PAGES } from './in-browser.js';
+import { cutWords, expectAccessible, expectContrast, expectFits, inBrowser, OWN_PAGES, PAGES } from './in-browser.js';
 import { goTo, holdTime, picture } from './stage.js';
 
 const { withPanel } = inBrowser();
+
+const ALL_PAGES = [...PAGES, ...OWN_PAGES];
 
 /** Leaves the page as it was: in English, light and wide. */
 async function pictures(page: Page, name: string): Promise<void> {
   await picture(page, name);
   await page.emulateMedia({ colorScheme: 'dark' });
-  await expectAccessible(page);
+  await expectContrast(page);
   await picture(page, `${name}-dark`);
   await page.emulateMedia({ colorScheme: 'light' });
-}
-
-/** Fails where something is wider than the window, or where the frame can be scrolled away. */
-async function expectFits(page: Page): Promise<void> {
-  expect(
-    await page.evaluate(
-      '[document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight].map((over) => Math.max(0, over))',
-    ),
-  ).toEqual([0, 0]);
 }
 
 describe.each(['dns', 'current'])('revision %s', (revision) => {
   it('shows every page, greys what the server lacks, and axe finds nothing, light or dark', async () => {
     await withPanel(revision, async (page) => {
-      for (const name of PAGES) {
+      for (const name of ALL_PAGES) {
         await goTo(page, name);
         await page.locator('.loading').waitFor({ state: 'detached' });
         await expectAccessible(page);
@@ -45,20 +38,13 @@ describe.each(['dns', 'current'])('revision %s', (revision) => {
   });
 });
 
-const RUSSIAN = ['Обзор', 'Ключи', 'Конфигурация', 'Правила', 'DNS', 'Журнал'];
+const RUSSIAN = ['Обзор', 'Ключи', 'Конфигурация', 'Правила', 'DNS', 'Журнал', 'Токены'];
 const SCREENS = [
   { width: 390, height: 780, colorScheme: 'dark', language: 'ru' },
   { width: 768, height: 1024, colorScheme: 'light', language: 'ru' },
   { width: 1440, height: 900, colorScheme: 'dark', language: 'en' },
   { width: 1920, height: 1080, colorScheme: 'light', language: 'en' },
 ] as const;
-
-/** The words of buttons, heads and menus that have no room. */
-async function cutWords(page: Page): Promise<unknown> {
-  return page.evaluate(`[...document.querySelectorAll('.button, .segments button, h1, h2, th, label, dt, nav a > span, .badge')]
-    .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).display !== 'inline' && !element.closest('.visually-hidden'))
-    .map((element) => element.textContent)`);
-}
 
 it.each(SCREENS)('fits $width pixels, $colorScheme, in $language, with nothing cut and nothing that axe finds', async ({
   width,
@@ -70,13 +56,13 @@ it.each(SCREENS)('fits $width pixels, $colorScheme, in $language, with nothing c
   await withPanel(
     'current',
     async (page) => {
-      for (const [index, name] of (isRussian ? RUSSIAN : PAGES).entries()) {
+      for (const [index, name] of (isRussian ? RUSSIAN : ALL_PAGES).entries()) {
         await goTo(page, name);
         await page.locator('.loading').waitFor({ state: 'detached' });
         await expectAccessible(page);
         await expectFits(page);
         expect(await cutWords(page)).toEqual([]);
-        await picture(page, `${width}-${PAGES[index]?.toLowerCase()}-${colorScheme}-${language}`);
+        await picture(page, `${width}-${ALL_PAGES[index]?.toLowerCase()}-${colorScheme}-${language}`);
         if (width !== 390) continue;
         await page.setViewportSize({ width: 320, height: 640 });
         await expectFits(page);
@@ -180,7 +166,7 @@ it('draws what moved since it was opened, in total and for each key', async () =
       await page.getByRole('link', { name: 'Guests' }).first().click();
       await page.getByRole('dialog').getByRole('figure').getByText(/Up \d/).first().waitFor();
     },
-    { clock: true },
+    { clock: true, stage: { ownApi: false } },
   );
 });
 
@@ -206,20 +192,74 @@ it('has the colours and the language that were chosen last, without motion where
   );
 });
 
-it('fetches Russian when it is chosen, and stays in English while it cannot be fetched', async () => {
-  const test = async (page: Page) => {
+describe('the texts', () => {
+  /** The language files that the page asks for from now on, by their languages. */
+  const languagesAsked = (page: Page) => {
     const asked: string[] = [];
-    page.on('request', (request) => asked.push(request.url()));
-    await page.reload();
-    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    expect(asked.filter((url) => /assets\/ru-/.test(url))).toEqual([]);
-    await page.route(/assets\/ru-/, (route) => route.abort());
-    await page.getByRole('button', { name: 'RU Русский' }).click();
-    await page.getByText('The server does not answer.').waitFor();
-    expect(await page.evaluate('document.documentElement.lang')).toBe('en');
-    await page.unroute(/assets\/ru-/);
-    await page.reload();
-    await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
+    page.on('request', (request) => asked.push(...(/assets\/(en|ru)-/.exec(request.url())?.slice(1) ?? [])));
+    return asked;
   };
-  await withPanel('current', test, { expected: /ERR_FAILED/ });
+  const RUSSIAN_LOGIN = { locale: 'ru-RU', words: ['Имя пользователя', 'Пароль', 'Войти'] } as const;
+
+  it('are fetched in the language that is read, also after a reload, and in the other when it is chosen', async () => {
+    await withPanel('current', async (page) => {
+      const asked = languagesAsked(page);
+      await page.reload();
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      expect(asked).toEqual(['en']);
+      await page.getByRole('button', { name: 'RU Русский' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
+      expect(asked).toEqual(['en', 'ru']);
+      await page.reload();
+      await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
+      expect(asked).toEqual(['en', 'ru', 'ru']);
+    });
+  });
+
+  it('are Russian alone for a Russian browser, without a moment of English', async () => {
+    const test = async (page: Page) => {
+      const asked = languagesAsked(page);
+      // Notes every heading that is ever drawn.
+      await page.addInitScript(`{
+        globalThis.drawn = new Set();
+        new MutationObserver(() => document.querySelectorAll('h1, nav a').forEach((each) => drawn.add(each.textContent)))
+          .observe(document, { subtree: true, childList: true, characterData: true });
+      }`);
+      await page.reload();
+      await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
+      expect(asked).toEqual(['ru']);
+      const drawn = await page.evaluate('[...drawn]');
+      expect(drawn).toContain('Обзор');
+      expect(drawn).not.toContain('Overview');
+      await page.getByRole('button', { name: 'EN English' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      expect(asked).toEqual(['ru', 'en']);
+    };
+    await withPanel('current', test, RUSSIAN_LOGIN);
+  });
+
+  it('stay as they are while others cannot be fetched', async () => {
+    const test = async (page: Page) => {
+      await page.route(/assets\/ru-/, (route) => route.abort());
+      await page.getByRole('button', { name: 'RU Русский' }).click();
+      await page.getByText('The server does not answer.').waitFor();
+      expect(await page.evaluate('document.documentElement.lang')).toBe('en');
+      await page.unroute(/assets\/ru-/);
+      await page.reload();
+      await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
+    };
+    await withPanel('current', test, { expected: /ERR_FAILED/ });
+  });
+
+  it('are those of the other language where the chosen ones cannot be fetched, and without any the page says so', async () => {
+    const test = async (page: Page) => {
+      await page.route(/assets\/ru-/, (route) => route.abort());
+      await page.reload();
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      await page.route(/assets\/en-/, (route) => route.abort());
+      await page.reload();
+      await page.getByText('обновите её').waitFor();
+    };
+    await withPanel('current', test, { ...RUSSIAN_LOGIN, expected: /ERR_FAILED/ });
+  });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { expectAccessible, inBrowser } from './in-browser.js';
-import { goTo, refreshNow, SERVER_FILE } from './stage.js';
+import { goTo, refreshNow, SERVER_FILE, signIn } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -36,6 +36,26 @@ it('what is selected and not on the screen is counted, and named before it is de
   );
 });
 
+it('a selection outlives a reload, as the search does, and ends with the session', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    await page.getByLabel('Select Exact').check();
+    await page.getByLabel('Search by name or key').fill('guests');
+    await page.reload();
+    await page.getByText('2 selected').waitFor();
+    expect(await page.getByLabel('Search by name or key').inputValue()).toBe('guests');
+    await page.getByText('1 of them is not shown in the list').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).first().click();
+    await page.getByLabel('Username').waitFor();
+    await page.reload();
+    await signIn(page);
+    await goTo(page, 'Keys');
+    await page.getByRole('link', { name: 'Guests' }).waitFor();
+    expect(await page.getByText('2 selected').count()).toBe(0);
+  });
+});
+
 it('nothing moves when the first key is ticked, and Shift takes the rows between, by mouse and by keyboard', async () => {
   await withPanel(
     'current',
@@ -62,22 +82,23 @@ it('nothing moves when the first key is ticked, and Shift takes the rows between
   );
 });
 
-it('each key has one word, the filters count them, and search, filter and order outlive a reload', async () => {
+it('each key has one word for its quota and a dot while it is online, the filters count both, and search, filter and order outlive a reload', async () => {
   await withPanel('current', async (page) => {
     await goTo(page, 'Keys');
     const filters = page.getByRole('group', { name: 'Show' });
     await page.setViewportSize({ width: 1440, height: 900 });
     await expect
       .poll(() => filters.getByRole('button').allInnerTexts())
-      .toEqual(['All 4', 'Over limit 0', 'Near limit 1', 'Online 2', 'Active 1', 'Never used 0', 'No limit 2']);
+      .toEqual(['All 4', 'Over limit 0', 'Near limit 1', 'Online 2', 'Active 3', 'Never used 0', 'No limit 2']);
     await filters.getByRole('button', { name: 'Online' }).click();
     const words = () => page.locator('[role=gridcell].cell-status').allInnerTexts();
-    await expect.poll(words).toEqual(['Online', 'Online']);
+    await expect.poll(words).toEqual(['Active', 'Active']);
+    expect(await page.getByRole('gridcell').getByRole('img', { name: 'Online' }).count()).toBe(2);
     await page.getByRole('columnheader', { name: 'Name' }).getByRole('button').click();
     await page.getByLabel('Search by name or key').fill('anna');
     await page.reload();
     await page.getByRole('link', { name: 'Anna' }).waitFor();
-    expect(await words()).toEqual(['Online']);
+    expect(await words()).toEqual(['Active']);
     expect(await page.getByLabel('Search by name or key').inputValue()).toBe('anna');
     expect(await page.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort')).toBe('ascending');
     await page.getByRole('button', { name: 'Sign out' }).click();
@@ -98,13 +119,13 @@ it('a server that cannot know who is online shows nobody so, and the list says w
   });
 });
 
-it('an order that is kept is told at the head of the list, and put right there', async () => {
+it('an order that is kept is told in the toolbar at every width, and put right there', async () => {
   await withPanel('current', async (page, stage) => {
     await goTo(page, 'Keys');
     const names = () => page.locator('.cell-name').allInnerTexts();
     await page.getByRole('link', { name: 'Guests' }).hover();
     stage.app.keyway.local?.keys.setCounters('guest-2026', { bytesUp: 1n, bytesDown: 10n ** 17n, connections: 1n });
-    const told = page.getByRole('columnheader').getByText('Sorted at');
+    const told = page.locator('.toolbar .stale');
     // A list that is on its way is not asked for again.
     const asksAgain = async () => {
       await refreshNow(page);
@@ -112,7 +133,15 @@ it('an order that is kept is told at the head of the list, and put right there',
     };
     await expect.poll(asksAgain).toBe(1);
     expect((await names())[1]).toBe('Exact');
-    await page.getByRole('columnheader').getByRole('button', { name: 'Refresh' }).click();
+    const refresh = page.locator('.toolbar').getByRole('button', { name: 'Refresh' });
+    for (const width of [1440, 1024, 900, 390, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      await refresh.click({ trial: true });
+      const inside = await refresh.boundingBox();
+      expect((inside?.x ?? -1) >= 0 && (inside?.x ?? 0) + (inside?.width ?? 0) <= width).toBe(true);
+    }
+    await page.getByText('Sorted at').waitFor();
+    await refresh.click();
     await expect.poll(async () => (await names())[1]).toBe('Guests');
   });
 });
@@ -126,7 +155,7 @@ it('name and limit are edited in the row, 10 GiB more beside the limit', async (
     await page.getByRole('button', { name: '+10 GiB' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Visitors');
     await page.keyboard.press('Enter');
-    await page.getByText('Saved: Guests.').waitFor();
+    await page.getByText('Saved: Visitors.').waitFor();
     expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({
       name: 'Visitors',
       limit_bytes: 64_424_509_440,
@@ -138,6 +167,129 @@ it('name and limit are edited in the row, 10 GiB more beside the limit', async (
       .poll(async () => stage.call('GET', '/users/guest-2026'))
       .toMatchObject({ limit_bytes: 75_161_927_680 });
   });
+});
+
+it('the tile, the card and the filter count the same keys as online, whatever their quota is', async () => {
+  await withPanel('current', async (page, stage) => {
+    stage.app.keyway.local?.keys.setCounters('guest-2026', { bytesUp: 0n, bytesDown: 10n ** 11n, connections: 4n });
+    await refreshNow(page);
+    const tile = page.locator('.figures > div', { hasText: 'Online now' }).locator('dd');
+    await expect.poll(() => tile.innerText()).toBe('3');
+    expect(await page.locator('.board-present li').count()).toBe(3);
+    await goTo(page, 'Keys');
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.getByRole('group', { name: 'Show' }).getByRole('button', { name: 'Online 3' }).click();
+    await expect.poll(() => page.locator('.cell-status .status-over + .status-online').count()).toBe(1);
+    await expectAccessible(page);
+  });
+});
+
+it('limits of a selection are set, raised or removed as is chosen, with what becomes of them, and given back', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    await page.getByLabel('Select Anna').check();
+    const open = async () => {
+      await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
+      return page.getByRole('dialog', { name: 'Set the limit of 2 keys' });
+    };
+    const limits = async () => [
+      await stage.call('GET', '/users/guest-2026'),
+      await stage.call('GET', '/users/0c9e8d7f6a5b4c3d2e1f00112233ff44'),
+    ];
+    const dialog = await open();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('Choose what to do with the limit').waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: '+10 GiB' }).click();
+    await dialog.getByText('Guests 50\u00a0GiB → 60\u00a0GiB').waitFor();
+    await dialog.getByText("Anna's laptop no limit → no limit").waitFor();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Limit of 2 keys set.').waitFor();
+    expect(await limits()).toMatchObject([{ limit_bytes: 64_424_509_440 }, { limit_bytes: null }]);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('The limits of 2 keys are as they were.').waitFor();
+    expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(0);
+    expect(await limits()).toMatchObject([{ limit_bytes: 53_687_091_200 }, { limit_bytes: null }]);
+    await page.getByLabel('Select Guests').check();
+    await page.getByLabel('Select Anna').check();
+    await open();
+    await dialog.getByLabel('Limit', { exact: true }).fill('10 GB');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Limit of 2 keys set.').waitFor();
+    expect(await limits()).toMatchObject([{ limit_bytes: 10_000_000_000 }, { limit_bytes: 10_000_000_000 }]);
+    await expect.poll(() => page.locator('.cell-limit[role=gridcell]').getByText('10\u00a0GB').count()).toBe(2);
+    await page.getByLabel('Select Guests').check();
+    await page.getByLabel('Select Anna').check();
+    await open();
+    await dialog.getByRole('button', { name: 'Remove' }).click();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(limits).toMatchObject([{ limit_bytes: null }, { limit_bytes: null }]);
+  });
+});
+
+it('for the limits of more than ten keys their number is typed', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      await page.getByLabel('Search by name or key').fill('desk');
+      await page.getByText('14 of 18').waitFor();
+      await page.getByLabel('Select all shown').check();
+      await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Limit', { exact: true }).fill('7');
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.getByText('Type the number of keys: 14.').waitFor();
+      expect(await stage.call('GET', '/users/desk-1')).toMatchObject({ limit_bytes: null });
+      await dialog.getByLabel('Type 14 to confirm.').fill('14');
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Limit of 14 keys set.').waitFor();
+      expect(await stage.call('GET', '/users/desk-14')).toMatchObject({ limit_bytes: 7_516_192_768 });
+    },
+    { stage: { file: MORE } },
+  );
+});
+
+it('a half-typed key survives Escape, and goes when it is cancelled or created', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    const open = () => page.getByRole('button', { name: 'New key' }).click();
+    const name = page.getByRole('dialog').getByLabel('Name', { exact: true });
+    const limit = page.getByRole('dialog').getByLabel('Limit', { exact: true });
+    await open();
+    await name.fill('Recep');
+    await limit.fill('7');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await open();
+    expect([await name.inputValue(), await limit.inputValue()]).toEqual(['Recep', '7']);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await open();
+    expect([await name.inputValue(), await limit.inputValue()]).toEqual(['', '']);
+    await name.fill('Reception');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Reception' }).waitFor();
+    await page.keyboard.press('Escape');
+    await open();
+    expect(await name.inputValue()).toBe('');
+  });
+});
+
+it('Ctrl+A in the list selects all that it shows', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Keys');
+      await page.getByLabel('Search by name or key').fill('desk');
+      await page.getByText('14 of 18').waitFor();
+      await page.getByRole('grid').focus();
+      await page.keyboard.press('Control+a');
+      await page.getByText('14 selected').waitFor();
+      expect(await page.evaluate('getSelection().isCollapsed')).toBe(true);
+    },
+    { stage: { file: MORE } },
+  );
 });
 
 it('what a name hides is shown: direction marks by their code points', async () => {

@@ -37,6 +37,11 @@ describe('signing in', () => {
     await page.getByLabel('Server').selectOption('Rotterdam');
     await page.getByText('Your token will be sent to Rotterdam').waitFor();
     await page.getByLabel('Server').selectOption({ index: 0 });
+    const username = page.getByLabel('Username');
+    await username.fill('somebody');
+    // Longer than the page waits for what other tabs know of this server.
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 500))');
+    expect(await username.inputValue()).toBe('somebody');
     await signIn(page);
     await page.getByText('Keyway 9.8.7 · 0.3.6').waitFor();
     expectClean();
@@ -208,9 +213,10 @@ it('speaks to an earliest server on another origin, whose host stands above the 
   await page.getByLabel('API token').fill(TOKEN);
   await page.keyboard.press('Enter');
   await goTo(page, 'Keys');
-  await page.getByText('guest-2026').click();
+  // The list of such a server tells no names, its configuration does.
+  await page.getByRole('link', { name: 'Guests' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Edit' }).click();
-  await page.getByText('Keep the name').waitFor();
+  expect(await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Name').inputValue()).toBe('Guests');
   await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Limit', { exact: true }).fill('60');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog', { name: 'Edit key' }).waitFor({ state: 'detached' });
@@ -243,6 +249,10 @@ it('a password goes to the server that stands above its field, and each server g
   await page.getByText(`Your password will be sent to ${new URL(stage.api).host}/office/panel/api`).waitFor();
   await signIn(page);
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  expect(await page.locator('.brand option').allInnerTexts()).toEqual([
+    `${new URL(stage.api).host} (this server)`,
+    new URL(other.api).host,
+  ]);
   await goTo(page, 'Configuration');
   await page.getByLabel('Username').fill('half typ');
   await page.locator('.brand').getByLabel('Server').selectOption(other.api);
@@ -265,4 +275,27 @@ it('a password goes to the server that stands above its field, and each server g
   await page.context().close();
   await stage.close();
   await other.close();
+});
+
+it('a sign-out leaves no key in the storage of the tab and no edit, whatever page was seen since it was loaded', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    await page.getByLabel(/^Search/).fill('guest-2026');
+    await goTo(page, 'Overview');
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    const kept = () => page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])');
+    expect(await kept()).toContain('guest-2026');
+    await goTo(page, 'Configuration');
+    const level = await page.getByLabel('Log level').inputValue();
+    await page.getByLabel('Log level').selectOption('trace');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Username').waitFor();
+    expect(await kept()).not.toContain('guest-2026');
+    await signIn(page);
+    await page.getByLabel('Log level').waitFor();
+    expect(level).not.toBe('trace');
+    expect(await page.getByLabel('Log level').inputValue()).toBe(level);
+  });
 });

@@ -161,7 +161,7 @@ const NETWORK_NOTE = /^Failed to load resource: the server responded with a stat
 export async function openPage(
   browser: Browser,
   url: string,
-  { allowed = [], expected = /^$/, clock = false, ...context }: PageOptions = {},
+  { allowed = [], expected = /^$/, clock = false, stored = {}, ...context }: PageOptions = {},
 ): Promise<Watched> {
   const opened = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context });
   const page = await opened.newPage();
@@ -179,7 +179,12 @@ export async function openPage(
     if (protocol !== 'blob:' && !origins.has(origin)) complaints.push(`request: ${request.url()}`);
   });
   if (clock) await page.clock.install();
+  // Only as the page is opened: a reload or a sign-out must find what the page itself has stored.
+  const storing = await page.addInitScript((entries) => {
+    for (const [name, value] of Object.entries(entries)) sessionStorage.setItem(name, value);
+  }, stored);
   await page.goto(url);
+  await storing.dispose();
   return {
     page,
     expectClean() {
@@ -195,6 +200,15 @@ export interface PageOptions extends BrowserContextOptions {
   readonly clock?: boolean;
   /** Console errors that the test provokes. */
   readonly expected?: RegExp;
+  /** Entries of the tab's storage that the page finds when it is opened. */
+  readonly stored?: Readonly<Record<string, string>>;
+}
+
+/** Signs in without a page. Resolves with what the panel would have stored, had the password been typed into it. */
+export async function storedSession({ api }: Stage): Promise<Readonly<Record<string, string>>> {
+  const answer = await call(api, 'POST', '/login', { username: 'admin', password: PASSWORD });
+  const { token } = answer as { readonly token: string }; // The server file has this password.
+  return { [`keyway:credential:${api}`]: JSON.stringify({ kind: 'session', value: token, stays: false }) };
 }
 
 export async function signIn(

@@ -16,7 +16,7 @@ import { JsonProblem, parseTree, printTree, text, withValue } from '../../panel/
 import { diffLines, hunks } from '../../panel/text/line-diff.js';
 import { isCidr, isDomainSuffix, isIpv6 } from '../../panel/text/networks.js';
 import { sha256 } from '../../panel/text/sha256.js';
-import { formatSize, readLimit, splitLimit } from '../../panel/text/sizes.js';
+import { formatLimit, formatSize, readLimit, splitLimit, UNITS } from '../../panel/text/sizes.js';
 import { visible } from '../../panel/text/visible.js';
 import { ROOT } from '../clone.js';
 
@@ -120,6 +120,34 @@ describe('limits', () => {
     );
   });
 
+  it('are shown in every list with exactly the bytes that were typed, where they were typed with up to four digits', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 9999 }),
+        fc.constantFrom(...UNITS),
+        fc.constantFrom('en', 'ru'),
+        (n, unit, language) => {
+          const typed = readLimit(`${n} ${unit}`, 'B');
+          fc.pre(typed.ok);
+          const shown = formatLimit(typed.bytes ?? 0, language);
+          expect(readLimit(shown, 'B')).toEqual(typed);
+          expect(shown.split('\u00a0')[0]?.length).toBeLessThanOrEqual(String(n).length);
+        },
+      ),
+    );
+  });
+
+  it.each([
+    ['10 GB', '10\u00a0GB', '10\u00a0ГБ'],
+    ['1.5 GiB', '1.5\u00a0GiB', '1,5\u00a0ГиБ'],
+    ['1.25 TB', '1.25\u00a0TB', '1,25\u00a0ТБ'],
+    ['1234567891', '1.15\u00a0GiB', '1,15\u00a0ГиБ'],
+  ])('shows %s as %s, and in Russian as %s', (typed, english, russian) => {
+    const reading = readLimit(typed, 'B');
+    const shown = (language: string) => (reading.ok ? formatLimit(reading.bytes ?? 0, language) : null);
+    expect([shown('en'), shown('ru')]).toEqual([english, russian]);
+  });
+
   it.each([
     ['1.5', 'GiB'],
     ['5', 'GB'],
@@ -165,6 +193,7 @@ describe('limits', () => {
   it('writes sizes in binary units of the language', () => {
     expect(formatSize(1536, 'en')).toBe('1.5\u00a0KiB');
     expect(formatSize(1536, 'ru')).toBe('1,5\u00a0КиБ');
+    expect(formatSize(9_770_000_000, 'en', true)).toBe('9.77\u00a0GB');
     expect(formatSize(1023, 'en')).toBe('1,023\u00a0B');
     expect(formatSize(2n ** 64n - 1n, 'en')).toBe('16,384\u00a0PiB');
   });

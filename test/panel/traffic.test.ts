@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createHistory, follows } from '../../panel/state/history.js';
+import { createHistory, follows, seenIn } from '../../panel/state/history.js';
 
 const START = 1_770_000_000_000;
 const user = (bytes_down: number, access_key = 'k') => ({
@@ -68,6 +68,15 @@ describe('what the page saw moving', () => {
     expect(after.of('k').map(({ down }) => down)).toEqual([100, 200, 100]);
     expect(after.since).toBe(START);
     expect(createHistory(before.kept(), START + 25 * 3_600_000).total()).toEqual([]);
+  });
+
+  it('is summed up with the time that it was recorded for, and the time in which that was', () => {
+    const points = [
+      { time: START + 5_000, seconds: 5, up: 1, down: 10 },
+      { time: START + 65_000, seconds: 10, up: 2, down: 20 },
+    ];
+    expect(seenIn(points)).toEqual({ since: START, span: 65, seconds: 15, up: 3, down: 30 });
+    expect(seenIn([])).toBeNull();
   });
 
   it('joins what is older than an hour, and keeps its sums', () => {

@@ -104,7 +104,11 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
 
   function update(accessKey: string, { name, limitBytes }: KeyUpdate, show = atOnce): void {
     const { record, counters } = present(accessKey);
-    const next = { accessKey, name: name === undefined ? record.name : name, limitBytes };
+    const next = {
+      accessKey,
+      name: name === undefined ? record.name : name,
+      limitBytes: limitBytes === undefined ? record.limitBytes : limitBytes,
+    };
     held.set(accessKey, { record: next, counters: counters ?? ZERO });
     show(() => keys.update(next));
   }
@@ -151,6 +155,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
       listeners.push(listener);
     },
     createKey: (record) => asked(() => create(record)),
+    batches: null,
     createBareKeys: (made) =>
       asked(() => {
         for (const record of made) {

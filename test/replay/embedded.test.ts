@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { playEmbedded } from '../../src/embedded/play.js';
 import { stageScenario } from '../../src/embedded/stage.js';
-import type { Scenario } from '../../src/replay/format/scenario.js';
+import { exchangesOf, type Scenario } from '../../src/replay/format/scenario.js';
 import { playScenario } from '../../src/replay/play/play.js';
+import { scenariosOf } from '../acceptance/pack.js';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 
@@ -58,6 +60,26 @@ async function answers(files: 'disk' | 'memory'): Promise<readonly string[]> {
 }
 
 describe('an embedded core', () => {
+  test("is asked by a scenario of Keyway's own interface, and a difference names the call", async () => {
+    const [packed] = scenariosOf('v1').filter(({ name }) => name === 'keys');
+    if (packed === undefined) throw new Error('no scenario v1/keys');
+    const { file: path, name, scenario } = packed;
+    const play = (played: Scenario) =>
+      playEmbedded(
+        { kind: 'scenario', name, path, scenario: played, register: null },
+        { revision: null, timeoutMilliseconds: 10_000, isStopped: () => false },
+      );
+    expect(await play(scenario)).toMatchObject({ outcome: 'equal', differences: [] });
+    const [first] = exchangesOf(scenario);
+    if (first === undefined) throw new Error('a scenario without exchanges');
+    const { then: _, ...begun } = scenario;
+    const other = { ...begun, exchanges: [{ ...first, response: { status: 202 } }] };
+    expect(await play(other)).toMatchObject({
+      outcome: 'different',
+      differences: [{ step: 1, request: 'GET {base}/keyway/v1/keys', where: 'status' }],
+    });
+  });
+
   test('answers the same bytes every time: its clock and its randomness are fixed, wherever its files are', async () => {
     const first = await answers('memory');
     expect(first).toHaveLength(6);

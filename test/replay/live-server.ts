@@ -72,6 +72,7 @@ export async function openLiveServer(
   revision: string,
   panel: Readonly<Record<string, string>> = {},
   options: Partial<GatewayOptions> = {},
+  port = 0,
 ): Promise<LiveServer> {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-live-'));
   const configPath = join(folder, 'server.jsonc');
@@ -89,7 +90,7 @@ export async function openLiveServer(
     ...options,
   });
   app.keyway.local?.keys.setCounters('foreign-1', { bytesUp: 11n, bytesDown: 12n, connections: 1n });
-  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  const origin = await app.listen({ host: '127.0.0.1', port });
   let closed = false;
   const close = async () => {
     if (closed) return;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
 
 type Act = (files: FileSystemPort, folder: string) => Promise<unknown>;
 

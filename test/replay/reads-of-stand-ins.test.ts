@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { REVISIONS } from '../../revisions/all.js';
 import { createCaller } from '../../src/client/caller.js';
 import { createControl } from '../../src/client/signed-in-caller.js';
 import { lineOf } from '../../src/commands/replay/settings.js';
@@ -13,7 +14,8 @@ import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { startStandIn } from '../stand-in/stand-in.js';
 import { revisionNamed } from './live-server.js';
 
-const SERVERS = foldersOf('recorded').filter((name) => /^\d/.test(name));
+/** Those that were recorded, and those that are played by what was read of them. */
+const SERVERS = [...foldersOf('recorded').filter((name) => /^\d/.test(name)), '0.4.0', '0.4.6', '0.4.7'];
 
 /** A server that misbehaves as the real ones do, in use, and how it is looked at with all its credentials. */
 async function lookAtStandIn(
@@ -54,6 +56,16 @@ describe.each(SERVERS)('by reads alone a server of %s', (version) => {
     for (const other of SERVERS.filter((each) => revisionNamed(each) !== own))
       expect({ other, differences: await differencesOf(look, other) }).not.toEqual({ other, differences: [] });
   });
+});
+
+test.each([
+  ['0.4.0', ['current']],
+  ['0.4.6', []],
+  ['0.4.7', []],
+])('what is read of %s without its version fits %j besides', async (version, others) => {
+  const look = await lookAtStandIn(version);
+  const { lines } = await readServer(look, revisionNamed(version), REVISIONS, lineOf);
+  expect([lines.ownFits, lines.fitting.map(({ id }) => id)]).toEqual([true, others]);
 });
 
 describe('a server whose file was changed since its start', () => {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { readScenarioFiles } from '../../src/replay/play/scenario-files.js';
 import { ROOT } from '../clone.js';
 

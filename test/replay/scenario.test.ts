@@ -43,7 +43,12 @@ describe('a file that is no scenario', () => {
     [
       'a misspelt operation',
       [asking('listUser', {})],
-      '/exchanges/0/operation: expected an operation of the API, or cors, panel, unmatched, found the text "listUser" (did you mean listUsers?)',
+      `/exchanges/0/operation: expected an operation of the API, of Keyway's own interface (v1.…), or cors, panel, unmatched, found the text "listUser" (did you mean listUsers?)`,
+    ],
+    [
+      'a misspelt operation of the own interface',
+      [asking('v1.listKey', { root: 'v1' })],
+      `/exchanges/0/operation: expected an operation of the API, of Keyway's own interface (v1.…), or cors, panel, unmatched, found the text "v1.listKey" (did you mean v1.listKeys?)`,
     ],
     [
       'a member that there is not',
@@ -206,7 +211,14 @@ test('every recording is read, and formatting it changes no byte of it', () => {
 });
 
 describe('the format', () => {
-  const FOLDERS = ['earliest', 'dns', 'current', 'lines', ...foldersOf('recorded').map((each) => `recorded/${each}`)];
+  const FOLDERS = [
+    'earliest',
+    'dns',
+    'current',
+    'v1',
+    'lines',
+    ...foldersOf('recorded').map((each) => `recorded/${each}`),
+  ];
   const ALL = FOLDERS.filter((each) => !each.endsWith('divergences')).flatMap(scenariosOf);
 
   test('is described by the JSON Schema of the package, which every scenario that ships satisfies', () => {

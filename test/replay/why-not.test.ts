@@ -32,6 +32,8 @@ const REASONS: readonly (readonly [string, Permissions, string])[] = [
   ['current/counters-first-usage', EVERYTHING, 'step 4 needs traffic, which the API cannot give'],
   ['current/hand-edit-rules', EVERYTHING, 'step 2 edits the file by hand, which the API cannot do'],
   ['current/rules-write-failure', EVERYTHING, 'step 1 breaks the file, which the API cannot do'],
+  ['v1/tokens', EVERYTHING, "calls Keyway's own interface (v1.listTokens), which is no revision's"],
+  ['v1/usage', NOTHING, "calls Keyway's own interface (v1.getKey), which is no revision's"],
   ['current/auth-open', EVERYTHING, 'needs an open API; this one asks for a credential'],
   ['current/login-half-configured', EVERYTHING, 'needs a server whose login is not configured'],
   ['current/run-time-only', EVERYTHING, 'needs a server without a configuration file'],

@@ -41,6 +41,9 @@ describe('the revisions', () => {
     ['0.2.86', '0.2.84', '0.2.86'],
     ['v0.2.96', 'current', '0.2.96'],
     ['0.3.21', '0.3.7', '0.3.21'],
+    ['0.4.5', '0.4.0', '0.4.5'],
+    ['0.4.6-beta.3', '0.4.6', '0.4.6-beta.3'],
+    ['v0.4.7-beta.6', '0.4.7', '0.4.7-beta.6'],
   ])('--revision %s serves %s and reports %s', (text, id, version) => {
     const answer = resolveRevision(text);
     if (!answer.ok) throw new Error(answer.problem);
@@ -52,6 +55,12 @@ describe('the revisions', () => {
     if (!answer.ok) throw new Error(answer.problem);
     expect(answer.revision.id).toBe(REVISIONS.at(-1)?.id);
     expect(answer.note).toContain('9.0.0 is later than');
+  });
+
+  it('a version between two lines that nobody knows is of the line before it, and that is said', () => {
+    const answer = resolveRevision('0.3.22');
+    expect(answer).toMatchObject({ revision: { id: '0.3.7' }, isLater: true });
+    expect(answer).toMatchObject({ note: expect.stringContaining('0.3.22 is later than 0.3.21') });
   });
 
   it.each([

@@ -11,7 +11,9 @@ import { onlineWhenConnected } from '../../src/wire/traits/online.js';
 import type { Capabilities, Revision } from '../../src/wire/traits/revision.js';
 import { udpQueryWithOwnDns } from '../../src/wire/traits/share-link.js';
 import { snapshotOf, snapshotWithNameAndLastSeen } from '../../src/wire/traits/snapshot.js';
+import { statusOfCounts } from '../../src/wire/traits/status-form.js';
 import { storesAll } from '../../src/wire/traits/storing.js';
+import { oneLink } from '../../src/wire/traits/subscribe-form.js';
 
 /** A capability that no line has. The cast stands for the member that a real one would add to `Capabilities`. */
 const freezing = { login: true, freezing: true } as Capabilities;
@@ -39,10 +41,14 @@ export const line9_9_9: Revision = {
   ]),
   online: onlineWhenConnected,
   shareQuery: udpQueryWithOwnDns,
+  subscribe: oneLink,
+  status: statusOfCounts,
+  anyOrigin: true,
   errors: { ...commonErrors, userNotFound: { ...commonErrors.userNotFound, text: NO_SUCH_USER } },
   fileReading: inboundsThenLegacyList,
   storing: storesAll,
   endsSessionsOverLimit: true,
+  connectionsFall: false,
   capabilities: freezing,
 };
 
@@ -50,6 +56,7 @@ export const line9_9_9: Revision = {
 export const freezeUser: OperationRow = {
   endpoint: 'POST /users/{key}/freeze',
   access: 'protected',
+  presets: [],
   capability: 'freezing' as keyof Capabilities, // As above.
   body: json(object({ thaws_at: text('When the key thaws.') })),
   answer: () => object({ frozen_key: text('The key.', 'key'), thaws_at: text('When the key thaws.', 'time') }),

@@ -45,11 +45,12 @@ describe.each(ALL)('without the record of $id', (gone) => {
     const [atRoot] = left.filter(({ root }) => !root.usesWebpath);
     const mounts = [...underWebpath, ...(atRoot === undefined ? [] : [atRoot])];
     const app = await createGateway({
+      listener: { token: 't' },
       mounts: mounts.map(({ id, reportedVersion }) => ({ revision: reportedVersion, webpath: `p-${id}` })),
     });
     onTestFinished(() => app.close());
     for (const { api, revision } of app.keyway.mounts) {
-      const answer = await app.inject(`${api}/server/status`);
+      const answer = await app.inject({ url: `${api}/server/status`, headers: { authorization: 'Bearer t' } });
       expect(answer.json()).toMatchObject({ ok: true, data: { version: revision.reportedVersion } });
     }
     expect(app.keyway.mounts.map(({ revision }) => revision.id)).toEqual(mounts.map(({ id }) => id));

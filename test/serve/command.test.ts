@@ -3,7 +3,8 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
+import { runHere } from '../cli/context.js';
 import { ROOT } from '../clone.js';
 import { folderForTest, serveHere } from './serve-here.js';
 
@@ -96,6 +97,18 @@ describe('keyway serve', () => {
     expect(await keysAt(await served.url)).toHaveLength(3);
   });
 
+  it.each([
+    {},
+    { KEYWAY_TOKEN: ' ' },
+  ])('ends before a mount of 0.4.6 that nobody could get into with %j, exit code 2, whatever --allow-open says', async (environment) => {
+    const argv = ['serve', '--no-config', '--bind', '127.0.0.1:0', '--revision', '0.4.6', '--allow-open'];
+    const ran = await runs(argv, environment);
+    expect(ran.code).toBe(2);
+    expect(errorsOf(ran).join()).toMatch(
+      /^0\.4\.6 at \/panel\/api is never open, .* set token, or username and password_hash$/,
+    );
+  });
+
   it('refuses an open mount beside a closed one, and mounts that clash, exit code 1', async () => {
     const argv = ['serve', '--no-config', '--bind', '127.0.0.1:0'];
     const open = await runs([...argv, '--revision', 'dns'], { KEYWAY_TOKEN: 'a-token' });
@@ -114,6 +127,21 @@ describe('keyway serve', () => {
     const twice = await runs([...SAMPLE.slice(0, 3), '--bind', '127.0.0.1:9', '--subscription-bind', '127.0.0.1:9']);
     expect(twice.code).toBe(1);
     expect(errorsOf(twice)).toEqual([expect.stringMatching(/--bind.*--subscription-bind/)]);
+  });
+
+  it.each([
+    ['without a data folder', ['serve', '--no-config', '--token', 'a-token', '--bind', '127.0.0.1:0'], 1],
+    ['with one', SAMPLE, 0],
+    [
+      'without its own interface',
+      ['serve', '--no-config', '--token', 'a-token', '--bind', '127.0.0.1:0', '--no-own-api'],
+      0,
+    ],
+  ] as const)('%s says whether named tokens end with it', async (_, argv, times) => {
+    const served = await serveHere([...argv], { folder });
+    await served.url;
+    const said = (await served.log()).filter(({ msg }) => String(msg).startsWith('named tokens, batches and events'));
+    expect(said).toHaveLength(times);
   });
 
   it('says that a version later than all known is served as the last line, and serves it', async () => {
@@ -140,19 +168,23 @@ describe('keyway start on a terminal', () => {
   const terminal = { terminal: true, ownAddresses: ['192.0.2.7', '2001:db8::7'] };
   const listenOf = async () => /"listen": "([^"]+)"/.exec(await readFile(join(folder, 'keyway.jsonc'), 'utf8'))?.[1];
 
-  /** Its output once it has said where the panel is, and no more. */
-  async function started(lines: readonly (string | null)[], argv: readonly string[] = START) {
+  /** Its output once it has said where the panel is and what came of the question. */
+  async function started(lines: readonly (string | null)[], argv: readonly string[] = START, end = /^Panel: .*\n/m) {
     const served = await serveHere(argv, { folder, ...terminal, lines });
     const url = await served.url;
-    await expect.poll(served.text, { timeout: 20_000 }).toMatch(/^Panel: .*\n$/m);
+    await expect.poll(served.text, { timeout: 20_000 }).toMatch(end);
     return { served, url, text: await served.text() };
   }
 
-  it('asks for the address of clients, writes it into the file, and says where the panel is last and once', async () => {
-    const { served, url, text } = await started(['nowhere at all', '192.0.2.7']);
-    expect(await listenOf()).toBe('192.0.2.7:50000');
+  it('says where the panel is, asks then for the address of clients, and keeps it beside the file', async () => {
+    const { served, url, text } = await started(['nowhere at all', '192.0.2.7'], START, /^Wrote 192.*\n$/m);
+    expect(await listenOf()).toBe('0.0.0.0:50000');
+    const path = join(folder, '.ostp_public_ip');
+    expect(await readFile(path, 'utf8')).toBe('192.0.2.7\n');
     expect(text).not.toContain('clients cannot reach');
-    expect(text.trimEnd().split('\n').at(-1)).toMatch(new RegExp(`^Panel: ${url}/[0-9a-f]{16}/$`));
+    const [panel, kept] = text.trimEnd().split('\n').slice(-2);
+    expect(panel).toMatch(new RegExp(`^Panel: ${url}/[0-9a-f]{16}/$`));
+    expect(kept).toBe(`Wrote 192.0.2.7 into ${path}: share links name it from now on`);
     expect(text.split(/[0-9a-f]{16}/)).toHaveLength(2);
     const { asked, output } = await served.stop();
     expect(asked).toHaveLength(2);
@@ -160,27 +192,49 @@ describe('keyway start on a terminal', () => {
     expect(output).toContain('Expected a host name');
   });
 
-  it("names an address that is not the machine's own in this run alone, and says how to go on", async () => {
-    const { text } = await started(['vpn.example.org']);
-    expect(await listenOf()).toBe('0.0.0.0:50000');
-    expect(text).toContain('from now on start with --server-host vpn.example.org');
-    expect(text).not.toContain('clients cannot reach');
+  it('names in links the address that was kept, at once and after a second start, which asks nothing', async () => {
+    const { served, text } = await started(['vpn.example.org'], START, /^Wrote vpn.*\n$/m);
+    const linkAt = async () => {
+      const { code, output } = await runHere(['keys', 'link', 'First key'], { folder });
+      expect(code).toBe(0);
+      return output;
+    };
+    expect(await linkAt()).toContain('@vpn.example.org:50000');
+    const [, panel = ''] = /^Panel: (.*)\/$/m.exec(text) ?? [];
+    const [, token = ''] = /"token": "([^"]+)"/.exec(await readFile(join(folder, 'keyway.jsonc'), 'utf8')) ?? [];
+    const users = await fetch(`${panel}/api/users`, { headers: { authorization: `Bearer ${token}` } });
+    const { data } = await users.json();
+    const link = await fetch(`${panel}/api/subscribe/${data[0].access_key}`, { headers: { accept: 'text/plain' } });
+    expect(await link.text()).toContain('@vpn.example.org:50000');
+    await served.stop();
+    const again = await started([]);
+    expect(again.text).not.toContain('clients cannot reach');
+    expect((await again.served.stop()).asked).toEqual([]);
+    expect(await linkAt()).toContain('@vpn.example.org:50000');
   });
 
   it('left open says the command that gives it, and a second start asks nothing', async () => {
-    const { served, text } = await started(['']);
+    const { served, text } = await started([''], START, /--server-host ADDRESS/);
     expect(text).toContain(
       `give theirs with keyway serve --config ${join(folder, 'keyway.jsonc')} --server-host ADDRESS`,
     );
+    expect(existsSync(join(folder, '.ostp_public_ip'))).toBe(false);
     await served.stop();
     const again = await started([]);
     expect((await again.served.stop()).asked).toEqual([]);
   });
 
-  it('broken off writes nothing and ends with exit code 1', async () => {
+  it('asks nothing with --yes', async () => {
+    const { served } = await started([], [...START, '--yes'], /--server-host ADDRESS/);
+    expect((await served.stop()).asked).toEqual([]);
+  });
+
+  it('broken off keeps the file that was written, and ends', async () => {
     const served = await serveHere(START, { folder, ...terminal, lines: [null] });
-    expect((await served.ended).code).toBe(1);
-    expect(existsSync(join(folder, 'keyway.jsonc'))).toBe(false);
+    expect((await served.ended).code).toBe(0);
+    expect(await served.text()).toMatch(/^Panel: /m);
+    expect(existsSync(join(folder, 'keyway.jsonc'))).toBe(true);
+    expect(existsSync(join(folder, '.ostp_public_ip'))).toBe(false);
   });
 
   it('logs no request, unless --log-requests asks for it; in JSON it does, unless that says no', async () => {

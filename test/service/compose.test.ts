@@ -25,6 +25,11 @@ interface Compose {
   readonly volumes?: Readonly<Record<string, unknown>>;
 }
 
+/** The text of a compose file as Compose reads it where no variable of the reader's is set. */
+function withDefaults(text: string): string {
+  return text.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1');
+}
+
 const image = lastStage(readInstructions(await readFile(join(ROOT, 'Dockerfile'), 'utf8')));
 const ownVariables = variablesOf(image);
 const exposed = image.filter(({ name }) => name === 'EXPOSE').map(({ text }) => text);
@@ -34,7 +39,7 @@ const OF_THE_READER = /^\.\/(?:config|certificates)$/;
 // There is no daemon here that could start them: what they say is held against the image, the settings and the files they name.
 describe.each(['compose.yaml', 'docs/proxy/compose.yaml'])('%s', (path) => {
   const folder = dirname(join(ROOT, path));
-  const read = async (): Promise<Compose> => parse(await readFile(join(ROOT, path), 'utf8'));
+  const read = async (): Promise<Compose> => parse(withDefaults(await readFile(join(ROOT, path), 'utf8')));
   const keywayOf = ({ services }: Compose): Service => {
     const { keyway } = services;
     if (keyway === undefined) throw new Error('there is no service keyway');
@@ -44,7 +49,8 @@ describe.each(['compose.yaml', 'docs/proxy/compose.yaml'])('%s', (path) => {
   it('builds from the folder of the Dockerfile, and mounts a folder where the image looks for the file', async () => {
     const { build = '', volumes = [] } = keywayOf(await read());
     expect(existsSync(join(resolve(folder, build), 'Dockerfile'))).toBe(true);
-    expect(volumes).toContain(`./config:${dirname(ownVariables.KEYWAY_CONFIG ?? '')}`);
+    const mounted = volumes.find((volume) => volume.endsWith(`:${dirname(ownVariables.KEYWAY_CONFIG ?? '')}`));
+    expect(mounted).toMatch(/^(?:\.\/)?config:/);
   });
 
   it('names only files that are there, volumes that it declares, and settings that there are', async () => {
@@ -65,9 +71,9 @@ describe.each(['compose.yaml', 'docs/proxy/compose.yaml'])('%s', (path) => {
     expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     for (const port of ports) expect(exposed).toContain(port.split(':').at(-1));
     if (command.length === 0) return;
-    // The file is missing; a word that is not known would be a 2.
     const argv = command.map((word) => word.replace('/run/keyway/', ''));
-    expect((await runHere([...argv, '--config', 'missing.jsonc'], {})).code).toBe(1);
+    // The file is missing, which is a 1; a word that is not known would be a 2. `start` would write it: container.test.ts runs that.
+    if (command[0] !== 'start') expect((await runHere([...argv, '--config', 'missing.jsonc'], {})).code).toBe(1);
     expect((await runHere([...argv, '--unknown'], {})).code).toBe(2);
   });
 });

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chown, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { satisfies } from 'semver';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { parse } from 'yaml';
 import { buildIfOlder } from '../build.js';
 import { CLI, ROOT } from '../clone.js';
 import { freePorts } from '../free-ports.js';
@@ -69,6 +71,51 @@ describe('Dockerfile', () => {
     expect(execWords(textOf('CMD'))).toEqual(['serve']);
     expect(image.map(({ name }) => name)).not.toContain('VOLUME');
   });
+});
+
+describe('compose.yaml', () => {
+  it('writes a starter file into an empty folder as the user of the image, and goes on with it at the next start', async () => {
+    await buildIfOlder();
+    const { keyway } = parse(await readFile(join(ROOT, 'compose.yaml'), 'utf8')).services;
+    expect(image.find(({ name }) => name === 'RUN')?.text).toContain('install -d -o node -g node /config');
+    const empty = await mkdtemp(join(tmpdir(), 'keyway-volume-'));
+    onTestFinished(() => rm(empty, { recursive: true }));
+    // Root alone can become another user; anybody else is one who is not root already.
+    const isRoot = process.getuid?.() === 0;
+    const [uid = 0, gid = 0] = keyway.user.split(':').map(Number);
+    if (isRoot) await chown(empty, uid, gid);
+    const [api, ops] = await freePorts(2);
+    const env = {
+      PATH: process.env.PATH,
+      ...variablesOf(image),
+      KEYWAY_CONFIG: join(empty, 'server.jsonc'),
+      KEYWAY_BIND: `0.0.0.0:${api}`,
+      KEYWAY_OPS_BIND: `127.0.0.1:${ops}`,
+      ...keyway.environment,
+    };
+    const startOnce = async () => {
+      const gateway = spawn(process.execPath, [CLI, ...keyway.command], {
+        env,
+        cwd: empty,
+        ...(isRoot ? { uid, gid } : {}),
+      });
+      onTestFinished(() => void gateway.kill('SIGKILL'));
+      const lines: string[] = [];
+      for await (const line of createInterface({ input: gateway.stdout })) {
+        lines.push(JSON.parse(line).msg);
+        if (line.includes('"Panel: ')) gateway.kill('SIGTERM');
+      }
+      expect(gateway.exitCode ?? (await once(gateway, 'close'))[0]).toBe(0);
+      return lines;
+    };
+    const first = await startOnce();
+    const panel = first.find((line) => line.startsWith('Panel: '));
+    expect(first[0]).toBe(`Wrote the starter file ${join(empty, 'server.jsonc')}`);
+    expect(await readFile(join(empty, 'server.password'), 'utf8')).toMatch(/^\S+\n$/);
+    const second = await startOnce();
+    expect(second).toContain(panel);
+    expect(second.join('\n')).not.toContain('starter');
+  }, 120_000);
 });
 
 describe("the image's commands", () => {

@@ -181,6 +181,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
         uptimeSeconds: BigInt(Math.floor((monotonic() - server.startedAt) / 1000)),
         activeUsers: BigInt([...keys.values()].filter(({ counters }) => hasTraffic(counters)).length),
         totalUsers: BigInt(keys.size),
+        endpoint: revision.status.tellsServer ? (server.announced ?? null) : null,
       })),
     listUsers: ({ known, purpose } = {}) =>
       // In the order of a hash table, which is another one each time.

@@ -3,7 +3,10 @@ import { REVISIONS } from '../../revisions/all.js';
 import { createCaller } from '../../src/client/caller.js';
 import { type FindOptions, findLine } from '../../src/client/find-line.js';
 import { PASSWORD, revisionNamed, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { CREDENTIALS } from '../stand-in/files.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
+import type { StandIn } from '../stand-in/stand-in.js';
+import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { BY_LOGIN, BY_TOKEN, call, envelope, handClock, keptLog, LINES, STATUS } from './called-server.js';
 
 const find = async (origin: string, options: Partial<FindOptions> = {}) => {
@@ -23,6 +26,14 @@ const find = async (origin: string, options: Partial<FindOptions> = {}) => {
   }
 };
 
+async function signIn({ origin, paths }: StandIn): Promise<string> {
+  const { username, password } = CREDENTIALS;
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ username, password });
+  const answer = await fetch(`${origin}${paths.api}/login`, { method: 'POST', headers, body });
+  return ((await answer.json()) as { readonly data: { readonly token: string } }).data.token;
+}
+
 /** Answers one path with a status of this version, and all others with the page of a panel. */
 const reporting = (version: string, path = '/panel/api/server/status') =>
   scriptedServer((request, response) => {
@@ -37,17 +48,31 @@ describe('the line of a server', () => {
     ['0.2.96', '/panel/api/server/status', 'current', null],
     ['v0.2.48', '/panel/api/server/status', 'dns', null],
     [
-      '0.3.99',
+      '0.4.99',
       '/panel/api/server/status',
       NEWEST,
-      /0\.3\.99, later than .* it is called as line .* until --upstream-revision names a line$/,
+      /0\.4\.99, later than .* it is called as line .* until --upstream-revision names a line$/,
     ],
+    ['0.3.22', '/panel/api/server/status', '0.3.7', /later/],
     ['1.2.0', '/panel/api/server/status', NEWEST, /later/],
   ])('that reports %s at %s is %s', async (version, path, line, note) => {
     const { origin } = await reporting(version, path);
     const found = await find(origin);
     expect(found).toMatchObject({ kind: 'server', access: 'open', revision: { id: line }, status: { version } });
     if (found.kind === 'server') expect(found.note ?? '').toMatch(note ?? /^$/);
+  });
+
+  it.each([
+    ['release', {}, null],
+    ['beta without DNS endpoints', { lacking: ['dns'] }, /before 0\.4\.6-beta\.4, for it has no DNS endpoints/],
+    ['build without an endpoint', { lacking: ['endpoint', 'dns'] }, /before 0\.4\.6-beta\.1, for it has no endpoint/],
+  ] as const)('that reports 0.4.6 and is a %s is called as that, and the note says which it is', async (_, options, note) => {
+    const standIn = await standInOf('0.4.6', { ...LOSES_NOTHING, ...options });
+    for (const credentials of [{ token: CREDENTIALS.token }, { session: () => signIn(standIn) }]) {
+      const found = await find(standIn.origin, { webpath: 'panel', ...credentials });
+      expect(found).toMatchObject({ kind: 'server', revision: { id: '0.4.6' } });
+      if (found.kind === 'server') expect(found.note ?? '').toMatch(note ?? /^$/);
+    }
   });
 
   it.each(['0.1.9', 'nightly', ''])('that reports %j is none that is known', async (version) => {

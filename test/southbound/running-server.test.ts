@@ -109,7 +109,7 @@ describe.each(REVISIONS.map((revision) => ({ id: revision.id, revision })))('a r
       [
         'dns',
         async () => {
-          await server.putDns({ ...dns, bind: '127.0.0.1', blockedAnswer: 'zero', refreshHours: 1 });
+          await server.putDns({ ...dns, bind: '127.0.0.1', blockedAnswer: 'zero', refreshHours: 1, resolver: null });
           await server.refreshBlocklists();
           return [(await server.queries()).value, Object.keys((await server.dns()).value).length >= 4];
         },

@@ -1,7 +1,7 @@
 import { REVISIONS } from '../../revisions/all.js';
 import type { FileSystemPort, LogPort } from '../../src/core/ports.js';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { openUpstreamBackend, type UpstreamBackend } from '../../src/homes/upstream/backend.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { createFakeServer, type FakeServer, type Trip } from './fake-server.js';

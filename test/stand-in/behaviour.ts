@@ -21,21 +21,46 @@ export interface Behaviour {
   readonly rulesWrite: 'stores' | 'nothing';
   /** Whether an element `{"access_key": …}` of the root list ends a reload. */
   readonly reloadEndsAtObjects: boolean;
-  /** Whether counters are stored beside the file and read back at a start (read in the source of 0.4.6, not measured). */
-  readonly keepsCounters: boolean;
-  /** Whether the status tells the address for clients, and links have their key percent-encoded (read, not measured). */
-  readonly tellsEndpoint: boolean;
+  /** What is read of servers from 0.4.0 on, and was not measured (../shared/lines-0.4.md). */
+  readonly later: LaterBehaviour;
 }
 
+/** Where servers from 0.4.0 on are otherwise; all false, or null, for those before. */
+export interface LaterBehaviour {
+  /** A start wants a listener and a key, a member of another type ends it, and an odd element of the key list ends a reload. */
+  readonly isTyped: boolean;
+  /** Counters are stored beside the file, and read back at a start. */
+  readonly keepsCounters: boolean;
+  /** Connections are live sessions, and keys made in bulk get counters with the next reload. */
+  readonly countsSessions: boolean;
+  /** The status has nine members, and a link of each carrier stands beside what a subscription is asked for. */
+  readonly tellsServer: boolean;
+  /** What of the routes from 0.4.6 on is there. */
+  readonly hasDns: boolean;
+  readonly hasOvernet: boolean;
+  /** A body is read, and refused, before the credential is looked at. */
+  readonly readsBodyFirst: boolean;
+  /** The panel is one file. */
+  readonly hasOnePage: boolean;
+  /** Pages of other origins may not call. */
+  readonly isOwnOriginOnly: boolean;
+  /** Failed sign-ins that all callers have together in a minute; null for any number. */
+  readonly failedLogins: number | null;
+  readonly takesPbkdf2: boolean;
+}
+
+/** What a beta that reports 0.4.6 may not have yet. */
+export type Lacking = 'endpoint' | 'dns' | 'sessions' | 'counters';
+
 /** How a server of this line or package version behaves. Throws for an unknown one. */
-export function behaviourOf(line: string): Behaviour {
+export function behaviourOf(line: string, lacking: readonly Lacking[] = []): Behaviour {
   const resolved = resolveRevision(line);
   if (!resolved.ok) throw new Error(`the line of a stand-in: ${resolved.problem}`);
   const { revision, version } = resolved;
   // By what is read in their source (../shared/lines-0.4.md): a flat file again, rules stored; called here as the last line.
   const isFlat = semver.gte(version, '0.4.0');
   const isOldest = semver.lt(version, '0.2.31');
-  const isOf046 = semver.gte(version, '0.4.6');
+  const later = laterBehaviour(version, lacking);
   if (semver.gte(version, '0.3.7') && !isFlat) {
     return {
       revision,
@@ -46,8 +71,7 @@ export function behaviourOf(line: string): Behaviour {
       takesOnlyStrings: false,
       rulesWrite: 'nothing',
       reloadEndsAtObjects: true,
-      keepsCounters: isOf046,
-      tellsEndpoint: isOf046,
+      later,
     };
   }
   return {
@@ -59,7 +83,26 @@ export function behaviourOf(line: string): Behaviour {
     takesOnlyStrings: isOldest,
     rulesWrite: 'stores',
     reloadEndsAtObjects: false,
-    keepsCounters: isOf046,
-    tellsEndpoint: isOf046,
+    later,
+  };
+}
+
+function laterBehaviour(version: string, lacking: readonly Lacking[]): LaterBehaviour {
+  const release = semver.coerce(version) ?? version;
+  const isSince = (first: string) => semver.gte(release, first);
+  const isOf047 = isSince('0.4.7');
+  const isOf046 = isSince('0.4.6');
+  return {
+    isTyped: isSince('0.4.0'),
+    keepsCounters: isOf046 && !lacking.includes('counters'),
+    countsSessions: isOf046 && !lacking.includes('sessions'),
+    tellsServer: isOf046 && !lacking.includes('endpoint'),
+    hasDns: isOf046 && !lacking.includes('dns'),
+    hasOvernet: isOf047,
+    readsBodyFirst: isOf046,
+    hasOnePage: isOf046,
+    isOwnOriginOnly: isOf047,
+    failedLogins: isOf047 ? 10 : null,
+    takesPbkdf2: isOf047,
   };
 }

@@ -19,6 +19,17 @@ export interface StartState {
   /** Null where outbound routing is not configured. */
   readonly rules: readonly OutboundRule[] | null;
   readonly dns: DnsConfig;
+  /** Where clients find a server from 0.4.6 on. */
+  readonly published: PublishedStart;
+  /** The file as it was. */
+  readonly root: JsonObject;
+}
+
+export interface PublishedStart {
+  readonly domain: string | null;
+  readonly tls: { readonly port: number; readonly path: string | null } | null;
+  readonly prefix: string | null;
+  readonly dnsEnabled: boolean;
 }
 
 /** The file as a value; comments are tolerated. Throws `JsonSyntaxError`. */
@@ -29,6 +40,7 @@ export function parseConfiguration(bytes: Buffer): JsonValue {
 /** Reads a file as a start does. Throws where a server would not start. */
 export function readAtStart(root: JsonValue, behaviour: Behaviour): StartState {
   if (!isJsonObject(root)) throw new Error('the configuration file is no object: the server does not start from it');
+  if (behaviour.later.isTyped) refuseAtStart(root, behaviour);
   const inbounds = behaviour.keysAtStart === 'inbounds';
   if (inbounds && !Array.isArray(root.outbounds)) throw new Error('outdated format: the server does not start from it');
   const listener = (inbounds ? inbound(root, 'api') : objectIn(root, 'api')) ?? {};
@@ -43,6 +55,36 @@ export function readAtStart(root: JsonValue, behaviour: Behaviour): StartState {
     listen: listenOf(root, inbounds),
     rules: inbounds ? rulesOfRouting(root) : rulesOfOutbound(root),
     dns: dnsOf(root),
+    published: publishedOf(root),
+    root,
+  };
+}
+
+/** Throws where a server from 0.4.0 on does not start, or starts no API, which is what a stand-in is. */
+function refuseAtStart(root: JsonObject, { revision }: Behaviour): void {
+  if (root.listen === undefined) throw new Error('missing field `listen`: the server does not start');
+  if (!Array.isArray(root.access_keys)) throw new Error('missing field `access_keys`: the server does not start');
+  if (root.access_keys.length === 0) throw new Error('Server configuration must contain at least one access_key.');
+  const api = objectIn(root, 'api') ?? {};
+  const credentials = {
+    token: textIn(api, 'token') ?? null,
+    username: textIn(api, 'username') ?? '',
+    passwordHash: textIn(api, 'password_hash') ?? '',
+  };
+  if (revision.auth.admitsNobody(credentials)) throw new Error('nobody could sign in: the API is not started');
+}
+
+function publishedOf(root: JsonObject): PublishedStart {
+  const tls = objectIn(root, 'tls') ?? {};
+  const subscription = objectIn(root, 'subscription') ?? {};
+  const domain = textIn(root, 'domain') || null;
+  const hasTls = tls.enabled === true && domain !== null;
+  const path = (textIn(tls, 'frontend') ?? 'builtin') === 'builtin' ? null : (textIn(tls, 'ws_path') ?? null);
+  return {
+    domain,
+    tls: hasTls ? { port: Number(tls.public_port ?? 443n), path } : null,
+    prefix: hasTls && subscription.enabled === true ? (textIn(subscription, 'path') ?? '/sub') : null,
+    dnsEnabled: objectIn(root, 'dns')?.enabled === true,
   };
 }
 
@@ -69,9 +111,14 @@ export function rootListOf(keys: readonly (readonly [string, StoredKey])[]): Jso
 }
 
 function keysOfRootList(root: JsonObject, behaviour: Behaviour): ReadonlyMap<string, StoredKey> {
-  const { reloadEndsAtObjects: endsAtObjects, takesOnlyStrings } = behaviour;
+  const { reloadEndsAtObjects: endsAtObjects, takesOnlyStrings, later } = behaviour;
+  const isOdd = (element: JsonValue) => typeof element !== 'string' && !isJsonObject(element);
+  if (later.isTyped && elementsOf(root.access_keys).some(isOdd))
+    throw new Error('Failed to parse config file during hot-reload');
   return keysIn(root.access_keys, (element) => {
     if (takesOnlyStrings) throw new Error('invalid type: map, expected a string');
+    if (later.isTyped && typeof element.access_key !== 'string')
+      throw new Error('Failed to parse config file during hot-reload');
     if (endsAtObjects && typeof element.key !== 'string')
       throw new Error('data did not match any variant of untagged enum ReloadUser');
     return element[endsAtObjects ? 'key' : 'access_key'];
@@ -120,6 +167,7 @@ function ruleOf(rule: JsonValue, member: string): readonly OutboundRule[] {
       ipCidr: textsOf(rule.ip_cidr),
       protocol: textIn(rule, 'protocol') ?? null,
       action: rule[member] === 'direct' ? 'direct' : 'proxy',
+      ...(typeof rule.send_from === 'string' ? { sendFrom: rule.send_from } : {}),
     },
   ];
 }

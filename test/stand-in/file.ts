@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { open, readFile, stat } from 'node:fs/promises';
+import { copyFile, open, readFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../src/wire/json/json.js';
 import type { Behaviour } from './behaviour.js';
@@ -17,6 +17,8 @@ export interface ServerFile {
   saveKeys(): Promise<void>;
   /** Replaces a member of the file's root, or of an object in it. */
   saveMember(path: readonly string[], value: JsonValue): Promise<void>;
+  /** The same, with a copy beside it of the file as it was before. */
+  saveMemberWithBackup(path: readonly string[], value: JsonValue): Promise<void>;
   /** Writes rules into the file as the line does. */
   saveRules(rules: JsonValue): Promise<void>;
   /** Reads the keys anew where the file has changed since it was last looked at; what is broken is left for the next time. */
@@ -74,6 +76,10 @@ export function createServerFile(path: string, behaviour: Behaviour, memory: Mem
     last = mine.catch(() => undefined);
     return mine;
   };
+  const replaceKeys = (keys: Parameters<Memory['replaceKeys']>[0]): void => {
+    memory.replaceKeys(keys);
+    if (behaviour.later.countsSessions) memory.completeCounters();
+  };
   return {
     read: () => readFile(path),
     write: tracked((value) => write(serverJson(value))),
@@ -84,6 +90,10 @@ export function createServerFile(path: string, behaviour: Behaviour, memory: Mem
       await write(serverJson({ ...root, access_keys: rootListOf(memory.keys()) }));
     }),
     saveMember: tracked(async (members, value) => write(serverJson(withMember(await readRoot(), members, value)))),
+    saveMemberWithBackup: tracked(async (members, value) => {
+      await copyFile(path, path.replace(/\.[^./]*$/, '.json.bak'));
+      await write(serverJson(withMember(await readRoot(), members, value)));
+    }),
     saveRules: tracked(async (rules) => {
       await pause('rules: asked');
       const root = parsedOrNull(await readFile(path));
@@ -101,7 +111,7 @@ export function createServerFile(path: string, behaviour: Behaviour, memory: Mem
       if (pauses === null) {
         while (open.size > 0) await Promise.allSettled(open);
         const keys = orNull(() => readAtReload(parseConfiguration(readFileSync(path)), behaviour));
-        if (keys !== null) memory.replaceKeys(keys);
+        if (keys !== null) replaceKeys(keys);
         return;
       }
       const read = await readFile(path).catch(() => null);
@@ -109,7 +119,7 @@ export function createServerFile(path: string, behaviour: Behaviour, memory: Mem
       await pause('reload: read');
       const keys = orNull(() => readAtReload(parseConfiguration(read), behaviour));
       await pause('reload: parsed');
-      if (keys !== null) memory.replaceKeys(keys);
+      if (keys !== null) replaceKeys(keys);
     },
     settled: async () => {
       await Promise.allSettled(open);

@@ -1,12 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { failureEnvelope, successEnvelopeOf } from '../../src/wire/envelope.js';
-import { type Operation, operationsOf } from '../../src/wire/operations.js';
+import { accessOf, operationsOf } from '../../src/wire/operations.js';
 import { accepts } from '../../src/wire/traits/auth.js';
-import { BodyRefused, jsonBody } from './body.js';
-import { type Asked, Failed, HANDLERS, type Server } from './operations.js';
+import { BodyRefused, type JsonBody, jsonBody } from './body.js';
+import { LATER_ROUTES } from './later-routes.js';
+import { Failed, HANDLERS, type Handler, READERS, type Server, TooManySignIns } from './operations.js';
 
 /** What the servers' panel was when they were recorded. */
 export const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n';
+
+/** The panel from 0.4.6 on has its script within. */
+const ONE_PAGE = '<!doctype html><title>panel</title><script>void 0;</script>\n';
 
 interface Reply {
   readonly status: number;
@@ -23,7 +27,7 @@ export async function answer(server: Server, request: IncomingMessage, response:
   const { status, headers = {}, body: text = '' } = await replyTo(server, request, body);
   const bytes = Buffer.from(text);
   response.writeHead(status, {
-    'access-control-allow-origin': '*',
+    ...(server.behaviour.later.isOwnOriginOnly ? {} : { 'access-control-allow-origin': '*' }),
     'content-length': String(bytes.length),
     ...headers,
   });
@@ -46,23 +50,48 @@ async function replyTo(server: Server, request: IncomingMessage, body: Buffer): 
   return replyOfPanel(server, path, base, method);
 }
 
+/** What answers a method of a path. */
 interface Match {
-  readonly operation: Operation;
+  readonly method: string;
+  readonly isProtected: boolean;
   readonly key: string;
+  /** Reads the body; null where none is read. */
+  readonly read: ((body: JsonBody) => unknown) | null;
+  readonly answer: Handler;
 }
 
-/** The operations of a path, whatever the method. */
-function matching({ behaviour }: Server, path: string): readonly Match[] {
-  return operationsOf(behaviour.revision).flatMap((operation) => {
-    const pattern = operation.path.split('/');
-    const parts = path.split('/');
-    const fits = pattern.length === parts.length && pattern.every((each, i) => each === '{key}' || each === parts[i]);
-    const key = parts[pattern.indexOf('{key}')];
-    if (!fits || key === '') return [];
-    // `/users/bulk` is its own path, not that of a key.
-    if (key !== undefined && behaviour.revision.capabilities.bulk && path === '/users/bulk') return [];
-    return [{ operation, key: key ?? '' }];
+const readers: Readonly<Partial<Record<string, (body: JsonBody) => unknown>>> = READERS;
+
+/** What answers a path, whatever the method. */
+function matching(server: Server, path: string): readonly Match[] {
+  const { behaviour } = server;
+  const ofTable = operationsOf(behaviour.revision).flatMap(({ name, method, path: pattern, body, access }) => {
+    const answer = HANDLERS[name];
+    if (answer === undefined) return [];
+    const isProtected = accessOf({ access }, behaviour.revision) === 'protected';
+    const read = body.kind === 'none' ? null : (readers[name] ?? (() => undefined));
+    return [{ pattern, method, isProtected, read, answer }];
   });
+  const later = LATER_ROUTES.filter((route) => route.isServed(server)).map(
+    ({ method, path: pattern, read, answer }) => {
+      return { pattern, method, isProtected: true, read: read ?? null, answer };
+    },
+  );
+  return [...later, ...ofTable].flatMap(({ pattern, ...route }) => {
+    const key = keyIn(pattern, path);
+    // `/users/bulk` is its own path, not that of a key.
+    const isBulk = behaviour.revision.capabilities.bulk === true && path === '/users/bulk';
+    return key === null || (key !== '' && isBulk) ? [] : [{ ...route, key }];
+  });
+}
+
+/** The key of a path that fits a pattern, empty where that has none; null for another path. */
+function keyIn(pattern: string, path: string): string | null {
+  const [wanted, parts] = [pattern.split('/'), path.split('/')];
+  const at = wanted.indexOf('{key}');
+  const fits = wanted.length === parts.length && wanted.every((each, i) => each === '{key}' || each === parts[i]);
+  if (!fits || (at >= 0 && parts[at] === '')) return null;
+  return at < 0 ? '' : (parts[at] ?? '');
 }
 
 async function replyOfApi(
@@ -72,28 +101,33 @@ async function replyOfApi(
   method: string,
   found: readonly Match[],
 ): Promise<Reply> {
+  const { later } = server.behaviour;
   if (body.length > server.mostBodyBytes) return { status: 413, headers: TEXT, body: 'length limit exceeded' };
-  const match = found.find(({ operation }) => operation.method === method);
+  const match = found.find((each) => each.method === method);
   if (match === undefined) {
-    const methods = found.flatMap(({ operation }) =>
-      operation.method === 'GET' ? ['GET', 'HEAD'] : [operation.method],
-    );
+    const methods = found.flatMap((each) => (each.method === 'GET' ? ['GET', 'HEAD'] : [each.method]));
     const allow = { allow: methods.join(',') };
-    if (method !== 'OPTIONS') return { status: 405, headers: allow };
+    if (method !== 'OPTIONS' || later.isOwnOriginOnly) return { status: 405, headers: allow };
     const any = { 'access-control-allow-methods': '*', 'access-control-allow-headers': '*' };
     return { status: 200, headers: { ...allow, ...any } };
   }
-  const isProtected = match.operation.access === 'protected';
-  if (isProtected && !(await isAdmitted(server, request))) return envelopeOf(401, 'unauthorized');
-  const key = decoded(match.key);
-  if (key === null) return { status: 400, headers: TEXT, body: 'Invalid URL: Invalid UTF-8 in `key`' };
-  return reply(match, {
-    server,
-    key,
-    accept: request.headers.accept ?? '',
-    query: new URLSearchParams((request.url ?? '').split('?')[1] ?? ''),
-    body: () => jsonBody(request.headers['content-type'], body),
-  });
+  const asJson = () => jsonBody(request.headers['content-type'], body);
+  try {
+    if (later.readsBodyFirst && match.read !== null) match.read(asJson());
+    if (match.isProtected && !(await isAdmitted(server, request))) return envelopeOf(401, 'unauthorized');
+    const key = decoded(match.key);
+    if (key === null) return { status: 400, headers: TEXT, body: 'Invalid URL: Invalid UTF-8 in `key`' };
+    const accept = request.headers.accept ?? '';
+    const query = new URLSearchParams((request.url ?? '').split('?')[1] ?? '');
+    const answer = await match.answer({ server, key, accept, query, body: asJson });
+    const envelope = typeof answer === 'string' ? successEnvelopeOf(answer) : answer.envelope;
+    return { status: 200, headers: JSON_ANSWER, body: envelope };
+  } catch (error) {
+    if (error instanceof Failed) return envelopeOf(error.status, error.message);
+    if (error instanceof TooManySignIns) return envelopeOf(429, error.message);
+    if (error instanceof BodyRefused) return { status: error.status, headers: TEXT, body: error.message };
+    throw error;
+  }
 }
 
 function decoded(part: string): string | null {
@@ -112,17 +146,6 @@ async function isAdmitted({ behaviour, memory }: Server, request: IncomingMessag
   return authorization !== undefined && accepts(auth, authorization, credentials, memory.session);
 }
 
-async function reply({ operation }: Match, asked: Asked): Promise<Reply> {
-  try {
-    const data = await HANDLERS[operation.name](asked);
-    return { status: 200, headers: JSON_ANSWER, body: successEnvelopeOf(data) };
-  } catch (error) {
-    if (error instanceof Failed) return envelopeOf(error.status, error.message);
-    if (error instanceof BodyRefused) return { status: error.status, headers: TEXT, body: error.message };
-    throw error;
-  }
-}
-
 function envelopeOf(status: number, error: string): Reply {
   return { status, headers: JSON_ANSWER, body: failureEnvelope(error) };
 }
@@ -134,6 +157,7 @@ function replyOfPanel({ behaviour }: Server, path: string, base: string, method:
   if (method !== 'GET') return { status: 405, headers: { allow: 'GET,HEAD' } };
   if (path === base) return { status: 308, headers: { location: `${base}/` } };
   const file = path.slice(base.length);
+  if (behaviour.later.hasOnePage) return { status: 200, headers: { 'content-type': 'text/html' }, body: ONE_PAGE };
   if (file === '/assets/app.js')
     return { status: 200, headers: { 'content-type': 'text/javascript' }, body: 'export {};\n' };
   if (file !== '/index.html' && !panel.missingFile.answersIndex(file))

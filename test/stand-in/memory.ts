@@ -3,6 +3,7 @@ import { createAudit, type LocalAudit } from '../../src/core/audit.js';
 import type { DnsConfig, KeySnapshot, OutboundRule, TrafficCounters } from '../../src/core/model.js';
 import type { ClockPort, RandomPort } from '../../src/core/ports.js';
 import { createSession, type LocalSession } from '../../src/core/session.js';
+import type { JsonObject } from '../../src/wire/json/json.js';
 import type { StartState, StoredKey } from './configuration.js';
 
 /** Everything that a running server holds, and loses when it ends. */
@@ -13,6 +14,8 @@ export interface Memory {
   readonly startedAt: number;
   rules: readonly OutboundRule[] | null;
   dns: DnsConfig;
+  /** Live sections of servers from 0.4.6 on; null until they are first asked for. */
+  readonly sections: { dns: JsonObject | null; overnet: JsonObject | null };
   hasKey(accessKey: string): boolean;
   /** Registers or replaces it; `fresh` gives it new counters, `bare` none. */
   put(accessKey: string, key: StoredKey, counters: 'fresh' | 'kept' | 'bare'): void;
@@ -24,10 +27,14 @@ export interface Memory {
   keys(): readonly (readonly [string, StoredKey])[];
   /** Takes a file's keys for its own, whatever came to memory since the file was read. */
   replaceKeys(keys: ReadonlyMap<string, StoredKey>): void;
-  /** Traffic of clients: bytes and connections are added. */
+  /** Gives every key counters that has none yet, as reloads of servers from 0.4.6 on do. */
+  completeCounters(): void;
+  /** Traffic of clients: bytes and connections are added; connections that end are less than none. */
   count(accessKey: string, bytesUp: bigint, bytesDown: bigint, connections: bigint): void;
   readonly size: number;
   readonly active: number;
+  /** Every key with counters. */
+  counted(): readonly (readonly [string, TrafficCounters])[];
 }
 
 type Counters = { -readonly [K in keyof TrafficCounters]: TrafficCounters[K] };
@@ -51,6 +58,7 @@ export function createMemory(start: StartState, ports: Ports, seed: number): Mem
     startedAt: ports.clock.monotonic(),
     rules: start.rules,
     dns: start.dns,
+    sections: { dns: null, overnet: null },
     hasKey: (accessKey) => keys.has(accessKey),
     put(accessKey, key, how) {
       keys.set(accessKey, key);
@@ -83,16 +91,22 @@ export function createMemory(start: StartState, ports: Ports, seed: number): Mem
       }
       keys = new Map(read);
     },
+    completeCounters() {
+      for (const [accessKey, { limitBytes }] of keys)
+        if (!counters.has(accessKey)) counters.set(accessKey, fresh(limitBytes));
+    },
     count(accessKey, bytesUp, bytesDown, connections) {
       const found = counters.get(accessKey);
       if (found === undefined) throw new Error(`traffic of a key without counters: ${accessKey}`);
       found.bytesUp += bytesUp;
       found.bytesDown += bytesDown;
-      found.connections += connections;
+      // The end of a session that began before a reset goes by unseen.
+      found.connections = found.connections + connections > 0n ? found.connections + connections : 0n;
     },
     get size() {
       return keys.size;
     },
+    counted: () => [...counters],
     get active() {
       return [...counters.values()].filter(({ bytesUp, bytesDown }) => bytesUp + bytesDown > 0n).length;
     },

@@ -1,9 +1,16 @@
-import type { AnnouncedServer, DnsConfig, OutboundAction, OutboundRule } from '../../src/core/model.js';
+import { pbkdf2Sync } from 'node:crypto';
+import type {
+  AnnouncedServer,
+  DnsConfig,
+  OutboundAction,
+  OutboundRule,
+  TrafficCounters,
+} from '../../src/core/model.js';
 import { sha256Hash } from '../../src/core/password.js';
 import type { ClockPort, RandomPort } from '../../src/core/ports.js';
 import { clientConfig } from '../../src/wire/client-config.js';
 import { commonErrors, type FailureName } from '../../src/wire/errors.js';
-import { isJsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../../src/wire/json/json.js';
+import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../../src/wire/json/json.js';
 import { encodeJson, writeJson } from '../../src/wire/json/write-json.js';
 import type { OperationName } from '../../src/wire/operations.js';
 import { traitsOf } from '../../src/wire/traits/revision.js';
@@ -22,6 +29,7 @@ import {
 } from './body.js';
 import { parseConfiguration } from './configuration.js';
 import type { ServerFile } from './file.js';
+import { linksOf } from './links.js';
 import type { Memory } from './memory.js';
 
 /** What an operation works on. */
@@ -32,10 +40,18 @@ export interface Server {
   readonly announced: AnnouncedServer;
   /** The host of its TLS links, from 0.4.6 on; null without TLS. */
   readonly tlsHost: string | null;
+  /** Failed sign-ins that are still free; null where none is counted. */
+  readonly failedLogins: FailedLogins | null;
   /** Bytes of a body that it takes at most. */
   readonly mostBodyBytes: number;
   readonly clock: ClockPort;
   readonly random: RandomPort;
+}
+
+/** One bucket for all who sign in. */
+export interface FailedLogins {
+  isEmpty(): boolean;
+  take(): void;
 }
 
 export interface Asked {
@@ -48,11 +64,58 @@ export interface Asked {
   body(): JsonBody;
 }
 
-const TLS_PORT = 443;
+/** The five members of a status from 0.4.6 on. */
+function statusOfServer({ memory, announced, tlsHost }: Server): JsonObject {
+  const counted = memory.counted().map(([, counters]) => counters);
+  const sum = (of: (counters: TrafficCounters) => bigint) => counted.reduce((all, each) => all + of(each), 0n);
+  const { tls, domain, prefix, dnsEnabled } = memory.start.published;
+  const place = tlsHost === null ? tls : { port: 443, path: null };
+  return {
+    online_users: BigInt(counted.filter(({ connections }) => connections > 0n).length),
+    connections: sum(({ connections }) => connections),
+    bytes_up: sum(({ bytesUp }) => bytesUp),
+    bytes_down: sum(({ bytesDown }) => bytesDown),
+    endpoint: {
+      host: announced.host,
+      udp_port: BigInt(announced.port),
+      tls: place === null ? null : { host: tlsHost ?? domain, port: BigInt(place.port), path: place.path },
+      subscription_prefix: prefix,
+      dns_enabled: memory.sections.dns === null ? dnsEnabled : memory.sections.dns.enabled === true,
+    },
+  };
+}
 
-function endpointOf({ host, port }: AnnouncedServer, tlsHost: string | null): JsonValue {
-  const tls = tlsHost === null ? null : { host: tlsHost, port: BigInt(TLS_PORT), path: null };
-  return { host, udp_port: BigInt(port), tls, subscription_prefix: null, dns_enabled: false };
+/** What a subscription says from 0.4.6 on, members in the order of their names; a link of each carrier beside it. */
+function subscriptionOf(server: Server, key: string, accept: string, transport: string | null): WholeEnvelope {
+  const links = linksOf(server, key);
+  const link = transport === 'udp' || links.tls === null ? links.udp : links.tls;
+  const [, address = '', query = ''] = /@([^?]*)\?(.*)$/.exec(link) ?? [];
+  const isUdp = link === links.udp;
+  const config = {
+    access_key: key,
+    debug: false,
+    exclude: { domains: [], ips: [], processes: [] },
+    mode: 'client',
+    mux: { enabled: false, sessions: 1n },
+    server: address,
+    socks5_bind: '127.0.0.1:1088',
+    transport: isUdp ? { mode: 'udp' } : { mode: 'uot', tls: true, ws_path: new URLSearchParams(query).get('path') },
+    tun: { dns: '1.1.1.1', enable: false },
+    turn: { enabled: false },
+  };
+  return { envelope: encodeJson({ data: accept.includes('text/plain') ? link : config, links, ok: true }) };
+}
+
+/** A hash of PBKDF2 from 0.4.7 on, else of SHA-256, whose upper case only those know. */
+function passwordFits({ behaviour, memory }: Server, password: string): boolean {
+  const { passwordHash } = memory.start.credentials;
+  const digest = sha256Hash(password);
+  if (!behaviour.later.takesPbkdf2) return digest === passwordHash;
+  const [form, iterations, salt, derived, ...others] = passwordHash.split('$');
+  if (form !== 'pbkdf2-sha256') return digest === passwordHash.toLowerCase();
+  if (salt === undefined || derived === undefined || others.length > 0) return false;
+  const found = pbkdf2Sync(password, Buffer.from(salt, 'hex'), Number(iterations), 32, 'sha256').toString('hex');
+  return found === derived.toLowerCase();
 }
 
 /** A failure in the words of the servers. */
@@ -61,27 +124,54 @@ export class Failed extends Error {
 
   constructor(row: FailureName, detail = '') {
     const { status, text } = commonErrors[row];
-    super(detail === '' ? text : `${text}: ${detail}`);
+    super([text, detail].filter((part) => part !== '').join(': '));
     this.status = status;
   }
 }
 
-/** `data` as JSON text. Throws `Failed` and `BodyRefused`. */
-export type Handler = (asked: Asked) => Promise<string>;
+/** The refusal of every sign-in from 0.4.7 on once too many have failed, in a text that no other server has. */
+export class TooManySignIns extends Error {
+  constructor() {
+    super('too many sign-in attempts, wait a minute');
+  }
+}
+
+/** An answer that has more than `data`. */
+export interface WholeEnvelope {
+  readonly envelope: string;
+}
+
+/** `data` as JSON text, or all of the answer. Throws `Failed`, `BodyRefused` and `TooManySignIns`. */
+export type Handler = (asked: Asked) => Promise<string | WholeEnvelope>;
 
 const LIMIT = { limit_bytes: isU64 };
 const RECORD = { name: isText, ...LIMIT };
 
-/** Every operation as the servers do it: memory first, then the file, and the answer whether it was written or not. */
-export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
-  async getStatus({ server: { memory, behaviour, clock, announced, tlsHost } }) {
+/** Reads the body of an operation. Throws `BodyRefused`. */
+export const READERS = {
+  createUser: (body: JsonBody) => objectBody(body, 'CreateUserRequest', {}, { access_key: isText, ...RECORD }),
+  bulkCreateUsers: (body: JsonBody) => objectBody(body, 'BulkCreateRequest', { count: isU64 }, LIMIT),
+  updateUser: (body: JsonBody) => objectBody(body, 'UpdateUserRequest', {}, RECORD),
+  setLimit: (body: JsonBody) => objectBody(body, 'SetLimitRequest', {}, LIMIT),
+  login: (body: JsonBody) => objectBody(body, 'LoginRequest', { username: isText }, { password: isText }),
+  addAudit: (body: JsonBody) => objectBody(body, 'AuditRequest', { eventEn: isText, eventRu: isText, success: isFlag }),
+  putRules: (body: JsonBody) => rulesIn(body),
+} as const;
+
+/**
+ * Every operation as the servers do it: memory first, then the file, and the answer whether it was written or not. Those of 0.4.6 on
+ * are `LATER_ROUTES`.
+ */
+export const HANDLERS: Readonly<Partial<Record<OperationName, Handler>>> = {
+  async getStatus({ server }) {
+    const { memory, behaviour, clock } = server;
     const uptime = Math.floor((clock.monotonic() - memory.startedAt) / 1000);
     return writeJson({
       version: behaviour.version,
       uptime_seconds: BigInt(uptime),
       active_users: BigInt(memory.active),
       total_users: BigInt(memory.size),
-      ...(behaviour.tellsEndpoint && { endpoint: endpointOf(announced, tlsHost) }),
+      ...(behaviour.later.tellsServer ? statusOfServer(server) : {}),
     });
   },
   async getConfig({ server }) {
@@ -109,18 +199,14 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     return snapshotText(memory, behaviour, key) ?? failWith('userNotFound');
   },
   async createUser({ server, body }) {
-    const {
-      access_key: given,
-      name,
-      limit_bytes: limit,
-    } = objectBody(body(), 'CreateUserRequest', {}, { access_key: isText, ...RECORD });
+    const { access_key: given, name, limit_bytes: limit } = READERS.createUser(body());
     const accessKey = typeof given === 'string' ? given : server.random.bytes(16).toString('hex');
     server.memory.put(accessKey, recordOf(name, limit), 'fresh');
     await save(server);
     return JSON.stringify(accessKey);
   },
   async bulkCreateUsers({ server, body }) {
-    const { count, limit_bytes: limit } = objectBody(body(), 'BulkCreateRequest', { count: isU64 }, LIMIT);
+    const { count, limit_bytes: limit } = READERS.bulkCreateUsers(body());
     if (typeof count !== 'bigint' || count > 1000n) throw new Failed('countTooLarge');
     const keys = Array.from({ length: Number(count) }, () => server.random.bytes(8).toString('hex'));
     for (const accessKey of keys) server.memory.put(accessKey, recordOf(null, limit), 'bare');
@@ -128,14 +214,14 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     return JSON.stringify(keys);
   },
   async updateUser({ server, key, body }) {
-    const { name, limit_bytes: limit } = objectBody(body(), 'UpdateUserRequest', {}, RECORD);
+    const { name, limit_bytes: limit } = READERS.updateUser(body());
     if (!server.memory.hasKey(key)) throw new Failed('userNotFoundCapital');
     server.memory.put(key, recordOf(name, limit), 'kept');
     await save(server);
     return '"User updated"';
   },
   async setLimit({ server, key, body }) {
-    const { limit_bytes: limit } = objectBody(body(), 'SetLimitRequest', {}, LIMIT);
+    const { limit_bytes: limit } = READERS.setLimit(body());
     const known = server.memory.snapshot(key) ?? failWith('userNotFound');
     server.memory.put(key, recordOf(known.name, limit), 'kept');
     await save(server);
@@ -151,32 +237,32 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     if (!server.memory.reset(key)) throw new Failed('userNotFound');
     return 'true';
   },
-  async subscribe({ server: { memory, behaviour, announced, tlsHost }, key, accept, query: asked }) {
+  async subscribe({ server, key, accept, query: asked }) {
+    const { memory, behaviour, announced } = server;
     if (!memory.hasKey(key)) throw new Failed('invalidAccessKey');
-    // What nobody asks to have over UDP is answered over TLS where that is set up.
-    if (tlsHost !== null && asked.get('transport') !== 'udp') {
-      const overTls = { ...announced, host: tlsHost, port: TLS_PORT };
-      if (!accept.includes('text/plain')) return encodeJson(clientConfig(key, overTls));
-      return JSON.stringify(shareLink(encodeURIComponent(key), overTls, '?type=uot&tls=1'));
-    }
-    if (!accept.includes('text/plain')) return encodeJson(clientConfig(key, announced));
+    if (behaviour.later.tellsServer) return subscriptionOf(server, key, accept, asked.get('transport'));
+    if (!accept.includes('text/plain')) return encodeJson(clientConfig(key, `${announced.host}:${announced.port}`));
     const query = behaviour.revision.shareQuery.query(announced.shareQuery, memory.dns.enabled);
-    const written = behaviour.tellsEndpoint ? encodeURIComponent(key) : key;
-    return JSON.stringify(shareLink(written, announced, query));
+    return JSON.stringify(shareLink(key, announced, query));
   },
-  async login({ server: { memory, random }, body }) {
-    const { username, password } = objectBody(body(), 'LoginRequest', { username: isText }, { password: isText });
+  async login({ server, body }) {
+    const { memory, random, failedLogins } = server;
+    const { username, password } = READERS.login(body());
     const { credentials } = memory.start;
     if (credentials.username === '' || credentials.passwordHash === '') throw new Failed('authNotConfigured');
-    const digest = sha256Hash(typeof password === 'string' ? password : '');
-    if (username !== credentials.username || digest !== credentials.passwordHash) throw new Failed('unauthorized');
+    if (failedLogins?.isEmpty() === true) throw new TooManySignIns();
+    const isRight = passwordFits(server, typeof password === 'string' ? password : '');
+    if (username !== credentials.username || !isRight) {
+      failedLogins?.take();
+      throw new Failed('unauthorized');
+    }
     const token = random.uuid();
     memory.session.begin(token);
     return JSON.stringify({ token });
   },
   listAudit: async ({ server: { memory } }) => JSON.stringify(memory.audit.list()),
   async addAudit({ server, body }) {
-    const event = objectBody(body(), 'AuditRequest', { eventEn: isText, eventRu: isText, success: isFlag });
+    const event = READERS.addAudit(body());
     const { eventEn, eventRu, success } = event;
     server.memory.audit.add({ eventEn: String(eventEn), eventRu: String(eventRu), success: success === true });
     return 'true';
@@ -191,7 +277,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   },
   async putRules({ server, body }) {
     const { memory, behaviour, file } = server;
-    const rules = rulesIn(body());
+    const rules = READERS.putRules(body());
     if (memory.rules === null) throw new Failed('outboundNotConfigured');
     memory.rules = rules;
     const { form } = traitsOf(behaviour.revision, 'rules');
@@ -235,13 +321,14 @@ function recordOf(name: JsonValue | undefined, limit: JsonValue | undefined) {
 /** A body's list, whatever of a rule is optional left out. */
 function rulesIn(body: JsonBody): readonly OutboundRule[] {
   return listBody(body).map((value) => {
-    const optional = { domain_suffix: isTexts, ip_cidr: isTexts, protocol: isText };
+    const optional = { domain_suffix: isTexts, ip_cidr: isTexts, protocol: isText, send_from: isText };
     const rule = objectBody({ ...body, value }, 'OutboundRule', { action: isAction }, optional);
     return {
       domainSuffix: (rule.domain_suffix ?? []) as readonly string[],
       ipCidr: (rule.ip_cidr ?? []) as readonly string[],
       protocol: (rule.protocol ?? null) as string | null,
       action: rule.action as OutboundAction,
+      ...(typeof rule.send_from === 'string' ? { sendFrom: rule.send_from } : {}),
     };
   });
 }

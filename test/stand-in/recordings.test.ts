@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_ADDRESSES } from '../../src/replay/format/addresses.js';
-import type { CounterState } from '../../src/replay/format/scenario.js';
+import type { CounterState, Scenario } from '../../src/replay/format/scenario.js';
 import { givenFile, playScenario, type Stage } from '../../src/replay/play/play.js';
 import { foldersOf, scenariosOf } from '../acceptance/pack.js';
 import { type StandIn, startStandIn } from './stand-in.js';
@@ -14,28 +14,39 @@ describe.each(SERVERS)('the stand-in of %s', (version) => {
   test.each(
     scenariosOf(`recorded/${version}`),
   )('$name: answers as the real server did, and leaves the same file', async ({ scenario }) => {
-    const folder = await mkdtemp(join(tmpdir(), 'keyway-stand-in-'));
-    const path = join(folder, 'server.jsonc');
-    await writeFile(path, givenFile(scenario, DEFAULT_ADDRESSES) ?? '');
-    const { server } = scenario.given;
-    const standIn = await startStandIn({
-      line: version,
-      file: path,
-      reloadFactor: 0,
-      ...(server === undefined ? {} : { announced: server }),
-    });
-    try {
-      count(standIn, scenario.given.counters ?? []);
-      const target = { origin: standIn.origin, base: standIn.paths.base, apiRoot: standIn.paths.api };
-      const stage = stageOf(standIn, path);
-      const played = { target, stage, addresses: DEFAULT_ADDRESSES };
-      expect(await playScenario(scenario, played)).toEqual([]);
-    } finally {
-      await standIn.close();
-      await rm(folder, { recursive: true, force: true });
-    }
+    expect(await playOn(version, scenario)).toEqual([]);
   });
 });
+
+describe('the stand-in of a line of which facts are known', () => {
+  test.each(scenariosOf('lines'))('$name: answers as they say, and leaves the same file', async ({ scenario }) => {
+    expect(await playOn(scenario.revision, scenario)).toEqual([]);
+  });
+});
+
+/** Plays a scenario on the stand-in of a version; resolves to where answers or the file afterwards are other than it says. */
+async function playOn(version: string, scenario: Scenario): ReturnType<typeof playScenario> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-stand-in-'));
+  const path = join(folder, 'server.jsonc');
+  await writeFile(path, givenFile(scenario, DEFAULT_ADDRESSES) ?? '');
+  const { server } = scenario.given;
+  const standIn = await startStandIn({
+    line: version,
+    file: path,
+    reloadFactor: 0,
+    ...(server === undefined ? {} : { announced: server }),
+  });
+  try {
+    count(standIn, scenario.given.counters ?? []);
+    const target = { origin: standIn.origin, base: standIn.paths.base, apiRoot: standIn.paths.api };
+    const stage = stageOf(standIn, path);
+    const played = { target, stage, addresses: DEFAULT_ADDRESSES };
+    return await playScenario(scenario, played);
+  } finally {
+    await standIn.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
 
 /** What the scenario says that the counters are is counted as the traffic since they were zero. */
 function count(standIn: StandIn, states: readonly CounterState[]): void {

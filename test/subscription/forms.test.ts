@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../revisions/all.js';
 import { readDocument } from '../../src/document/document.js';
 import { listen } from '../northbound/gateway.js';
 import { exchange } from '../northbound/raw-exchange.js';
@@ -145,6 +146,23 @@ describe('the host of a link', () => {
     expect(await link(bare)).toContain('@[2001:db8::9]:5000?');
   });
 
+  it.each(REVISIONS)('is the same in the links of the API: $id', async ({ id }) => {
+    const credentials = { token: 't', username: '', passwordHash: '' };
+    const linkOf = async (content: object, publicIp: string | null, announced = {}) => {
+      const options = { mounts: [{ revision: id, webpath: 'p' }], listener: credentials, announced };
+      const { app } = await servedFile({ ...bare, ...content }, options, publicIp);
+      const [{ api } = { api: '' }] = app.keyway.mounts;
+      const answer = await app.inject({ url: `${api}/subscribe/key-a`, headers: { accept: 'text/plain' } });
+      return answer.json<{ data: string }>().data;
+    };
+    const named = (host: string) => expect.stringMatching(new RegExp(`^ostp://key-a@${host}:5000(\\?|$)`));
+    const [domain, found] = [{ domain: 'd.example.com' }, '203.0.113.7'];
+    expect(await linkOf(domain, found, { host: 'given.example.com' })).toEqual(named('given.example.com'));
+    expect(await linkOf(domain, found)).toEqual(named('d.example.com'));
+    expect(await linkOf({}, found)).toEqual(named('203.0.113.7'));
+    expect(await linkOf({}, null)).toEqual(named('\\[2001:db8::9\\]'));
+  });
+
   it('has a TLS link only where TLS is enabled and there is a domain', async () => {
     const tls = { enabled: true, public_port: 8443, ws_path: '/notused1' };
     expect(await link({ ...bare, tls })).not.toContain('tls=1');
@@ -258,7 +276,7 @@ describe('everything else at the door of subscriptions', () => {
     const { ask } = await worked();
     const answer = await ask('/panel/api/subscribe/key-a', ['Accept: text/plain', 'Connection: close']);
     expect(answer).toContain('200 OK');
-    expect(JSON.parse(bodyOf(answer))).toEqual({ ok: true, data: 'ostp://key-a@0.0.0.0:50000?type=udp' });
+    expect(JSON.parse(bodyOf(answer))).toEqual({ ok: true, data: 'ostp://key-a@vpn.example.com:50000?type=udp' });
     expect(await ask('/panel/api/subscribe/nobody', ['Connection: close'])).toContain('{"ok":false,');
     expect(await ask('/panel/api/subscribe/key-a', ['Connection: close'], 'PUT')).toContain('405 Method Not Allowed');
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { openUpstreamBackend } from '../../src/homes/upstream/backend.js';
 import type { GatewayOptions } from '../../src/index.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { describeDatabase, freshDatabase } from '../database/database.js';
 import { silent } from '../database/gateways.js';

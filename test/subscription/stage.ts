@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import type { GatewayOptions } from '../../src/index.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { gatewayForTest, listen } from '../northbound/gateway.js';
 import { exchange } from '../northbound/raw-exchange.js';
 

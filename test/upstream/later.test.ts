@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { endpointOf } from '../../src/client/announcement.js';
+import { endpointIn } from '../../src/client/find-line.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { folderForTest } from '../serve/serve-here.js';
@@ -35,14 +35,14 @@ test.each([
 
 test('the address of a status is that of its endpoint, or none', () => {
   for (const endpoint of [undefined, null, { host: 'a', udp_port: 0n }, { host: '', udp_port: 5n }])
-    expect(endpointOf(endpoint === undefined ? {} : { endpoint })).toBeNull();
+    expect(endpointIn(endpoint === undefined ? {} : { endpoint })).toBeNull();
   const told = { host: 'a.example', udp_port: 65_535n };
-  expect(endpointOf({ endpoint: told })).toEqual({ host: 'a.example', port: 65_535 });
-  expect(endpointOf({ endpoint: { ...told, host: '[::1]' } })).toMatchObject({ host: '[::1]' });
+  expect(endpointIn({ endpoint: told })).toEqual({ host: 'a.example', port: 65_535 });
+  expect(endpointIn({ endpoint: { ...told, host: '[::1]' } })).toMatchObject({ host: '[::1]' });
 });
 
 test('a server of a version that nobody knows is served as the last line, and its configuration is not changed', async () => {
-  const standIn = await standInOf('0.4.6');
+  const standIn = await standInOf('0.4.99');
   const logged: string[] = [];
   const say = (_: object, message: string) => void logged.push(message);
   const backend = await openFrontBackend({
@@ -58,7 +58,7 @@ test('a server of a version that nobody knows is served as the last line, and it
   expect(await backend.problems()).toMatchObject([
     {
       problem: 'upstream_later',
-      reason: expect.stringMatching(/version 0\.4\.6: .*--upstream-revision names a line$/),
+      reason: expect.stringMatching(/version 0\.4\.99: .*--upstream-revision names a line$/),
     },
   ]);
   await backend.createKey({ accessKey: 'made', name: null, limitBytes: null });

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { resolveRevision } from '../../revisions/index.js';
 import { type Loss, lossesShown } from '../../src/client/losses.js';
 import { givenStateOf } from '../../src/replay/format/given-state.js';
-import { differenceInWords } from '../../src/replay/format/json-difference.js';
+import { differenceInWords, jsonDifferences } from '../../src/replay/format/json-difference.js';
 import { isExchange, type Scenario } from '../../src/replay/format/scenario.js';
 import { type Difference, playScenario } from '../../src/replay/play/play.js';
 import { writeJson } from '../../src/wire/json/write-json.js';
@@ -26,7 +26,7 @@ export interface Found {
   readonly file: string;
   /** Of the step; for the file afterwards the last write of what differs there. */
   readonly operation: OperationName;
-  /** The member of the answer's data, or what a comparison calls its place. */
+  /** The member of the answer's data, such as `name` or `endpoint.host`, or what a comparison calls its place. */
   readonly member: string;
   /** For people. */
   readonly difference: string;
@@ -45,21 +45,26 @@ const all = allScenarios().map((named) => {
   return { ...named, of: resolved.ok ? resolved.revision.id : null };
 });
 
-/** What a revision is played with: its own scenarios, those of `earliest` where it has none. */
+/** What a revision is played with: its own scenarios, with those of `earliest` where facts alone are known of it. */
 export function scenariosFor({ id }: Revision): readonly NamedScenario[] {
   const own = all.filter(({ of }) => of === id);
-  return own.length > 0 ? own : all.filter(({ of }) => of === 'earliest');
+  const isWhole = own.some(({ scenario }) => scenario.source !== 'facts');
+  return isWhole ? own : [...own, ...all.filter(({ of }) => of === 'earliest')];
 }
+
+/** The operations of 0.4.6 and later that change what stands in a configuration alone. */
+const KEPT_IN_FILE: ReadonlySet<string> = new Set(['putDnsSettings', 'putOvernet']);
 
 /** Why a scenario cannot be played over a line, or null where it can. */
 export function whyNot({ scenario }: NamedScenario, { capabilities }: Revision): string | null {
   if (changesCredentials(scenario)) return 'it writes credentials into the file: those of a front are its own';
   const subjects = new Set(scenario.exchanges.filter(isExchange).flatMap(({ operation }) => subjectOf(operation)));
   const has = (subject: Subject) => subjects.has(subject);
-  if (capabilities.config === undefined && (has('configuration') || has('rules') || has('dns')))
+  const isKept = scenario.exchanges.filter(isExchange).some(({ operation }) => KEPT_IN_FILE.has(operation));
+  if (capabilities.config === undefined && (has('configuration') || has('rules') || has('dns') || isKept))
     return 'the line has no configuration in its API';
   const isInFileAlone =
-    (has('rules') && capabilities.rules === undefined) || (has('dns') && capabilities.dns === undefined);
+    (has('rules') && capabilities.rules === undefined) || (has('dns') && capabilities.dns === undefined) || isKept;
   if (isInFileAlone && scenario.exchanges.some((step) => 'breakFile' in step))
     return 'what the line has in its configuration alone cannot be reached while that cannot be read';
   return null;
@@ -86,12 +91,14 @@ export async function play(
   line: Revision,
   open: OpenFront,
 ): Promise<readonly Found[]> {
-  const expected = new Set((await overFile(file, scenario, northbound)).map(textOf));
+  const overFileOf = await overFile(file, scenario, northbound);
+  const same = new Set(overFileOf.map(textOf));
   const staged = await stageInFront(scenario, northbound.reportedVersion, line.reportedVersion, open);
   try {
     const found = await playScenario(scenario, staged);
     return found
-      .filter((difference) => !expected.has(textOf(difference)))
+      .filter((difference) => !same.has(textOf(difference)))
+      .flatMap((difference) => asOverFile(difference, overFileOf))
       .map((difference) => ({
         line,
         northbound,
@@ -102,6 +109,22 @@ export async function play(
   } finally {
     await staged.close();
   }
+}
+
+/**
+ * A difference from the answer over a file: where that differs at the same place from what the scenario says, being of
+ * another revision, from what it has there, member by member.
+ */
+function asOverFile(difference: Difference, overFile: readonly Difference[]): readonly Difference[] {
+  const { step, where, actual } = difference;
+  const there = overFile.find((each) => each.step === step && each.where === where);
+  if (there?.actual === undefined || actual === undefined) return [difference];
+  const comparison = { unordered: [], bindings: new Map() };
+  return jsonDifferences(there.actual, actual, comparison).map(({ path, ...values }) => ({
+    step,
+    where: `${where}${path}`,
+    ...values,
+  }));
 }
 
 const known = new Map<string, Promise<readonly Difference[]>>();
@@ -140,27 +163,39 @@ function placeOf({ exchanges }: Scenario, difference: Difference): Place {
     .split('/')
     .slice(1)
     .filter((part) => !/^\d+$/.test(part));
-  if (step === 'then') return { operation: writerOf(members[0] ?? ''), member: members.at(-1) ?? where };
+  if (step === 'then') {
+    const [root = ''] = members;
+    const isWhole = root === 'dns' && exchanges.some((each) => isExchange(each) && each.operation === 'putDnsSettings');
+    return isWhole
+      ? { operation: 'putDnsSettings', member: root }
+      : { operation: writerOf(root), member: members.at(-1) ?? where };
+  }
   const played = exchanges[step - 1];
   const operation = played !== undefined && isExchange(played) ? played.operation : '';
-  const member = members[0] === 'data' ? members[1] : undefined;
+  const [, ...inData] = members[0] === 'links' ? ['', ...members] : members;
+  const member = inData.length > 0 ? inData.join('.') : undefined;
   return {
     operation: operationNamed(operation as OperationName).name,
-    member: member ?? linkPart(difference) ?? where,
+    member: linkPart(difference) ?? member ?? where,
   };
 }
 
 /** Which operation writes a member of the file's root. */
 function writerOf(member: string): OperationName {
   if (member === 'outbound' || member === 'routing') return 'putRules';
+  if (member === 'overnet') return 'putOvernet';
   return member === 'dns' ? 'putDnsConfig' : 'putConfig';
 }
 
-/** `query` where two share links have no other difference. */
+const LINK = /^body \/(?:data|links)(?:\/(?:tls|udp))?$/;
+
+/** `query` where two share links have no other difference, `link` where one as a whole is another. */
 function linkPart({ where, expected, actual }: Difference): string | undefined {
-  if (where !== 'body /data' || typeof expected !== 'string' || typeof actual !== 'string') return undefined;
+  if (!LINK.test(where) || typeof expected !== 'string' || typeof actual !== 'string') return undefined;
   const [a = '', b = ''] = [expected, actual].map((link) => link.split('?')[0]);
-  return a === b && a.includes('://') ? 'query' : undefined;
+  if (!a.includes('://')) return undefined;
+  if (a === b) return 'query';
+  return where === 'body /data' ? 'link' : undefined;
 }
 
 /** The entry of the list of losses that says so; undefined where none does. */

@@ -1,13 +1,14 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { DEFAULT_RESOLVER } from '../../src/core/dns-settings.js';
 import type { OutboundRule } from '../../src/core/model.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { freePort } from '../free-ports.js';
 import { folderForTest } from '../serve/serve-here.js';
 import type { Step } from '../stand-in/file.js';
-import { CREDENTIALS, INBOUNDS_FILE, ROOT_LIST_FILE } from '../stand-in/files.js';
+import { apiOf, CREDENTIALS, INBOUNDS_FILE, ROOT_LIST_FILE } from '../stand-in/files.js';
 import { type StandInOptions, startStandIn } from '../stand-in/stand-in.js';
 import { openFrontBackend } from './open-front.js';
 
@@ -82,7 +83,10 @@ describe.each([
   });
 
   test('is refused where the server takes no configuration of that size, and nothing is changed', async () => {
-    const { standIn, backend, file } = await front(line, `// stays\n${text}`, () => ({ mostBodyBytes: 300 }));
+    const { standIn, backend, file } = await front(line, `// stays\n${text}`, () => ({
+      mostBodyBytes: 300,
+      pauseMilliseconds: 0,
+    }));
     await expect(backend.replaceRules([])).rejects.toMatchObject({
       code: 'configRefused',
       detail: expect.stringMatching(/^the server refuses \d+ bytes for their size$/),
@@ -95,5 +99,19 @@ describe.each([
         .sort(),
     ).toEqual(['alpha', 'beta', 'one']);
     expect(await readFile(file, 'utf8')).toContain('"alpha"');
+  });
+});
+
+test('DNS settings that others change on a server of an older form count beside what that cannot say of those of 0.4.6', async () => {
+  const { standIn, backend } = await front('0.2.51', ROUTED);
+  await backend.changeDns({ enabled: true, resolver: { ...DEFAULT_RESOLVER, cacheSize: 7 } });
+  const api = apiOf(standIn);
+  const { data } = await api('GET', '/dns/config');
+  const changed = { ...(data as object), doh_upstream: 'https://new.example/q' };
+  expect(await api('POST', '/dns/config', changed)).toMatchObject({ ok: true });
+  const [, ...others] = DEFAULT_RESOLVER.upstreams;
+  expect((await backend.live?.dns())?.resolver).toMatchObject({
+    upstreams: ['https://new.example/q', ...others],
+    cacheSize: 7,
   });
 });

@@ -5,9 +5,11 @@ import { sha256 } from '../../text/sha256.js';
 import { Button } from '../../ui/button.js';
 import { Field, NumberField, Select, Switch, TextField, VERBATIM } from '../../ui/field.js';
 import { SecretField } from '../../ui/secret-field.js';
+import { type Section, Sections } from '../../ui/sections.js';
+import { readingOf } from '../file/content.js';
 import { DnsOfFile } from '../file/dns-in-file.js';
 import { countAt, type Path, placesIn, targetsIn, valueAt } from '../file/document.js';
-import { type FileEditing, type NewPassword, readingOf } from '../file/use-file.js';
+import type { FileEditing, NewPassword } from '../file/use-file.js';
 
 interface ConfigurationFormProps extends FormProps {
   readonly file: FileEditing;
@@ -19,14 +21,38 @@ export function ConfigurationForm({ file, onValid, ...form }: ConfigurationFormP
   const words = useWords();
   const { listener } = placesIn(form.tree);
   return (
-    <div class="form-sections">
-      <ServerForm {...form} />
-      {listener !== null && <ListenerForm {...form} listener={listener} file={file} />}
-      <OutboundForm {...form} />
-      <section class="card">
-        <h2>{words('config.dns')}</h2>
-        <DnsOfFile {...form} onValid={onValid} />
-      </section>
+    <Sections
+      of={[
+        { title: words('login.server'), content: <ServerForm {...form} /> },
+        ...(listener === null
+          ? []
+          : [
+              {
+                title: words('config.listener'),
+                hint: words('config.listenerHint'),
+                content: <ListenerForm {...form} listener={listener} file={file} />,
+              },
+            ]),
+        { title: words('config.outbound'), hint: words('config.outboundHint'), content: <OutboundForm {...form} /> },
+        {
+          title: words('config.dns'),
+          content: (
+            <DnsOfFile {...form} onValid={onValid}>
+              {(parts) => parts.map((part, index) => <FormPart key={part.title} {...part} isFirst={index === 0} />)}
+            </DnsOfFile>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+/** A part of a section, with its title below the first. */
+function FormPart({ title, content, isFirst }: Section & { readonly isFirst: boolean }) {
+  return (
+    <div class="form-part">
+      {!isFirst && <h3>{title}</h3>}
+      {content}
     </div>
   );
 }
@@ -45,8 +71,7 @@ function ServerForm(form: FormProps) {
   const { tunnel } = places;
   const listens = memberOf(tree, 'listen');
   return (
-    <section class="card">
-      <h2>{words('login.server')}</h2>
+    <>
       <div class="fields">
         <Choice
           {...form}
@@ -74,14 +99,14 @@ function ServerForm(form: FormProps) {
           />
         )}
         <Choice {...form} path={places.logLevel} label={words('config.logLevel')} known={LEVELS} optional />
+        {memberOf(tree, 'debug') !== undefined && <Flag {...form} path={['debug']} label={words('config.debug')} />}
       </div>
-      {memberOf(tree, 'debug') !== undefined && <Flag {...form} path={['debug']} label={words('config.debug')} />}
       <p class="hint">
         {words('config.contains', counts)} <a href={hrefOf('keys')}>{words('page.keys')}</a>
         {' · '}
         <a href={hrefOf('rules')}>{words('page.rules')}</a>
       </p>
-    </section>
+    </>
   );
 }
 
@@ -98,11 +123,9 @@ function ListenerForm({ listener, file, ...form }: ListenerFormProps) {
   const token = [...listener, 'token'];
   const setToken = (value: string) => onChange(withValue(tree, token, value === '' ? undefined : text(value)));
   return (
-    <section class="card">
-      <h2>{words('config.listener')}</h2>
-      <p class="hint">{words('config.listenerHint')}</p>
-      {older && <Flag {...form} path={[...listener, 'enabled']} label={words('config.enabled')} />}
+    <>
       <div class="fields">
+        {older && <Flag {...form} path={[...listener, 'enabled']} label={words('config.enabled')} />}
         {older ? (
           <Line {...form} path={[...listener, 'bind']} label={words('config.bind')} />
         ) : (
@@ -123,7 +146,7 @@ function ListenerForm({ listener, file, ...form }: ListenerFormProps) {
         />
       </div>
       <PasswordFields tree={tree} listener={listener} file={file} />
-    </section>
+    </>
   );
 }
 
@@ -173,9 +196,7 @@ function OutboundForm(form: FormProps) {
   const older = layout === 'accessKeys';
   const start = () => onChange(withValue(tree, ['outbound', 'enabled'], flag(true)));
   return (
-    <section class="card">
-      <h2>{words('config.outbound')}</h2>
-      <p class="hint">{words('config.outboundHint')}</p>
+    <>
       {proxies.length === 0 && older && (
         <Button kind="small" onClick={start}>
           {words('config.outboundStart')}
@@ -210,7 +231,7 @@ function OutboundForm(form: FormProps) {
           />
         </div>
       )}
-    </section>
+    </>
   );
 }
 

@@ -6,9 +6,10 @@ import { Button, Segments } from '../../ui/button.js';
 import { download, fileStamp } from '../../ui/download.js';
 import { FileButton } from '../../ui/file-button.js';
 import { Absent } from '../../ui/page.js';
+import { readingOf, textOfFile } from '../file/content.js';
 import type { Reading } from '../file/document.js';
 import { FilePage, JSON_FILES, Problem } from '../file/file-page.js';
-import { type FileDraft, readingOf, textOfFile, useFile } from '../file/use-file.js';
+import { type FileDraft, useFile } from '../file/use-file.js';
 import { ConfigurationForm } from './configuration-form.js';
 
 /** The server's file, as a form and as text. */

@@ -1,9 +1,11 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { DnsSettings } from '../../api/wire.js';
 import { useWords, type Words } from '../../i18n/text.js';
 import { isAddress, isDomainSuffix, isWebAddress, linesOf } from '../../text/networks.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { Field, LinesField, NumberField, Select, Switch, TextField, VERBATIM } from '../../ui/field.js';
+import type { Section } from '../../ui/sections.js';
 
 interface NameRow {
   readonly id: number;
@@ -17,7 +19,12 @@ const rowOf = (name: string, address: string): NameRow => {
   return { id: lastRow, name, address };
 };
 
-interface DnsFieldsProps {
+interface DnsFieldsProps extends DnsProps {
+  /** Draws the parts of the form. */
+  readonly children: (parts: readonly Section[]) => ComponentChildren;
+}
+
+interface DnsProps {
   /** The settings that the edit began with: what is typed begins anew with others. */
   readonly base: DnsSettings;
   readonly now: DnsSettings;
@@ -28,8 +35,8 @@ interface DnsFieldsProps {
   readonly onValid: (valid: boolean) => void;
 }
 
-/** The DNS server's switch, its upstream, its blocklists, and names with addresses of their own. */
-export function DnsFields({ base, now, ofFile, onChange, onValid }: DnsFieldsProps) {
+/** The DNS server's switch and its addresses, its blocklists, and names with addresses of their own. */
+export function DnsFields({ base, now, ofFile, onChange, onValid, children }: DnsFieldsProps) {
   const words = useWords();
   const [lists, setLists] = useState(now.adblock_urls.join('\n'));
   const [rows, setRows] = useState(() => rowsOf(now));
@@ -49,38 +56,53 @@ export function DnsFields({ base, now, ofFile, onChange, onValid }: DnsFieldsPro
   const rowProblems = rows.map((row) => rowProblem(row, rows, words));
   const valid = upstreamProblem === null && listProblem === null && rowProblems.every((problem) => problem === null);
   useEffect(() => onValid(valid), [valid]);
-  return (
-    <>
+  const members = { now, ofFile, onChange };
+  const server = (
+    <div class="fields">
       <Switch
         label={words('dns.enabled')}
         hint={words('dns.enabledHint')}
         checked={now.enabled}
         onChange={(enabled) => onChange({ enabled })}
       />
-      <div class="fields">
-        <TextField
-          {...VERBATIM}
-          label={words('dns.upstream')}
-          problem={upstreamProblem}
-          inputMode="url"
-          placeholder="https://cloudflare-dns.com/dns-query"
-          value={now.doh_upstream}
-          onType={(url) => onChange({ doh_upstream: url.trim() })}
-        />
-        <LinesField
-          label={words('dns.lists')}
-          hint={words('dns.listsHint')}
-          problem={listProblem}
-          rows={3}
-          value={lists}
-          onType={(text) => {
-            setLists(text);
-            onChange({ adblock_urls: linesOf(text) });
-          }}
-        />
-        <FileMembers now={now} ofFile={ofFile} onChange={onChange} />
-      </div>
-      <CustomNames rows={rows} problems={rowProblems} onChange={changeRows} />
+      <TextField
+        {...VERBATIM}
+        label={words('dns.upstream')}
+        problem={upstreamProblem}
+        inputMode="url"
+        placeholder="https://cloudflare-dns.com/dns-query"
+        value={now.doh_upstream}
+        onType={(url) => onChange({ doh_upstream: url.trim() })}
+      />
+      <ServerMembers {...members} />
+    </div>
+  );
+  const blocking = (
+    <div class="fields">
+      <LinesField
+        label={words('dns.lists')}
+        hint={words('dns.listsHint')}
+        problem={listProblem}
+        rows={3}
+        value={lists}
+        onType={(text) => {
+          setLists(text);
+          onChange({ adblock_urls: linesOf(text) });
+        }}
+      />
+      <BlockingMembers {...members} />
+    </div>
+  );
+  return (
+    <>
+      {children([
+        { title: words('config.dns'), content: server },
+        { title: words('dns.blocking'), content: blocking },
+        {
+          title: words('dns.custom'),
+          content: <CustomNames rows={rows} problems={rowProblems} onChange={changeRows} />,
+        },
+      ])}
     </>
   );
 }
@@ -95,40 +117,72 @@ function rowProblem(row: NameRow, rows: readonly NameRow[], words: Words): strin
   return isAddress(row.address.trim()) ? null : words('dns.badAddress');
 }
 
-/** Members that only a file has, or only some servers tell, each with what stands in its place while it is absent. */
-const NUMBERS = [
-  { member: 'local_port', label: 'config.bindPort', fallback: '50053', most: 65_535 },
-  { member: 'refresh_hours', label: 'dns.refreshHours', fallback: '24', most: 576 },
-] as const;
-
 const ANSWERS = ['nxdomain', 'zero'] as const;
 
-function FileMembers({ now, ofFile, onChange }: Pick<DnsFieldsProps, 'now' | 'ofFile' | 'onChange'>) {
+type MembersProps = Pick<DnsProps, 'now' | 'ofFile' | 'onChange'>;
+
+/** Returns true for a member that this server has: a file may have each of them, other servers have those that they tell. */
+function has({ now, ofFile }: MembersProps, member: string): boolean {
+  return ofFile || member in now;
+}
+
+interface NumberMemberProps extends MembersProps {
+  readonly member: 'local_port' | 'refresh_hours';
+  readonly label: string;
+  readonly most: number;
+  /** Stands in its place while it is absent. */
+  readonly fallback: string;
+}
+
+function NumberMember({ member, label, most, fallback, ...members }: NumberMemberProps) {
+  if (!has(members, member)) return null;
+  const value = members.now[member];
+  return (
+    <NumberField
+      label={label}
+      most={most}
+      placeholder={fallback}
+      value={typeof value === 'number' ? String(value) : ''}
+      onType={(typed) => members.onChange({ [member]: typed === '' ? undefined : Number(typed) })}
+    />
+  );
+}
+
+/** The address at which the DNS server listens. */
+function ServerMembers(members: MembersProps) {
   const words = useWords();
-  const has = (member: string) => ofFile || member in now;
-  const textOf = (member: string) => (typeof now[member] === 'string' ? String(now[member]) : '');
+  const { now, onChange } = members;
   return (
     <>
-      {has('bind') && (
+      {has(members, 'bind') && (
         <TextField
           {...VERBATIM}
           label={words('dns.bind')}
           placeholder="127.0.0.1"
-          value={textOf('bind')}
+          value={typeof now.bind === 'string' ? now.bind : ''}
           onType={(address) => onChange({ bind: address.trim() === '' ? undefined : address.trim() })}
         />
       )}
-      {NUMBERS.filter(({ member }) => has(member)).map(({ member, label, fallback, most }) => (
-        <NumberField
-          key={member}
-          label={words(label)}
-          most={most}
-          placeholder={fallback}
-          value={typeof now[member] === 'number' ? String(now[member]) : ''}
-          onType={(value) => onChange({ [member]: value === '' ? undefined : Number(value) })}
+      <NumberMember {...members} member="local_port" label={words('config.bindPort')} fallback="50053" most={65_535} />
+      {'intercept_all_port53' in now && (
+        <Switch
+          label={words('dns.intercept')}
+          checked={now.intercept_all_port53 === true}
+          onChange={(on) => onChange({ intercept_all_port53: on })}
         />
-      ))}
-      {has('blocked_answer') && (
+      )}
+    </>
+  );
+}
+
+/** The age of blocklists, and the answer for names on them. */
+function BlockingMembers(members: MembersProps) {
+  const words = useWords();
+  const { now, onChange } = members;
+  return (
+    <>
+      <NumberMember {...members} member="refresh_hours" label={words('dns.refreshHours')} fallback="24" most={576} />
+      {has(members, 'blocked_answer') && (
         <Field label={words('dns.blockedAnswer')}>
           {(control) => (
             <Select
@@ -141,13 +195,6 @@ function FileMembers({ now, ofFile, onChange }: Pick<DnsFieldsProps, 'now' | 'of
             </Select>
           )}
         </Field>
-      )}
-      {'intercept_all_port53' in now && (
-        <Switch
-          label={words('dns.intercept')}
-          checked={now.intercept_all_port53 === true}
-          onChange={(on) => onChange({ intercept_all_port53: on })}
-        />
       )}
     </>
   );
@@ -169,8 +216,7 @@ function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
   const edit = (id: number, members: Partial<NameRow>) =>
     onChange(rows.map((row) => (row.id === id ? { ...row, ...members } : row)));
   return (
-    <fieldset class="names">
-      <legend>{words('dns.custom')}</legend>
+    <div class="names" role="group" aria-label={words('dns.custom')}>
       {rows.length === 0 && <p class="hint">{words('dns.noCustom')}</p>}
       {rows.map((row, index) => (
         <div key={row.id} class="name-row">
@@ -197,6 +243,6 @@ function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
       <Button kind="small" icon="plus" onClick={() => onChange([...rows, rowOf('', '')])}>
         {words('action.add')}
       </Button>
-    </fieldset>
+    </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { DnsQuery, DnsSettings } from '../../api/wire.js';
+import { type DnsQuery, type DnsSettings, readDns } from '../../api/wire.js';
 import { clockTime, sentence, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { createDrafts, useServerDraft } from '../../state/drafts.js';
@@ -7,8 +7,10 @@ import { useRefreshed } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { Button } from '../../ui/button.js';
+import { ConflictChoices } from '../../ui/conflicts.js';
 import { Failure, Loading, Notice } from '../../ui/notice.js';
 import { Absent, Page } from '../../ui/page.js';
+import { Sections } from '../../ui/sections.js';
 import { DnsInFile } from '../file/dns-in-file.js';
 import { DnsFields } from './dns-fields.js';
 import { QueryLog } from './query-log.js';
@@ -30,14 +32,17 @@ function DnsControl() {
   const { draft, dirty, loadError, saveError, ...edit } = useServerDraft({
     draftOf,
     read: () => server.dns(),
-    write: (_, settings) => server.replaceDns(settings),
+    parse: readDns,
+    name: 'dns',
+    write: (_, settings, changed) =>
+      server.replaceDns(changed === null ? settings : { ...onlyThese(settings, changed), enabled: settings.enabled }),
     isSame: Object.is,
     event: 'saveDns',
     saved: 'dns.saved',
   });
   const submit = (event: Event) => {
     event.preventDefault();
-    if (valid) void edit.save();
+    if (valid && !edit.undecided) void edit.save();
   };
   const error = loadError ?? logError;
   const tools = (
@@ -51,20 +56,34 @@ function DnsControl() {
       <Failure of={error} />
       {(draft === null || queries === null) && error === null && <Loading />}
       {draft !== null && (
-        <form class="card" onSubmit={submit}>
-          <h2>{words('dns.settings')}</h2>
+        <form class="page-form" onSubmit={submit}>
           <Failure of={saveError} urgent />
-          {edit.meanwhile && dirty && <Notice tone="warn">{words('dns.meanwhile')}</Notice>}
+          {edit.meanwhile && dirty && (
+            <Notice tone={edit.merges ? 'plain' : 'warn'}>
+              {words('dns.meanwhile')} {words(edit.merges ? 'config.meanwhileStays' : 'draft.overwrites')}
+            </Notice>
+          )}
+          <ConflictChoices conflicts={edit.conflicts} choices={edit.choices} onChoose={edit.choose} />
           <DnsFields
             base={draft.base}
             now={draft.now}
             ofFile={false}
             onChange={(members) => edit.change({ ...draft.now, ...members })}
             onValid={setValid}
-          />
+          >
+            {(parts) => <Sections of={parts} />}
+          </DnsFields>
           <footer class="card-foot">
             {dirty && <Button onClick={edit.discard}>{words('action.discard')}</Button>}
-            <Button type="submit" kind="primary" disabled={!dirty || !valid}>
+            <Button
+              type="submit"
+              kind="primary"
+              off={
+                !dirty
+                  ? words('off.unchanged')
+                  : (!valid && words('off.invalid')) || (edit.undecided && words('off.choose'))
+              }
+            >
               {words('dns.save')}
             </Button>
           </footer>
@@ -73,6 +92,11 @@ function DnsControl() {
       {queries !== null && <QueryLog queries={queries} />}
     </Page>
   );
+}
+
+/** The members of these names. Keyway leaves the absent ones as they are. */
+function onlyThese(settings: DnsSettings, names: readonly string[]): Partial<DnsSettings> {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => names.includes(name)));
 }
 
 type Outcome = { readonly at: number } | { readonly why: unknown };

@@ -1,9 +1,11 @@
+import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { readDns } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import { encodeExact, exactValue } from '../../text/exact-json.js';
 import { type JsonNode, memberOf, parseTree, withValue } from '../../text/json-tree.js';
 import { Notice } from '../../ui/notice.js';
+import { type Section, Sections } from '../../ui/sections.js';
 import { DnsFields } from '../dns/dns-fields.js';
 import { FromFile } from './file-page.js';
 import { useFile } from './use-file.js';
@@ -16,9 +18,9 @@ export function DnsInFile() {
   return (
     <FromFile file={file} title={words('page.dns')} valid={valid}>
       {(tree) => (
-        <section class="card">
-          <DnsOfFile key={file.draft?.generation} tree={tree} onChange={file.change} onValid={setValid} />
-        </section>
+        <DnsOfFile key={file.draft?.generation} tree={tree} onChange={file.change} onValid={setValid}>
+          {(parts) => <Sections of={parts} />}
+        </DnsOfFile>
       )}
     </FromFile>
   );
@@ -28,10 +30,12 @@ interface DnsOfFileProps {
   readonly tree: JsonNode;
   readonly onChange: (tree: JsonNode) => void;
   readonly onValid: (valid: boolean) => void;
+  /** Draws the parts of the form. */
+  readonly children: (parts: readonly Section[]) => ComponentChildren;
 }
 
 /** Every DNS setting that a file can have; only those that are changed are written. */
-export function DnsOfFile({ tree, onChange, onValid }: DnsOfFileProps) {
+export function DnsOfFile({ tree, onChange, onValid, children }: DnsOfFileProps) {
   const words = useWords();
   const node = memberOf(tree, 'dns');
   const now = useMemo(() => settingsIn(node), [node]);
@@ -52,7 +56,9 @@ export function DnsOfFile({ tree, onChange, onValid }: DnsOfFileProps) {
         )
       }
       onValid={onValid}
-    />
+    >
+      {children}
+    </DnsFields>
   );
 }
 

@@ -1,6 +1,16 @@
 import { ApiFailure } from '../../api/failure.js';
 import { dataOf } from '../../api/http.js';
-import { flagOf, type JsonNode, JsonProblem, memberOf, parseTree, printTree, textOf } from '../../text/json-tree.js';
+import { areSame } from '../../text/field-changes.js';
+import {
+  flagOf,
+  type JsonNode,
+  JsonProblem,
+  memberOf,
+  parseTree,
+  printTree,
+  textOf,
+  withValue,
+} from '../../text/json-tree.js';
 
 /** The file as pretty text, from an answer that holds it; every number keeps its spelling. Throws `ApiFailure`. */
 export function textFromAnswer(answer: string): string {
@@ -114,6 +124,28 @@ export function valueAt(tree: JsonNode | undefined, path: Path): JsonNode | unde
 export function countAt(tree: JsonNode, path: Path): number {
   const node = valueAt(tree, path);
   return node?.kind === 'array' ? node.items.length : 0;
+}
+
+/** The places of the lists of keys that a file of either layout can have. */
+function keyListsIn(tree: JsonNode): readonly Path[] {
+  const inbounds = memberOf(tree, 'inbounds');
+  const count = inbounds?.kind === 'array' ? inbounds.items.length : 0;
+  return [['access_keys'], ...Array.from({ length: count }, (_, index) => ['inbounds', index, 'users'])];
+}
+
+/** The file without its lists of keys, which come and go by calls of their own. */
+export function withoutKeys(tree: JsonNode): JsonNode {
+  return keyListsIn(tree).reduce(
+    (left, path) => (valueAt(left, path) === undefined ? left : withValue(left, path, undefined)),
+    tree,
+  );
+}
+
+/** Returns true where both files have the same lists of keys. */
+export function haveSameKeys(a: JsonNode, b: JsonNode): boolean {
+  const lists = (tree: JsonNode) => keyListsIn(tree).flatMap((path) => valueAt(tree, path) ?? []);
+  const [ours, others] = [lists(a), lists(b)];
+  return ours.length === others.length && ours.every((list, index) => areSame(list, others[index]));
 }
 
 /** The credentials of the management API. */

@@ -1,19 +1,17 @@
 import type { ComponentChildren } from 'preact';
-import { useMemo } from 'preact/hooks';
 import { sentence, useWords } from '../../i18n/text.js';
 import { hrefOf } from '../../state/route.js';
-import { useTask } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
 import type { JsonNode } from '../../text/json-tree.js';
-import { type DiffLine, diffLines, hunks } from '../../text/line-diff.js';
 import { Button } from '../../ui/button.js';
-import { Dialog, DialogFoot } from '../../ui/dialog.js';
 import { FileButton } from '../../ui/file-button.js';
 import { Icon } from '../../ui/icon.js';
 import { Failure, Loading, Notice } from '../../ui/notice.js';
-import { Page, Scrolls, Unsaved } from '../../ui/page.js';
+import { Page, Unsaved } from '../../ui/page.js';
+import { readingOf } from './content.js';
 import type { Reading } from './document.js';
-import { type FileEditing, type OpenReview, readingOf } from './use-file.js';
+import { Review } from './review.js';
+import type { FileEditing } from './use-file.js';
 
 /** The types of a backup of the file. */
 export const JSON_FILES = '.json,.jsonc,application/json';
@@ -55,7 +53,11 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
       <span class="grow" />
       {tools}
       {dirty && <Button onClick={file.load}>{words('action.discard')}</Button>}
-      <Button kind="primary" disabled={!dirty || !valid} onClick={file.openReview}>
+      <Button
+        kind="primary"
+        off={!dirty ? words('off.unchanged') : !valid && words('off.invalid')}
+        onClick={file.openReview}
+      >
         {words('config.review')}
       </Button>
     </>
@@ -65,7 +67,7 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
       <Failure of={error} urgent />
       {file.credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${file.credentials}`)}</Notice>}
       {children}
-      {review !== null && <Review {...review} onClose={file.closeReview} onSave={file.save} />}
+      {review !== null && <Review review={review} file={file} />}
     </Page>
   );
 }
@@ -96,65 +98,6 @@ export function FromFile({ file, title, valid, tools, children }: FromFileProps)
         </Notice>
       )}
     </FilePage>
-  );
-}
-
-interface ReviewProps extends OpenReview {
-  readonly onClose: () => void;
-  /** Rejects when it could not be saved. */
-  readonly onSave: () => Promise<void>;
-}
-
-/** Lines of a comparison that are drawn at most. */
-const MOST_LINES = 2_000;
-
-/** The difference line by line, before anything is saved. */
-function Review({ before, after, changedMeanwhile, keysGone, credentials, onClose, onSave }: ReviewProps) {
-  const words = useWords();
-  const saving = useTask();
-  const lines = useMemo(() => diffLines(before, after), [before, after]);
-  const shown = useMemo(() => hunks(lines), [lines]);
-  const count = (kind: DiffLine['kind']) => lines.filter((line) => line.kind === kind).length;
-  return (
-    <Dialog title={words('config.reviewTitle')} kind="wide" onClose={onClose}>
-      <div class="dialog-body">
-        <Failure of={saving.error} urgent />
-        {changedMeanwhile && (
-          <Notice tone="warn" urgent>
-            <strong>{words('config.meanwhile')}</strong> {words('config.meanwhileText')}
-          </Notice>
-        )}
-        {keysGone > 0 && <Notice tone="warn">{words('config.keysGone', { n: keysGone })}</Notice>}
-        {credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${credentials}`)}</Notice>}
-        <p class="hint">
-          {words('config.lines', { added: count('added'), removed: count('removed') })}. {words('config.comments')}
-        </p>
-        <Scrolls class="diff" label={words('config.reviewTitle')}>
-          {shown.slice(0, MOST_LINES).map((line, index) => (
-            <DiffRow key={line === null ? `gap${index}` : `${line.before}:${line.after}`} line={line} />
-          ))}
-        </Scrolls>
-      </div>
-      <DialogFoot onClose={onClose}>
-        <Button kind="primary" aria-disabled={saving.busy} data-autofocus="" onClick={() => saving.run(onSave)}>
-          {words('config.save')}
-        </Button>
-      </DialogFoot>
-    </Dialog>
-  );
-}
-
-const SIGN = { same: ' ', added: '+', removed: '−' } as const;
-
-function DiffRow({ line }: { readonly line: DiffLine | null }) {
-  if (line === null) return <div class="diff-gap">…</div>;
-  return (
-    <div class={`diff-line diff-${line.kind}`}>
-      <span class="diff-number">{line.before ?? ''}</span>
-      <span class="diff-number">{line.after ?? ''}</span>
-      <span class="diff-sign">{SIGN[line.kind]}</span>
-      <code>{line.text}</code>
-    </div>
   );
 }
 

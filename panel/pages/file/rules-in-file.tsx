@@ -28,7 +28,7 @@ export function RulesInFile() {
           tree={tree}
           onChange={file.change}
           adding={adding}
-          onAdded={() => setAdding(false)}
+          onAdding={setAdding}
         />
       )}
     </FromFile>
@@ -39,7 +39,7 @@ interface RulesOfTreeProps {
   readonly tree: JsonNode;
   readonly onChange: (tree: JsonNode) => void;
   readonly adding: boolean;
-  readonly onAdded: () => void;
+  readonly onAdding: (adding: boolean) => void;
 }
 
 function RulesOfTree({ tree, onChange, ...dialog }: RulesOfTreeProps) {

@@ -1,50 +1,45 @@
-import { useEffect, useState } from 'preact/hooks';
-import { ApiFailure } from '../../api/failure.js';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
-import { watchDraft } from '../../state/drafts.js';
+import { endWithSession, watchDraft } from '../../state/drafts.js';
 import { perWorkspace } from '../../state/per-workspace.js';
-import type { Again } from '../../state/session.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { createStore, type Store, useStore } from '../../store/store.js';
-import { type JsonNode, printTree } from '../../text/json-tree.js';
-import { sha256 } from '../../text/sha256.js';
-import { countAt, credentialsIn, placesIn, type Reading, readConfiguration, textFromAnswer } from './document.js';
-
-/** The effect of saving on the page's own session. */
-type CredentialChange =
-  | 'none'
-  /** The page signs in again by itself. */
-  | 'signedInAgain'
-  | 'signInAgain';
+import type { Choices, Side } from '../../text/field-changes.js';
+import type { JsonNode } from '../../text/json-tree.js';
+import { type Content, readingOf, textOfFile } from './content.js';
+import { countAt, placesIn, type Reading } from './document.js';
+import { type CredentialChange, type Renewal, renewalBetween } from './renewal.js';
+import { changesNothing, type PresentFile, planSave, type SavePlan, waitsForChoice } from './save-plan.js';
+import { createServerFile, isChangedMeanwhile } from './server-file.js';
 
 /** A review that is open: what the server has now, and what that means. */
 export interface OpenReview {
-  readonly before: string;
-  readonly after: string;
+  readonly present: PresentFile;
+  readonly plan: SavePlan;
+  readonly choices: Choices;
   readonly changedMeanwhile: boolean;
   readonly keysGone: number;
   readonly credentials: CredentialChange;
 }
 
+const NO_CHOICES: Choices = new Map();
+/** Times that a save begins anew because the file has changed in between. */
+const MOST_TRIES = 5;
+
 /** The server's file as a page edits it. Nothing is saved before its difference was seen. */
 export function useFile() {
   const words = useWords();
   const workspace = useWorkspace();
-  const { server, session } = workspace;
+  const { session } = workspace;
+  const serverFile = useMemo(() => createServerFile(workspace), [workspace]);
   const store = fileDraftOf(workspace);
   const draft = useStore(store);
   const [error, setError] = useState<unknown>(null);
   const [review, setReview] = useState<OpenReview | null>(null);
 
-  const fetchText = async () => textFromAnswer(await server.configText());
-  /** Empty where the server cannot read its own file: then there is nothing to compare with, and all the more to restore. */
-  const currentText = () =>
-    fetchText().catch((problem: unknown) => {
-      if (problem instanceof ApiFailure && problem.kind === 'refused') return '';
-      throw problem;
-    });
+  const fetchText = async () => (await serverFile.fetch()).content.text;
   /** Runs something that asks the server, and shows why it failed. */
   const attempt = async (act: () => Promise<void>) => {
     setError(null);
@@ -75,74 +70,74 @@ export function useFile() {
     });
   }, [store]);
 
-  const openWith = (current: string, known: FileDraft) =>
+  const renewal = (before: Content, after: Content, { password }: FileDraft): Renewal =>
+    renewalBetween(readingOf(before), readingOf(after), session.state.get(), password.typed);
+  const openWith = (present: PresentFile, known: FileDraft, choices: Choices) => {
+    const plan = planSave(known, present, choices);
     setReview({
-      before: current,
-      after: textOfFile(known.now),
-      changedMeanwhile: current !== textOfFile(known.base),
-      keysGone: keysGone(readConfiguration(current), readingOf(known.now)),
-      credentials: renewalFor(known).change,
+      present,
+      plan,
+      choices,
+      changedMeanwhile: present.content.text !== textOfFile(known.base),
+      keysGone: keysGone(readingOf(present.content), readingOf(plan.after)),
+      credentials: renewal(present.content, plan.after, known).change,
     });
+  };
   const openReview = () =>
     attempt(async () => {
       const known = store.get();
       if (known === null) return;
-      const current = await currentText();
-      if (current === textOfFile(known.now)) {
-        const content = { text: current };
-        begin(content, content);
+      const present = await serverFile.present();
+      if (changesNothing(planSave(known, present, NO_CHOICES), present)) {
+        begin(present.content, present.content);
         say({ tone: 'plain', text: words('config.noChanges') });
-      } else openWith(current, known);
+      } else openWith(present, known, NO_CHOICES);
     });
+  const choose = (conflict: string, side: Side) => {
+    const known = store.get();
+    if (review !== null && known !== null)
+      openWith(review.present, known, new Map([...review.choices, [conflict, side]]));
+  };
+
+  /** Sends what the review shows. Gives what was saved; null, with another review, where the server's file asks for that. */
+  const send = async (known: FileDraft, { present, plan: shown, choices }: OpenReview): Promise<Saved | null> => {
+    let seen = shown.fields === null ? await serverFile.present() : present;
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const plan = planSave(known, seen, choices);
+      const isOther = plan.fields === null && seen.content.text !== present.content.text;
+      if (isOther || waitsForChoice(plan, choices)) break;
+      const { change, again } = renewal(seen.content, plan.after, known);
+      try {
+        if (change === 'none') await serverFile.write(plan);
+        else await session.replaceCredentials(() => serverFile.write(plan), again);
+        return { plan, isSignedInAgain: again !== null };
+      } catch (problem) {
+        if (!isChangedMeanwhile(problem)) throw problem;
+      }
+      seen = await serverFile.present();
+    }
+    openWith(seen, known, choices);
+    return null;
+  };
   const save = async () => {
     const known = store.get();
-    if (known === null) return;
-    const current = await currentText();
-    if (current !== review?.before) {
-      openWith(current, known);
-      return;
-    }
-    const text = textOfFile(known.now);
-    const { change, again } = renewalFor(known);
+    if (known === null || review === null) return;
     try {
-      if (change === 'none') await server.replaceConfig(text);
-      else await session.replaceCredentials(() => server.replaceConfig(text), again);
+      const saved = await send(known, review);
+      if (saved === null) return;
+      const edited = store.get();
+      // An edit that was made meanwhile stays one.
+      if (edited !== null && isDirty(edited) && edited.now !== known.now) patch({ base: known.now });
+      else begin(saved.plan.after, saved.plan.after);
+      setReview(null);
+      say({ tone: 'good', text: words(saved.isSignedInAgain ? 'config.savedSignedIn' : 'config.saved') });
     } catch (problem) {
       note(workspace, 'saveConfig', false);
       throw problem;
     }
-    const edited = store.get();
-    // An edit that was made meanwhile stays one.
-    if (edited !== null && isDirty(edited) && edited.now !== known.now) patch({ base: known.now });
-    else begin(known.now, known.now);
     note(workspace, 'saveConfig', true);
-    setReview(null);
-    say({ tone: 'good', text: words(again === null ? 'config.saved' : 'config.savedSignedIn') });
     void workspace.contact.now();
   };
-  /** The credentials to sign in with after saving, as far as the page knows them. */
-  function renewalFor(known: FileDraft): { readonly change: CredentialChange; readonly again: Again | null } {
-    const state = session.state.get();
-    const credential = state.phase === 'signedIn' ? state.credential : null;
-    const [before, after] = [readingOf(known.base), readingOf(known.now)];
-    if (!before.ok || !after.ok || credential === null) return { change: 'none', again: null };
-    const [old, now] = [credentialsIn(before.tree), credentialsIn(after.tree)];
-    const tokenChanged = old.token !== now.token;
-    if (credential.kind === 'token') {
-      if (!tokenChanged) return { change: 'none', again: null };
-      return now.token === ''
-        ? { change: 'signInAgain', again: null }
-        : { change: 'signedInAgain', again: { kind: 'token', token: now.token } };
-    }
-    if (!tokenChanged && old.username === now.username && old.passwordHash === now.passwordHash) {
-      return { change: 'none', again: null };
-    }
-    const { typed } = known.password;
-    if (typed !== '' && now.passwordHash === sha256(typed)) {
-      return { change: 'signedInAgain', again: { kind: 'password', username: now.username, password: typed } };
-    }
-    return { change: 'signInAgain', again: null };
-  }
 
   return {
     /** Null until it was read. */
@@ -150,7 +145,8 @@ export function useFile() {
     error,
     dirty: isDirty(draft),
     review,
-    credentials: draft !== null && isDirty(draft) && 'tree' in draft.now ? renewalFor(draft).change : 'none',
+    credentials:
+      draft !== null && isDirty(draft) && 'tree' in draft.now ? renewal(draft.base, draft.now, draft).change : 'none',
     load,
     change: (tree: JsonNode) => patch({ now: { tree } }),
     type: (text: string) => {
@@ -160,7 +156,7 @@ export function useFile() {
     patch,
     restore: (file: File) =>
       attempt(async () => {
-        begin({ text: await currentText() }, { text: await file.text() });
+        begin((await serverFile.present()).content, { text: await file.text() });
         say({ tone: 'plain', text: words('config.restored', { file: file.name.slice(0, 80) }) });
       }),
     /** The file as the server has it. */
@@ -168,6 +164,8 @@ export function useFile() {
     attempt,
     openReview,
     closeReview: () => setReview(null),
+    /** Chooses the value of a field that was changed on the server, too. */
+    choose,
     /** Rejects when it could not be saved. */
     save,
   };
@@ -175,14 +173,16 @@ export function useFile() {
 
 export type FileEditing = ReturnType<typeof useFile>;
 
+interface Saved {
+  readonly plan: SavePlan;
+  readonly isSignedInAgain: boolean;
+}
+
 /** Counts the keys that the new file has fewer. */
 function keysGone(before: Reading, after: Reading): number {
   const count = (reading: Reading) => (reading.ok ? countAt(reading.tree, placesIn(reading.tree).keys) : 0);
   return Math.max(0, count(before) - count(after));
 }
-
-/** The file as it is typed, or as a form made it: either is turned into the other only where it is asked for. */
-type Content = { readonly text: string } | { readonly tree: JsonNode };
 
 /** The server's file under edit, by whichever page. */
 export interface FileDraft {
@@ -203,35 +203,13 @@ export interface NewPassword {
 const NO_PASSWORD: NewPassword = { typed: '', repeated: '' };
 
 /** One draft for each server: rules, DNS settings and the rest are parts of the same file. */
-const fileDraftOf = perWorkspace<Store<FileDraft | null>>(() => {
+const fileDraftOf = perWorkspace<Store<FileDraft | null>>(({ session }) => {
   const store = createStore<FileDraft | null>(null);
   watchDraft(() => isDirty(store.get()));
+  endWithSession(session, store);
   return store;
 });
 
 function isDirty(draft: FileDraft | null): boolean {
   return draft !== null && draft.now !== draft.base;
-}
-
-const texts = new WeakMap<Content, string>();
-const readings = new WeakMap<Content, Reading>();
-
-/** Pretty-printed, or as it was typed. Made once. */
-export function textOfFile(content: Content): string {
-  if ('text' in content) return content.text;
-  const known = texts.get(content);
-  if (known !== undefined) return known;
-  const text = `${printTree(content.tree)}\n`;
-  texts.set(content, text);
-  return text;
-}
-
-/** Reads the content as a configuration. Parsed once. */
-export function readingOf(content: Content): Reading {
-  if ('tree' in content) return { ok: true, tree: content.tree };
-  const known = readings.get(content);
-  if (known !== undefined) return known;
-  const reading = readConfiguration(content.text);
-  readings.set(content, reading);
-  return reading;
 }

@@ -5,6 +5,7 @@ import type { KeysView } from '../../state/keys-view.js';
 import type { Stale } from './table-head.js';
 
 export interface Arrangement {
+  /** The same array while order and keys hold: what the keys are by now is in `byKey`. */
   readonly rows: readonly User[];
   /** Null where the order holds. */
   readonly stale: Stale | null;
@@ -12,6 +13,7 @@ export interface Arrangement {
 
 interface Last {
   readonly users: readonly User[];
+  readonly byKey: ReadonlyMap<string, User>;
   readonly view: Pick<KeysView, 'query' | 'filter' | 'sorting'>;
   readonly turn: number;
   readonly rows: readonly User[];
@@ -19,11 +21,19 @@ interface Last {
   readonly stale: boolean;
 }
 
+/** Keys from which on a list is sorted again only when somebody asks: it takes longer than a page may stand still. */
+const LARGE = 20_000;
+
 /**
  * Filters and sorts. A refresh does not move rows under somebody's hands: while the table is in use (`isBusy`), a list
- * sorted by something that moves keeps its order and says since when.
+ * sorted by something that moves keeps its order and says since when; a large one keeps it always.
  */
-export function useArrangement(users: readonly User[], view: KeysView, isBusy: () => boolean): Arrangement {
+export function useArrangement(
+  users: readonly User[],
+  byKey: ReadonlyMap<string, User>,
+  view: KeysView,
+  isBusy: () => boolean,
+): Arrangement {
   const [turn, setTurn] = useState(0);
   const last = useRef<Last | null>(null);
   const before = last.current;
@@ -36,9 +46,15 @@ export function useArrangement(users: readonly User[], view: KeysView, isBusy: (
     before.turn === turn;
   if (!sameView || before.users !== users) {
     const matching = filterUsers(users, filter, query);
-    const stale = sameView && COLUMNS[sorting.column].isSteady !== true && isBusy();
-    const rows = stale ? keepOrder(before.rows, matching) : sortUsers(matching, sorting);
-    last.current = { users, view, turn, rows, sortedAt: stale ? before.sortedAt : Date.now(), stale };
+    const isHeld = users.length >= LARGE || (COLUMNS[sorting.column].isSteady !== true && isBusy());
+    const stale = sameView && before.users.length > 0 && isHeld;
+    const isWhole = matching === users;
+    const rows = !stale
+      ? sortUsers(matching, sorting)
+      : isWhole && before.byKey === byKey
+        ? before.rows
+        : keepOrder(before.rows, matching, isWhole ? byKey : undefined);
+    last.current = { users, byKey, view, turn, rows, sortedAt: stale ? before.sortedAt : Date.now(), stale };
   }
   const now = last.current;
   return {

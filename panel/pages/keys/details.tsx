@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
-import { clockTime, sentence, useWords } from '../../i18n/text.js';
+import { sentence, useWords } from '../../i18n/text.js';
 import { tellsOnline, titleOf, usedBytes } from '../../state/key-list.js';
+import { isAddressable } from '../../state/named-keys.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
@@ -12,10 +13,13 @@ import { CopyButton } from '../../ui/copy.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Notice } from '../../ui/notice.js';
 import { Fact } from '../../ui/page.js';
-import { Size } from '../../ui/size.js';
+import { Seen } from '../../ui/seen.js';
+import { LimitSize, Size } from '../../ui/size.js';
+import { BatchBar } from '../batch-bar.js';
 import { DeleteDialog, ResetDialog } from './batch-dialogs.js';
 import { EditDialog } from './edit-dialog.js';
 import { raised } from './limit-field.js';
+import { RotateDialog } from './rotate-dialog.js';
 import { Status, Usage } from './row.js';
 import { changeKey } from './save-key.js';
 import { ClientConfiguration, Share } from './share.js';
@@ -32,7 +36,8 @@ export function Details({ accessKey, onClose }: DetailsProps) {
   const user = useStore(workspace.users.state, ({ byKey }) => byKey.get(accessKey));
   const [last, setLast] = useState(user);
   if (user !== undefined && user !== last) setLast(user);
-  const [doing, setDoing] = useState<'edit' | 'reset' | 'delete' | null>(null);
+  const [doing, setDoing] = useState<'edit' | 'reset' | 'rotate' | 'delete' | null>(null);
+  const canRotate = useStore(workspace.reach, (reach) => reach === 'all' || reach === 'keys');
   const shown = user ?? last;
   if (shown === undefined) return <Gone onClose={onClose} />;
   const name = titleOf(shown).slice(0, 120);
@@ -41,30 +46,44 @@ export function Details({ accessKey, onClose }: DetailsProps) {
   return (
     <Dialog title={name} kind="side" onClose={onClose}>
       <div class="dialog-body">
+        <BatchBar />
         {user === undefined && <Notice tone="warn">{words('keys.gone')}</Notice>}
         <Share of={named} />
-        <div class="buttons">
-          <Button icon="edit" onClick={() => setDoing('edit')}>
-            {words('key.edit')}
-          </Button>
-          <Button icon="reset" onClick={() => setDoing('reset')}>
-            {words('key.reset')}
-          </Button>
-          <Button kind="quiet-danger" icon="trash" onClick={() => setDoing('delete')}>
-            {words('key.delete')}
-          </Button>
-        </div>
-        <Facts user={shown} />
-        <div class="copy-line">
-          <code class="wrap">{visible(accessKey)}</code>
-          <CopyButton text={accessKey} label={`${words('action.copy')}: ${words('keys.key')}`} />
-        </div>
-        <h3>{words('key.traffic')}</h3>
-        <KeyTraffic accessKey={accessKey} />
+        <section class="sheet-part">
+          <header>
+            <h3>{words('key.facts')}</h3>
+            <Button kind="small" icon="edit" onClick={() => setDoing('edit')}>
+              {words('key.edit')}
+            </Button>
+          </header>
+          <Facts user={shown} />
+          <div class="copy-line">
+            <code class="wrap">{visible(accessKey)}</code>
+            <CopyButton text={accessKey} label={`${words('action.copy')}: ${words('keys.key')}`} />
+          </div>
+        </section>
+        <section class="sheet-part">
+          <h3>{words('key.traffic')}</h3>
+          <KeyTraffic accessKey={accessKey} />
+        </section>
         <ClientConfiguration accessKey={accessKey} />
       </div>
+      <footer class="dialog-foot">
+        <Button icon="reset" onClick={() => setDoing('reset')}>
+          {words('key.reset')}
+        </Button>
+        {canRotate && isAddressable(accessKey) && (
+          <Button kind="quiet-danger" icon="refresh" onClick={() => setDoing('rotate')}>
+            {words('key.rotate')}
+          </Button>
+        )}
+        <Button kind="quiet-danger" icon="trash" onClick={() => setDoing('delete')}>
+          {words('key.delete')}
+        </Button>
+      </footer>
       {doing === 'edit' && <EditDialog user={shown} onClose={() => setDoing(null)} />}
       {doing === 'reset' && <ResetDialog {...dialog} onDone={() => setDoing(null)} />}
+      {doing === 'rotate' && <RotateDialog of={named} onClose={() => setDoing(null)} />}
       {doing === 'delete' && <DeleteDialog {...dialog} onDone={onClose} />}
     </Dialog>
   );
@@ -107,9 +126,7 @@ function Facts({ user }: { readonly user: User }) {
           <Size bytes={usedBytes(user)} />
         </Fact>
         <Fact label={words('keys.limit')}>
-          {user.limit_bytes === null ? words('keys.unlimited') : <Size bytes={user.limit_bytes} />}{' '}
-          <MoreButton user={user} />
-          <Usage user={user} />
+          <Limit user={user} />
         </Fact>
         <Fact label={words('key.lastSeen')} missing={!tellsSeen}>
           {words(tellsSeen ? 'key.notRecorded' : 'absent.short')}
@@ -117,6 +134,19 @@ function Facts({ user }: { readonly user: User }) {
       </dl>
       {untold.length > 0 && <p class="hint">{untold.join(' ')}</p>}
     </>
+  );
+}
+
+/** The limit, how much of it is used, and the way to more. */
+function Limit({ user }: { readonly user: User }) {
+  const words = useWords();
+  if (user.limit_bytes === null) return <>{words('keys.unlimited')}</>;
+  return (
+    <span class="fact-limit">
+      <LimitSize bytes={user.limit_bytes} />
+      <Usage user={user} />
+      <MoreButton user={user} />
+    </span>
   );
 }
 
@@ -149,12 +179,11 @@ function KeyTraffic({ accessKey }: { readonly accessKey: string }) {
   const { users } = useWorkspace();
   useStore(users.state, ({ loadedAt }) => loadedAt);
   const points = users.history.of(accessKey);
-  const since = users.history.since;
   if (points.length === 0) return <p class="hint">{words('key.noTraffic')}</p>;
   return (
     <>
       <TrafficChart points={points} label={words('key.traffic')} height={150} />
-      {since !== null && <p class="hint">{words('key.trafficSince', { time: clockTime(since, words.language) })}</p>}
+      <Seen points={points} />
     </>
   );
 }

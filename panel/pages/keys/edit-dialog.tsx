@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
+import { useFormDraft } from '../../state/form-drafts.js';
 import { labelOf } from '../../state/named-keys.js';
 import { goTo } from '../../state/route.js';
 import { useTask } from '../../state/tasks.js';
@@ -13,7 +13,7 @@ import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { Switch, TextField, VERBATIM } from '../../ui/field.js';
 import { Failure, Notice } from '../../ui/notice.js';
-import { LimitField, useLimit } from './limit-field.js';
+import { LimitField, limitDraft, limitOf } from './limit-field.js';
 import { changeKey, createKey } from './save-key.js';
 
 /** Characters. Nothing shows a longer name, and the request would be refused somewhere on its way. */
@@ -29,14 +29,20 @@ interface EditDialogProps {
 export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const words = useWords();
   const workspace = useWorkspace();
-  const byKey = useStore(workspace.users.state, (state) => state.byKey);
-  // The key at the beginning of the edit: a change on the server meanwhile is told, not taken over.
-  const [user] = useState(given);
-  const [name, setName] = useState(user?.name ?? '');
-  const [key, setKey] = useState('');
-  const [keepName, setKeepName] = useState(user !== null && user.name === undefined);
-  const limit = useLimit(user?.limit_bytes ?? null);
+  const { byKey } = useStore(workspace.users.state);
+  const draft = useFormDraft(`edit/${given?.access_key}`, {
+    // The key at the beginning of the edit: a change on the server meanwhile is told, not taken over.
+    user: given,
+    ...{ name: given?.name ?? '', key: '', limit: limitDraft(given?.limit_bytes ?? null) },
+    keepName: given !== null && given.name === undefined,
+  });
+  const { user, name, key, keepName } = draft.form;
+  const limit = limitOf(draft.form.limit, (next) => draft.change({ limit: next }));
   const saving = useTask();
+  const discard = () => {
+    draft.discard();
+    onClose();
+  };
   const now = user === null ? undefined : byKey.get(user.access_key);
   const changed =
     user !== null && now !== undefined && (now.name !== user.name || now.limit_bytes !== user.limit_bytes);
@@ -50,13 +56,13 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
       const made = await createKey(workspace, { key, name, limit: bytes });
       note(workspace, 'createKey', true);
       await workspace.contact.now();
-      onClose();
+      discard();
       goTo('keys', made);
       return;
     }
     await changeKey(workspace, user, { ...(keepName ? {} : { name }), limit: bytes });
     say({ tone: 'good', text: words('edit.saved', { name: labelOf({ key: user.access_key, name }) }) });
-    onClose();
+    discard();
   };
   const submit = async () => {
     if (nameProblem !== null || keyProblem !== null || !limit.reading.ok) return;
@@ -74,7 +80,9 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
     <FormDialog title={words(user === null ? 'edit.new' : 'edit.title')} onSubmit={submit} onClose={onClose}>
       {changed && <Notice tone="warn">{words('edit.changed')}</Notice>}
       <Failure of={saving.error} urgent />
-      {hidesNames && <Switch label={words('edit.nameKeep')} checked={keepName} onChange={setKeepName} />}
+      {hidesNames && (
+        <Switch label={words('edit.nameKeep')} checked={keepName} onChange={(on) => draft.change({ keepName: on })} />
+      )}
       <TextField
         label={words('keys.name')}
         hint={words(hidesNames ? 'edit.nameUnseen' : 'edit.nameHint')}
@@ -82,7 +90,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
         data-autofocus=""
         disabled={keepName}
         value={name}
-        onType={setName}
+        onType={(typed) => draft.change({ name: typed })}
       />
       {user === null && (
         <TextField
@@ -92,11 +100,11 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
           problem={keyProblem}
           autocapitalize="off"
           value={key}
-          onType={setKey}
+          onType={(typed) => draft.change({ key: typed })}
         />
       )}
       <LimitField {...limit} />
-      <DialogFoot onClose={onClose}>
+      <DialogFoot onClose={discard}>
         <Button type="submit" kind="primary" aria-disabled={saving.busy}>
           {words(user === null ? 'edit.create' : 'action.save')}
         </Button>

@@ -1,45 +1,53 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { Server } from '../../api/server.js';
 import { useWords } from '../../i18n/text.js';
+import { clientLink } from '../../state/client-links.js';
+import { keyTable, type LinkedKey } from '../../state/key-table.js';
 import type { NamedKey } from '../../state/named-keys.js';
 import { useTask } from '../../state/tasks.js';
-import { useWorkspace } from '../../state/workspace.js';
+import { useWorkspace, type Workspace } from '../../state/workspace.js';
 import { createStore, useStore } from '../../store/store.js';
-import { csvField } from '../../text/csv.js';
+import { csvTable, jsonLines } from '../../text/tables.js';
 import { visible } from '../../text/visible.js';
 import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { download, fileStamp } from '../../ui/download.js';
 import { Failure } from '../../ui/notice.js';
 import { Qr } from '../../ui/qr.js';
-
-interface LinkedKey extends NamedKey {
-  readonly link: string;
-}
+import { handOut } from './client-address.js';
 
 /** The keys on the printable sheet, or null; the app shows it instead of the pages. */
 export const sheet = createStore<readonly LinkedKey[] | null>(null);
 
 /** Buttons that give keys out: a table, their links, or a sheet of QR codes to print. */
-export function Handout({ keys }: { readonly keys: readonly NamedKey[] }) {
+export function Handout({ keys }: { readonly keys: () => readonly NamedKey[] }) {
   const words = useWords();
-  const { server } = useWorkspace();
+  const workspace = useWorkspace();
   const { busy, error, run } = useTask();
   const open = useStore(sheet);
   const withLinks = (use: (linked: readonly LinkedKey[]) => void) => () =>
-    run(async () => use(await linksOf(server, keys)));
+    run(() => handOut(async () => use(await linksOf(workspace, keys()))));
+  const tableOf = (linked: readonly LinkedKey[]) => keyTable(linked, workspace.users.state.get().byKey);
   const name = `keys-${fileStamp(Date.now())}`;
   return (
     <div class="handout" hidden={open !== null}>
       <Failure of={error} />
       <div class="buttons">
-        <Button icon="download" onClick={withLinks((linked) => download(`${name}.csv`, csvOf(linked), 'text/csv'))}>
+        <Button
+          icon="table"
+          onClick={withLinks((linked) => download(`${name}.csv`, csvTable(tableOf(linked)), 'text/csv'))}
+        >
           {words('bulk.csv')}
         </Button>
-        <Button icon="download" onClick={withLinks((linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}>
+        <Button
+          icon="download"
+          onClick={withLinks((linked) => download(`${name}.json`, jsonLines(tableOf(linked)), 'application/json'))}
+        >
+          {words('bulk.json')}
+        </Button>
+        <Button icon="link" onClick={withLinks((linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}>
           {words('bulk.links')}
         </Button>
-        <Button icon="print" onClick={withLinks((linked) => sheet.set(linked))}>
+        <Button icon="qr" onClick={withLinks((linked) => sheet.set(linked))}>
           {words('bulk.sheet')}
         </Button>
       </div>
@@ -52,7 +60,7 @@ export function Handout({ keys }: { readonly keys: readonly NamedKey[] }) {
  * Every key's share link. All links of a server differ in the key alone, so where the first shows plainly how, the others
  * are made from it; keys with characters that a link might escape are asked for one by one.
  */
-async function linksOf(server: Server, keys: readonly NamedKey[]): Promise<readonly LinkedKey[]> {
+async function linksOf(workspace: Workspace, keys: readonly NamedKey[]): Promise<readonly LinkedKey[]> {
   const linked: LinkedKey[] = [];
   let pattern: readonly string[] | null = null;
   for (const { key, name } of keys) {
@@ -61,17 +69,12 @@ async function linksOf(server: Server, keys: readonly NamedKey[]): Promise<reado
       linked.push({ key, name, link: pattern.join(key) });
       continue;
     }
-    const link = await server.shareLink(key);
+    const { text: link } = await clientLink(workspace, key);
     linked.push({ key, name, link });
     const parts = link.split(`//${key}@`);
     if (plain && parts.length === 2 && link.split(key).length === 2) pattern = [`${parts[0]}//`, `@${parts[1]}`];
   }
   return linked;
-}
-
-function csvOf(linked: readonly LinkedKey[]): string {
-  const rows = linked.map(({ name, key, link }) => [name, key, link].map(csvField).join(','));
-  return ['name,access_key,link', ...rows, ''].join('\r\n');
 }
 
 function linesOf(linked: readonly LinkedKey[]): string {
@@ -96,7 +99,7 @@ export function QrSheet({ keys }: { readonly keys: readonly LinkedKey[] }) {
     <Dialog title={words('bulk.sheetTitle')} kind="wide" onClose={() => sheet.set(null)}>
       <div class="dialog-body">
         <div class="buttons no-print">
-          <Button kind="primary" icon="print" disabled={!ready} onClick={() => window.print()}>
+          <Button kind="primary" icon="print" off={!ready && progress} onClick={() => window.print()}>
             {words('action.print')}
           </Button>
           {!ready && (

@@ -1,9 +1,12 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
+import type { User } from '../../api/wire.js';
 import { sentence, useWords } from '../../i18n/text.js';
-import { leavingOf } from '../../state/deletion.js';
+import { batchesOf } from '../../state/batches.js';
+import { clientLink } from '../../state/client-links.js';
 import { EVERYTHING, keysViewOf } from '../../state/keys-view.js';
 import { namedKeys } from '../../state/named-keys.js';
 import { goTo, route } from '../../state/route.js';
+import { chosenKeys, countSelection, unseenOf } from '../../state/selection.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
@@ -11,22 +14,26 @@ import { Button } from '../../ui/button.js';
 import { copy } from '../../ui/copy.js';
 import { Empty, Failure, Loading } from '../../ui/notice.js';
 import { useArrangement } from './arrangement.js';
-import { DeleteDialog, LimitDialog, ResetDialog } from './batch-dialogs.js';
+import { DeleteDialog, ResetDialog } from './batch-dialogs.js';
 import { BulkDialog } from './bulk-dialog.js';
+import { handOut } from './client-address.js';
 import { Details } from './details.js';
 import { EditDialog } from './edit-dialog.js';
 import { ImportDialog } from './import-dialog.js';
+import { LimitDialog } from './limit-dialog.js';
 import { KeyTable } from './table.js';
 import { type Doing, SelectionBar, Toolbar } from './toolbar.js';
+
+const NONE: readonly User[] = [];
 
 /** The list of keys and everything that is done with them. */
 export function KeysPage() {
   const words = useWords();
   const workspace = useWorkspace();
-  const { users, server } = workspace;
+  const { users } = workspace;
   const { users: list, byKey, error } = useStore(users.state);
   const openKey = useStore(route, ({ key }) => key);
-  const leaving = useStore(leavingOf(workspace));
+  const leaving = useStore(batchesOf(workspace).leaving);
   const view = keysViewOf(workspace);
   const seen = useStore(view);
   const { sorting, selected } = seen;
@@ -38,13 +45,9 @@ export function KeysPage() {
     const element = grid.current;
     return element !== null && (element.scrollTop > 0 || element.matches(':hover, :focus-within') || selected.size > 0);
   };
-  const { rows, stale } = useArrangement(list ?? [], seen, isBusy);
-  const chosen = useMemo(() => [...selected].filter((key) => byKey.has(key)), [selected, byKey]);
-  const unseen = useMemo(() => {
-    if (chosen.length === 0) return new Set<string>();
-    const shown = new Set(rows.map((user) => user.access_key));
-    return new Set(chosen.filter((key) => !shown.has(key)));
-  }, [chosen, rows]);
+  const { rows, stale } = useArrangement(list ?? NONE, byKey, seen, isBusy);
+  const counts = useMemo(() => countSelection(selected, rows, byKey, leaving), [selected, rows, byKey, leaving]);
+  const chosen = () => chosenKeys(selected, byKey, leaving);
 
   const select = (keys: readonly string[], on: boolean) => {
     const next = new Set(selected);
@@ -55,32 +58,44 @@ export function KeysPage() {
     view.patch({ selected: next });
   };
   const unselect = () => view.patch({ selected: new Set() });
-  const subject = target === null ? chosen : [target];
   const close = () => {
     setDoing(null);
     setTarget(null);
   };
-  const finish = () => {
-    if (target === null) unselect();
-    close();
-  };
   const copyLink = async (key: string) => {
     try {
-      const copied = await copy(await server.shareLink(key));
-      say(copied ? { tone: 'good', text: words('key.linkCopied') } : { tone: 'bad', text: words('action.copyFailed') });
+      await handOut(async () => {
+        const copied = await copy((await clientLink(workspace, key)).text);
+        say(
+          copied ? { tone: 'good', text: words('key.linkCopied') } : { tone: 'bad', text: words('action.copyFailed') },
+        );
+      });
     } catch (problem) {
       say({ tone: 'bad', text: sentence(problem, words) });
     }
   };
-  const dialog = { keys: namedKeys(subject, byKey), unseen, onClose: close, onDone: finish };
+  const subject = useMemo(() => {
+    if (doing === null) return { keys: [], unseen: new Set<string>() };
+    const keys = target === null ? chosen() : [target];
+    return { keys: namedKeys(keys, byKey), unseen: unseenOf(keys, rows) };
+  }, [doing, target, selected, rows, byKey, leaving]);
+  const dialog = { ...subject, onClose: close, onDone: close };
 
   return (
     <div class="page page-keys">
-      <Toolbar view={view} users={list} rows={rows} stale={stale} onSelect={select} onDo={setDoing} />
+      <Toolbar
+        view={view}
+        users={list}
+        rows={rows}
+        ticked={counts.ticked}
+        stale={stale}
+        onSelect={select}
+        onDo={setDoing}
+      />
       {list === null && (error === null ? <Loading text={words('keys.loading')} /> : <Failure of={error} />)}
       {list !== null && list.length === 0 && (
         <Empty icon="keys" title={words('keys.none')} text={words('keys.noneText')}>
-          <Button kind="primary" onClick={() => setDoing('create')}>
+          <Button kind="primary" icon="plus" onClick={() => setDoing('create')}>
             {words('overview.first')}
           </Button>
         </Empty>
@@ -93,13 +108,14 @@ export function KeysPage() {
       {rows.length > 0 && (
         <KeyTable
           rows={rows}
+          byKey={byKey}
+          ticked={counts.ticked}
           sorting={sorting}
           onSort={(next) => view.patch({ sorting: next })}
           selected={selected}
           onSelect={select}
           leaving={leaving}
           editing={editing}
-          stale={stale}
           onOpen={(key) => goTo('keys', key)}
           onEdit={(key) => {
             setEditing(key);
@@ -115,11 +131,11 @@ export function KeysPage() {
       )}
       {list !== null && list.length > 0 && (
         <SelectionBar
-          chosen={namedKeys(chosen, byKey)}
-          unseen={unseen.size}
+          counts={counts}
+          chosen={() => namedKeys(chosen(), byKey)}
           onDo={setDoing}
           onClear={unselect}
-          onShow={() => view.patch({ query: { kind: 'lines', lines: chosen }, filter: 'all' })}
+          onShow={() => view.patch({ query: { kind: 'lines', lines: chosen() }, filter: 'all' })}
         />
       )}
       {openKey !== null && list !== null && <Details key={openKey} accessKey={openKey} onClose={() => goTo('keys')} />}

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import { useWords, type Words } from '../../i18n/text.js';
 import { narrow, type Whole } from '../../text/exact-json.js';
 import { formatExact, type LimitReading, readLimit, splitLimit, UNITS, type Unit, unitName } from '../../text/sizes.js';
@@ -31,21 +30,41 @@ export function raised(limit: Whole | null): Whole {
 }
 
 /** The draft of a limit field and what it reads as. */
-export function useLimit(initial: Whole | null) {
-  const [draft, setDraft] = useState(() => limitDraft(initial));
+export function limitOf(draft: LimitDraft, setDraft: (draft: LimitDraft) => void) {
   return { draft, setDraft, reading: readLimit(draft.amount, draft.unit) };
 }
 
-type Limit = ReturnType<typeof useLimit>;
+type Limit = ReturnType<typeof limitOf>;
+
+interface LimitFieldProps extends Limit {
+  readonly autofocus?: boolean;
+  /** A hint, and a mistake, besides those of what is typed. */
+  readonly hint?: string;
+  readonly problem?: string | null;
+  /** Puts 10 GiB on top in another way than by the field alone. */
+  readonly onMore?: () => void;
+}
 
 /** A traffic limit with its unit. Says the exact bytes as they are typed, and why something is no limit. */
-export function LimitField({ draft, setDraft, reading, autofocus = false }: Limit & { readonly autofocus?: boolean }) {
+export function LimitField({
+  draft,
+  setDraft,
+  reading,
+  autofocus = false,
+  hint,
+  problem = null,
+  onMore,
+}: LimitFieldProps) {
   const words = useWords();
+  const raise = () => {
+    if (onMore !== undefined) onMore();
+    else if (reading.ok) setDraft(splitLimit(raised(reading.bytes)));
+  };
   return (
     <Field
       label={words('keys.limit')}
-      hint={hintOf(reading, words)}
-      problem={reading.ok ? null : words(`edit.limit.${reading.problem}`)}
+      hint={[hint, hintOf(reading, words, hint === undefined)].filter(Boolean).join(' ')}
+      problem={reading.ok ? problem : words(`edit.limit.${reading.problem}`)}
     >
       {(control) => (
         <span class="joined">
@@ -67,7 +86,7 @@ export function LimitField({ draft, setDraft, reading, autofocus = false }: Limi
           >
             {(unit) => unitName(unit, words.language)}
           </Select>
-          <Button disabled={!reading.ok} onClick={() => reading.ok && setDraft(splitLimit(raised(reading.bytes)))}>
+          <Button off={!reading.ok && words(`edit.limit.${reading.problem}`)} onClick={raise}>
             {words('edit.more')}
           </Button>
         </span>
@@ -76,8 +95,8 @@ export function LimitField({ draft, setDraft, reading, autofocus = false }: Limi
   );
 }
 
-function hintOf(reading: LimitReading, words: Words): string {
-  if (!reading.ok || reading.bytes === null) return words('edit.limitHint');
+function hintOf(reading: LimitReading, words: Words, mayBeEmpty: boolean): string {
+  if (!reading.ok || reading.bytes === null) return mayBeEmpty ? words('edit.limitHint') : '';
   return words(reading.rounded ? 'edit.limitRounded' : 'edit.limitIs', {
     n: formatExact(reading.bytes, words.language),
   });

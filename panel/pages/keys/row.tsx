@@ -1,18 +1,20 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
-import { sentence, useWords } from '../../i18n/text.js';
+import { sentence, useWords, type Words } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { type Column, isConnected, statusOf, titleOf, usedBytes, usedPart } from '../../state/key-list.js';
 import { labelOf } from '../../state/named-keys.js';
 import { hrefOf } from '../../state/route.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
-import { formatSize, readLimit } from '../../text/sizes.js';
+import type { Whole } from '../../text/exact-json.js';
+import { numberFormat } from '../../text/number-format.js';
+import { formatLimit, formatSize, isDecimal, readLimit } from '../../text/sizes.js';
 import { visible } from '../../text/visible.js';
 import { Button, IconButton } from '../../ui/button.js';
 import type { IconName } from '../../ui/icon.js';
-import { Size } from '../../ui/size.js';
+import { LimitSize, Size } from '../../ui/size.js';
 import { limitText, raised } from './limit-field.js';
 import { changeKey } from './save-key.js';
 
@@ -33,6 +35,8 @@ interface RowProps extends RowActions {
   readonly active: boolean;
   readonly selected: boolean;
   readonly editing: boolean;
+  /** Drawn for a phone: in two lines. */
+  readonly narrow: boolean;
   /** Its deletion is confirmed and can still be taken back. */
   readonly leaving: boolean;
   /** Ticks or unticks this row, or with `range` all from the last ticked one to it. */
@@ -43,7 +47,7 @@ interface RowProps extends RowActions {
 const SHOWN = 160;
 
 export function KeyRow(props: RowProps) {
-  const { user, index, top, active, selected, leaving, editing } = props;
+  const { user, index, top, active, selected, leaving, editing, narrow } = props;
   const words = useWords();
   const key = user.access_key;
   const classes = ['row', active ? 'row-active' : '', selected ? 'row-selected' : '', leaving ? 'row-leaving' : ''];
@@ -74,13 +78,17 @@ export function KeyRow(props: RowProps) {
           onClick={(event) => props.onTick(index, event.currentTarget.checked, event.shiftKey)}
         />
       </Cell>
-      <Cell of="status">
-        <Status user={user} />
-      </Cell>
+      {!narrow && (
+        <Cell of="status">
+          <Status user={user} />
+        </Cell>
+      )}
       {editing ? (
         <Cell of="edit">
           <RowEdit user={user} onClose={() => props.onEdit(null)} />
         </Cell>
+      ) : narrow ? (
+        <PhoneFacts {...props} title={title} />
       ) : (
         <Facts {...props} title={title} />
       )}
@@ -88,31 +96,16 @@ export function KeyRow(props: RowProps) {
   );
 }
 
-function Facts({ user, title, onOpen, onCopy, onEdit }: RowProps & { readonly title: string }) {
+type RowPart = RowProps & { readonly title: string };
+
+/** A line of the table. */
+function Facts(props: RowPart) {
   const words = useWords();
-  const key = user.access_key;
-  const name = visible((user.name ?? '').slice(0, SHOWN));
-  const noName = user.name === undefined ? words('keys.untold') : words('keys.unnamed');
-  const shownKey = visible(key.slice(0, SHOWN));
-  const action = (icon: IconName, label: string, act: () => void) => (
-    <IconButton icon={icon} label={`${label}: ${title}`} title={label} tabIndex={-1} onClick={act} />
-  );
+  const { user } = props;
   return (
     <>
-      <Cell of="name">
-        <a
-          href={hrefOf('keys', key)}
-          tabIndex={-1}
-          dir="auto"
-          class={name === '' ? 'unnamed' : ''}
-          title={user.name === undefined ? words('absent.names') : name}
-        >
-          {name === '' ? noName : name}
-        </a>
-      </Cell>
-      <Cell of="key" title={shownKey}>
-        {shownKey}
-      </Cell>
+      <NameCell {...props} />
+      <KeyCell {...props} />
       <Cell of="down">
         <Size bytes={user.bytes_down} />
       </Cell>
@@ -126,21 +119,85 @@ function Facts({ user, title, onOpen, onCopy, onEdit }: RowProps & { readonly ti
         {user.limit_bytes === null ? (
           <span class="quiet">{words('keys.unlimited')}</span>
         ) : (
-          <Size bytes={user.limit_bytes} />
+          <LimitSize bytes={user.limit_bytes} />
         )}
       </Cell>
       <Cell of="connections">{String(user.connections)}</Cell>
-      <Cell of="actions">
-        {action('copy', words('key.copyLink'), () => onCopy(key))}
-        {action('qr', words('key.showQr'), () => onOpen(key))}
-        <span class="row-pencil">{action('edit', words('key.edit'), () => onEdit(key))}</span>
-      </Cell>
+      <ActionsCell {...props} />
     </>
   );
 }
 
+/** The same on a phone: the name with what is done, and below it the state, the key, and what is used of which limit. */
+function PhoneFacts(props: RowPart) {
+  const { user } = props;
+  return (
+    <>
+      <NameCell {...props} />
+      <ActionsCell {...props} />
+      <div class="row-facts" role="presentation">
+        <Cell of="status">
+          <Status user={user} />
+        </Cell>
+        <KeyCell {...props} />
+        <Cell of="used">
+          <UsedOfLimit user={user} />
+        </Cell>
+        {user.limit_bytes !== null && (
+          <Cell of="bar">
+            <Usage user={user} />
+          </Cell>
+        )}
+      </div>
+    </>
+  );
+}
+
+function NameCell({ user }: RowPart) {
+  const words = useWords();
+  const name = visible((user.name ?? '').slice(0, SHOWN));
+  const noName = user.name === undefined ? words('keys.untold') : words('keys.unnamed');
+  return (
+    <Cell of="name">
+      <a
+        href={hrefOf('keys', user.access_key)}
+        tabIndex={-1}
+        dir="auto"
+        class={name === '' ? 'unnamed' : ''}
+        title={user.name === undefined ? words('absent.names') : name}
+      >
+        {name === '' ? noName : name}
+      </a>
+    </Cell>
+  );
+}
+
+function KeyCell({ user }: RowPart) {
+  const key = visible(user.access_key.slice(0, SHOWN));
+  return (
+    <Cell of="key" title={key}>
+      {key}
+    </Cell>
+  );
+}
+
+function ActionsCell({ user, title, onOpen, onCopy, onEdit }: RowPart) {
+  const words = useWords();
+  const key = user.access_key;
+  const action = (icon: IconName, label: string, act: () => void) => (
+    <IconButton icon={icon} label={`${label}: ${title}`} title={label} tabIndex={-1} onClick={act} />
+  );
+  return (
+    <Cell of="actions">
+      {action('copy', words('key.copyLink'), () => onCopy(key))}
+      {action('qr', words('key.showQr'), () => onOpen(key))}
+      <span class="row-pencil">{action('edit', words('key.edit'), () => onEdit(key))}</span>
+    </Cell>
+  );
+}
+
 interface CellProps {
-  readonly of: Column | 'check' | 'edit' | 'actions';
+  readonly of: Column | 'actions' | 'bar' | 'check' | 'edit';
   readonly title?: string;
   readonly children: ComponentChildren;
 }
@@ -153,15 +210,34 @@ function Cell({ of, title, children }: CellProps) {
   );
 }
 
-/** The key's one word, and its colour. */
+/** The one word for a key's quota, its colour, and a dot while the key is online. */
 export function Status({ user }: { readonly user: User }) {
   const words = useWords();
-  const status = statusOf(user);
-  const also = status !== 'online' && isConnected(user) ? ` · ${words('keys.status.online')}` : '';
+  const status = words(`keys.status.${statusOf(user)}`);
+  const online = words('keys.status.online');
   return (
-    <span class={`status status-${status}`} title={words(`keys.status.${status}`) + also}>
-      {words(`keys.status.${status}`)}
-    </span>
+    <>
+      <span class={`status status-${statusOf(user)}`} title={status}>
+        {status}
+      </span>
+      {isConnected(user) && <span class="status-online" role="img" aria-label={online} title={online} />}
+    </>
+  );
+}
+
+/** The used bytes beside the limit, in its units. */
+function usedOfLimit(user: User, limit: Whole, words: Words): string {
+  const used = formatSize(usedBytes(user), words.language, isDecimal(limit));
+  return words('keys.ofLimit', { used, limit: formatLimit(limit, words.language) });
+}
+
+function UsedOfLimit({ user }: { readonly user: User }) {
+  const words = useWords();
+  if (user.limit_bytes !== null) return <>{usedOfLimit(user, user.limit_bytes, words)}</>;
+  return (
+    <>
+      <Size bytes={usedBytes(user)} /> <span class="quiet">· {words('keys.unlimited')}</span>
+    </>
   );
 }
 
@@ -172,9 +248,8 @@ export function Usage({ user }: { readonly user: User }) {
   if (part === null || user.limit_bytes === null) return <span class="quiet">—</span>;
   const status = statusOf(user);
   const tone = status === 'over' || status === 'near' ? `usage-${status}` : '';
-  const used = formatSize(usedBytes(user), words.language);
-  const text = words('keys.ofLimit', { used, limit: formatSize(user.limit_bytes, words.language) });
-  const percent = new Intl.NumberFormat(words.language, { style: 'percent', maximumFractionDigits: 0 });
+  const text = usedOfLimit(user, user.limit_bytes, words);
+  const percent = numberFormat(words.language, { style: 'percent', maximumFractionDigits: 0 });
   return (
     <span class={`usage ${tone}`} title={text}>
       <span class="usage-bar">
@@ -206,7 +281,7 @@ function RowEdit({ user, onClose }: RowEditProps) {
     try {
       await changeKey(workspace, user, { ...(user.name === undefined ? {} : { name }), limit: reading.bytes });
       await workspace.contact.now();
-      say({ tone: 'good', text: words('edit.saved', { name: label }) });
+      say({ tone: 'good', text: words('edit.saved', { name: labelOf({ key: user.access_key, name }) }) });
       onClose();
     } catch (problem) {
       note(workspace, 'updateKey', false);
@@ -247,7 +322,7 @@ function RowEdit({ user, onClose }: RowEditProps) {
       />
       <Button
         kind="small"
-        disabled={!reading.ok}
+        off={!reading.ok && words(`edit.limit.${reading.problem}`)}
         onClick={() => reading.ok && setLimit(limitText(raised(reading.bytes), words.language))}
       >
         {words('edit.more')}

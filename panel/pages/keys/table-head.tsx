@@ -21,18 +21,18 @@ interface HeadProps {
   readonly rows: readonly User[];
   readonly sorting: Sorting;
   readonly onSort: (sorting: Sorting) => void;
-  readonly selected: ReadonlySet<string>;
+  /** The number of rows that are selected. */
+  readonly ticked: number;
   readonly onSelect: (keys: readonly string[], on: boolean) => void;
-  readonly stale: Stale | null;
 }
 
-export function TableHead({ rows, sorting, onSort, selected, onSelect, stale }: HeadProps) {
+export function TableHead({ rows, sorting, onSort, ticked, onSelect }: HeadProps) {
   const words = useWords();
   return (
     <div class="grid-head" role="rowgroup">
       <div class="row row-head" role="row" aria-rowindex={1}>
         <div class="cell cell-check" role="columnheader">
-          <SelectAll rows={rows} selected={selected} onSelect={onSelect} />
+          <SelectAll rows={rows} ticked={ticked} onSelect={onSelect} />
         </div>
         {COLUMN_NAMES.map((column) => {
           const { label, long = label } = COLUMNS[column];
@@ -53,7 +53,6 @@ export function TableHead({ rows, sorting, onSort, selected, onSelect, stale }: 
                 <span>{words(label)}</span>
                 {sorting.column === column && <Icon name={sorting.descending ? 'down' : 'up'} />}
               </button>
-              {column === 'key' && stale !== null && <StaleNote {...stale} />}
             </div>
           );
         })}
@@ -79,9 +78,8 @@ export function StaleNote({ since, sortAgain }: Stale) {
 }
 
 /** Ticks every row that the list shows, or none of them. */
-export function SelectAll({ rows, selected, onSelect }: Pick<HeadProps, 'rows' | 'selected' | 'onSelect'>) {
+export function SelectAll({ rows, ticked, onSelect }: Pick<HeadProps, 'rows' | 'ticked' | 'onSelect'>) {
   const words = useWords();
-  const ticked = selected.size === 0 ? 0 : rows.filter((user) => selected.has(user.access_key)).length;
   const all = ticked > 0 && ticked === rows.length;
   return (
     <input

@@ -5,7 +5,7 @@ import { useWords } from '../../i18n/text.js';
 import type { Sorting } from '../../state/key-list.js';
 import { useNarrow } from '../../ui/width.js';
 import { KeyRow, type RowActions } from './row.js';
-import { type Stale, TableHead } from './table-head.js';
+import { TableHead } from './table-head.js';
 
 const HEAD = 36;
 /** Rows drawn beyond what is seen, so that scrolling meets no blank ones. */
@@ -13,6 +13,10 @@ const SPARE = 14;
 
 interface TableProps extends RowActions {
   readonly rows: readonly User[];
+  /** The keys of the rows as they are now. */
+  readonly byKey: ReadonlyMap<string, User>;
+  /** The number of rows that are selected. */
+  readonly ticked: number;
   readonly sorting: Sorting;
   readonly onSort: (sorting: Sorting) => void;
   readonly selected: ReadonlySet<string>;
@@ -20,7 +24,6 @@ interface TableProps extends RowActions {
   readonly leaving: ReadonlySet<string>;
   /** The key that is edited in its row. */
   readonly editing: string | null;
-  readonly stale: Stale | null;
   readonly grid: RefObject<HTMLDivElement | null>;
 }
 
@@ -29,7 +32,7 @@ export function KeyTable(props: TableProps) {
   const { rows, grid, selected } = props;
   const words = useWords();
   const narrow = useNarrow();
-  const rowHeight = narrow ? 72 : 40;
+  const rowHeight = narrow ? 88 : 40;
   const window = useWindow(grid, rows.length, rowHeight);
   const [active, setActive] = useState<string | null>(null);
   useAnchor(grid, rows, rowHeight);
@@ -53,7 +56,16 @@ export function KeyTable(props: TableProps) {
     reveal(grid.current, Math.max(0, Math.min(rows.length - 1, index)), rowHeight);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.target !== grid.current || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.target !== grid.current || event.altKey) return;
+    if (event.ctrlKey || event.metaKey) {
+      if (event.code !== 'KeyA' || event.shiftKey) return;
+      event.preventDefault();
+      props.onSelect(
+        rows.map((user) => user.access_key),
+        true,
+      );
+      return;
+    }
     const page = Math.max(1, window.seen - 1);
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
     const step = steps[event.key];
@@ -94,7 +106,8 @@ export function KeyTable(props: TableProps) {
     >
       {!narrow && <TableHead {...props} />}
       <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * rowHeight}px` }}>
-        {rows.slice(window.first, window.last).map((user, offset) => {
+        {rows.slice(window.first, window.last).map((row, offset) => {
+          const user = props.byKey.get(row.access_key) ?? row;
           const index = window.first + offset;
           return (
             <KeyRow
@@ -106,6 +119,7 @@ export function KeyTable(props: TableProps) {
               selected={selected.has(user.access_key)}
               editing={props.editing === user.access_key}
               leaving={props.leaving.has(user.access_key)}
+              narrow={narrow}
               onTick={tick}
               onOpen={props.onOpen}
               onCopy={props.onCopy}

@@ -1,9 +1,11 @@
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
-import { useWords } from '../../i18n/text.js';
-import { countStatuses, FILTERS, type Filter, type Query, tellsOnline } from '../../state/key-list.js';
+import { clockTime, useWords } from '../../i18n/text.js';
+import { countFilters, FILTERS, type Filter, type Query, tellsOnline } from '../../state/key-list.js';
 import { EVERYTHING, type KeysView } from '../../state/keys-view.js';
 import type { NamedKey } from '../../state/named-keys.js';
+import type { SelectionCounts } from '../../state/selection.js';
+import { useWorkspace } from '../../state/workspace.js';
 import { type Store, useStore } from '../../store/store.js';
 import { formatExact } from '../../text/sizes.js';
 import { Button, IconButton, Segments } from '../../ui/button.js';
@@ -18,15 +20,17 @@ interface ToolbarProps {
   /** Null while the list is loading. */
   readonly users: readonly User[] | null;
   readonly rows: readonly User[];
+  /** The number of rows that are selected. */
+  readonly ticked: number;
   readonly stale: Stale | null;
   readonly onSelect: (keys: readonly string[], on: boolean) => void;
   readonly onDo: (doing: Doing) => void;
 }
 
 /** Search, filters and what makes new keys. */
-export function Toolbar({ view, users, rows, stale, onSelect, onDo }: ToolbarProps) {
+export function Toolbar({ view, users, rows, ticked, stale, onSelect, onDo }: ToolbarProps) {
   const words = useWords();
-  const { query, filter, sorting, selected } = useStore(view);
+  const { query, filter, sorting } = useStore(view);
   const narrow = useNarrow();
   const total = users?.length ?? null;
   return (
@@ -40,6 +44,8 @@ export function Toolbar({ view, users, rows, stale, onSelect, onDo }: ToolbarPro
               ? words('keys.count', { n: total })
               : words('keys.countOf', { shown: rows.length, n: total })}
         </span>
+        <ListAge />
+        {stale !== null && <StaleNote {...stale} />}
         <span class="grow" />
         <Button
           icon="upload"
@@ -63,19 +69,36 @@ export function Toolbar({ view, users, rows, stale, onSelect, onDo }: ToolbarPro
           {words('edit.new')}
         </Button>
       </div>
-      <div class="toolbar-line">
-        <Search query={query} onQuery={(next) => view.patch({ query: next })} />
-        <Filters users={users ?? []} filter={filter} onFilter={(next) => view.patch({ filter: next })} />
-        {narrow && (
-          <span class="narrow-tools">
-            {rows.length > 0 && <SelectAll rows={rows} selected={selected} onSelect={onSelect} />}
-            <SortChoice sorting={sorting} onSort={(next) => view.patch({ sorting: next })} />
-            {stale !== null && <StaleNote {...stale} />}
-          </span>
-        )}
-      </div>
+      {total !== 0 && (
+        <div class="toolbar-line">
+          <Search query={query} onQuery={(next) => view.patch({ query: next })} />
+          <Filters users={users ?? []} filter={filter} onFilter={(next) => view.patch({ filter: next })} />
+          {narrow && (
+            <span class="narrow-tools">
+              {rows.length > 0 && <SelectAll rows={rows} ticked={ticked} onSelect={onSelect} />}
+              <SortChoice sorting={sorting} onSort={(next) => view.patch({ sorting: next })} />
+            </span>
+          )}
+        </div>
+      )}
     </div>
   );
+}
+
+/** Milliseconds from which on a list says how old it is. */
+const OLD = 10_000;
+
+/** Says of when the list is, where that is a while ago. */
+function ListAge() {
+  const words = useWords();
+  const loadedAt = useStore(useWorkspace().users.state, (state) => state.loadedAt);
+  const [old, setOld] = useState<number | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setOld(loadedAt), Math.max(0, loadedAt + OLD - Date.now()));
+    return () => clearTimeout(timer);
+  }, [loadedAt]);
+  if (old !== loadedAt || loadedAt === 0) return null;
+  return <span class="hint list-age">{words('keys.asOf', { time: clockTime(loadedAt, words.language) })}</span>;
 }
 
 interface FiltersProps {
@@ -84,17 +107,24 @@ interface FiltersProps {
   readonly onFilter: (filter: Filter) => void;
 }
 
+/** Keys from which on they are counted in a task of its own, and not while they are drawn. */
+const LARGE = 20_000;
+
+function useCounts(users: readonly User[]): Readonly<Record<Filter, number>> {
+  const [counted, setCounted] = useState(() => ({ users, counts: countFilters(users) }));
+  const isLate = users.length >= LARGE && counted.users.length > 0;
+  const counts = useMemo(() => (isLate ? null : countFilters(users)), [users]);
+  useEffect(() => {
+    const timer = setTimeout(() => setCounted({ users, counts: counts ?? countFilters(users) }));
+    return () => clearTimeout(timer);
+  }, [users]);
+  return counts ?? counted.counts;
+}
+
 /** The filters with their numbers of keys: buttons, and one menu where there is no room for them. */
 function Filters({ users, filter, onFilter }: FiltersProps) {
   const words = useWords();
-  const counts = useMemo(
-    () => ({
-      ...countStatuses(users),
-      all: users.length,
-      unlimited: users.filter((user) => user.limit_bytes === null).length,
-    }),
-    [users],
-  );
+  const counts = useCounts(users);
   const blind = users[0] !== undefined && !tellsOnline(users[0]);
   const names = FILTERS.filter((name) => !(blind && name === 'online'));
   const text = (name: Filter) => ({
@@ -187,21 +217,21 @@ function Search({ query, onQuery }: SearchProps) {
 export type Doing = 'create' | 'bulk' | 'import' | 'delete' | 'limit' | 'reset';
 
 interface SelectionBarProps {
-  readonly chosen: readonly NamedKey[];
-  /** The number of them that the list does not show just now. */
-  readonly unseen: number;
+  readonly counts: SelectionCounts;
+  /** Returns the selected keys. */
+  readonly chosen: () => readonly NamedKey[];
   readonly onDo: (doing: Doing) => void;
   readonly onClear: () => void;
   readonly onShow: () => void;
 }
 
 /** The actions on the selected keys. It has its place below the list from the beginning, so that nothing moves. */
-export function SelectionBar({ chosen, unseen, onDo, onClear, onShow }: SelectionBarProps) {
+export function SelectionBar({ counts: { there, unseen }, chosen, onDo, onClear, onShow }: SelectionBarProps) {
   const words = useWords();
-  if (chosen.length === 0) return <p class="selection selection-none hint">{words('keys.selectHint')}</p>;
+  if (there === 0) return <p class="selection selection-none hint">{words('keys.selectHint')}</p>;
   return (
-    <div class="selection" role="toolbar" aria-label={words('keys.selected', { n: chosen.length })}>
-      <strong role="status">{words('keys.selected', { n: chosen.length })}</strong>
+    <div class="selection" role="toolbar" aria-label={words('keys.selected', { n: there })}>
+      <strong role="status">{words('keys.selected', { n: there })}</strong>
       {unseen > 0 && (
         <Button kind="small" onClick={onShow}>
           {words('keys.notShown', { n: unseen })}

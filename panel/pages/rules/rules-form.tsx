@@ -19,17 +19,17 @@ interface RulesFormProps {
   readonly targets?: readonly Target[];
   /** The dialog of a new rule is open; its button stands in the page's toolbar. */
   readonly adding: boolean;
-  readonly onAdded: () => void;
+  readonly onAdding: (adding: boolean) => void;
 }
 
 /** Shows rules in order and edits each in a dialog, wherever they are kept. */
-export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, onAdded }: RulesFormProps) {
+export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, onAdding }: RulesFormProps) {
   const words = useWords();
   const [editing, setEditing] = useState<OutboundRule | null>(null);
   const place = editing === null ? -1 : placeOf(editing, rules);
   const close = () => {
     setEditing(null);
-    onAdded();
+    onAdding(false);
   };
   const apply = (rule: OutboundRule) => {
     onChange(place < 0 ? [...rules, rule] : rules.map((old, index) => (index === place ? rule : old)));
@@ -38,7 +38,11 @@ export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, 
   return (
     <>
       {rules.length === 0 ? (
-        <Empty icon="rules" title={words('rules.none')} text={words('rules.noneText')} />
+        <Empty icon="rules" title={words('rules.none')} text={words('rules.noneText')}>
+          <Button kind="primary" icon="plus" onClick={() => onAdding(true)}>
+            {words('rules.first')}
+          </Button>
+        </Empty>
       ) : (
         <>
           <p class="hint">

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 import { ApiFailure } from '../../api/failure.js';
-import type { OutboundRule } from '../../api/wire.js';
+import { type OutboundRule, readRules } from '../../api/wire.js';
 import { sentence, useWords } from '../../i18n/text.js';
 import { createDrafts, useServerDraft } from '../../state/drafts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { encodeExact } from '../../text/exact-json.js';
 import { Button } from '../../ui/button.js';
+import { ConflictChoices } from '../../ui/conflicts.js';
 import { Failure, Loading, Notice } from '../../ui/notice.js';
 import { Absent, Page, Unsaved } from '../../ui/page.js';
 import { RulesInFile } from '../file/rules-in-file.js';
@@ -26,6 +27,8 @@ function RulesEditor() {
   const { draft, dirty, busy, loadError, saveError, ...edit } = useServerDraft({
     draftOf,
     read: (server) => server.rules(),
+    parse: readRules,
+    name: 'rules',
     write: (server, rules) => server.replaceRules(rules),
     isSame: (a, b) => encodeExact(a) === encodeExact(b),
     event: 'saveRules',
@@ -44,7 +47,12 @@ function RulesEditor() {
       <Button icon="plus" onClick={() => setAdding(true)}>
         {words('rules.add')}
       </Button>
-      <Button kind="primary" disabled={!dirty} aria-disabled={busy} onClick={edit.save}>
+      <Button
+        kind="primary"
+        off={!dirty ? words('off.unchanged') : edit.undecided && words('off.choose')}
+        aria-disabled={busy}
+        onClick={edit.save}
+      >
         {words('rules.save')}
       </Button>
     </>
@@ -56,13 +64,18 @@ function RulesEditor() {
           {isNotConfigured(error) ? words('rules.notConfigured') : sentence(error, words)}
         </Notice>
       )}
-      {edit.meanwhile && dirty && <Notice tone="warn">{words('rules.meanwhile')}</Notice>}
+      {edit.meanwhile && dirty && (
+        <Notice tone={edit.merges ? 'plain' : 'warn'}>
+          {words('rules.meanwhile')} {words(edit.merges ? 'config.meanwhileStays' : 'draft.overwrites')}
+        </Notice>
+      )}
+      <ConflictChoices conflicts={edit.conflicts} choices={edit.choices} onChoose={edit.choose} />
       <RulesForm
         rules={draft.now}
         onChange={edit.change}
         hasProtocol={draft.now.length === 0 || draft.now.some((rule) => 'protocol' in rule)}
         adding={adding}
-        onAdded={() => setAdding(false)}
+        onAdding={setAdding}
       />
     </Page>
   );

@@ -1,32 +1,27 @@
 import { REVISIONS } from '../../../revisions/all.js';
-import { type ResolvedRevision, resolveRevision } from '../../../revisions/index.js';
 import type { AccessKey } from '../../core/model.js';
 import { isPasswordHash } from '../../core/password.js';
 import { checkFile, type FileCheck } from '../../document/check/file-check.js';
 import type { UnknownMember } from '../../document/check/members.js';
-import { isOn, type ParsedFlags } from '../../settings/flags.js';
+import { isOn } from '../../settings/flags.js';
 import { prettyJson } from '../../wire/json/json.js';
 import { type Encodable, encodeJson } from '../../wire/json/write-json.js';
 import { didYouMean } from '../../wire/suggest.js';
 import { textTable } from '../text-table.js';
 import { fileCommand, JSON_FLAG, plainText } from './file.js';
-
-const FOR = 'for';
+import { type Fit, FOR_FLAG, fitFor, fitText, serverIn, serverProblems } from './fit.js';
 
 export const configCheck = fileCommand({
   name: 'config check',
   settings: [],
-  flags: [{ flag: FOR, placeholder: 'VERSION', repeatable: false }, JSON_FLAG],
-  problems(flags) {
-    const server = serverIn(flags);
-    return typeof server === 'string' ? [`--${FOR}: ${server}`] : [];
-  },
+  flags: [FOR_FLAG, JSON_FLAG],
+  problems: serverProblems,
   work: async ({ named, target, flags }, { output }) => {
     const found = checkFile(target.bytes);
     const server = serverIn(flags);
-    const fit = server === null || typeof server === 'string' ? null : fitFor(found, server);
+    const fit = server === null ? null : fitFor(found, server);
     if (isOn(flags, JSON_FLAG.flag)) output.line(prettyText(asJson(found, fit)));
-    else for (const line of [...textOf(found, named), ...fitText(fit)]) output.line(line);
+    else for (const line of [...textOf(found, named), ...fitText(fit, named)]) output.line(line);
     return fit === null || fit.problems.length === 0 ? 0 : 1;
   },
   help: () => `Usage: keyway config check FILE [--for VERSION] [--json]
@@ -47,41 +42,6 @@ server of that version would not start from it, or would not have all of its key
   keyway config check /etc/tunnel/server.jsonc
   keyway config check /etc/tunnel/server.jsonc --for 0.2.30`,
 });
-
-/** The server that `--for` names, null without it; a text is what is wrong with it. */
-function serverIn({ values }: ParsedFlags): ResolvedRevision | string | null {
-  const text = values.get(FOR)?.[0];
-  if (text === undefined) return null;
-  const answer = resolveRevision(text);
-  if (!answer.ok) return answer.problem;
-  const { isLater, revision } = answer;
-  return isLater ? `${text} is later than ${revision.reportedVersion}, the last known version` : answer;
-}
-
-/** The problems that a server of one version has with the file, in sentences without their subject. */
-interface Fit {
-  readonly version: string;
-  readonly problems: readonly string[];
-}
-
-function fitFor({ offer, configuration }: FileCheck, { revision, version }: ResolvedRevision): Fit {
-  const { fileReading } = revision;
-  const startProblem = fileReading.startProblem(offer);
-  const total = configuration.keys.length;
-  const lacks = ({ keys }: { readonly keys: number }, when: string) =>
-    keys < total ? [`has ${keys} of its ${total} keys ${when}`] : [];
-  const atStart =
-    startProblem === null ? lacks(fileReading.atStart(offer), 'at its start') : [`does not start: ${startProblem}`];
-  const atLiveReload = lacks(fileReading.atLiveReload(offer, version), 'at a live reload');
-  return { version, problems: [...atStart, ...atLiveReload] };
-}
-
-function fitText(fit: Fit | null): readonly string[] {
-  if (fit === null) return [];
-  const { version, problems } = fit;
-  const found = problems.length === 0 ? ['starts from it, and has all of its keys'] : problems;
-  return ['', ...found.map((words) => `A server of ${version} ${words}.`)];
-}
 
 function prettyText(value: Encodable): string {
   return prettyJson(Buffer.from(encodeJson(value))).toString('utf8');

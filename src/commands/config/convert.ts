@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
+import { checkFile } from '../../document/check/file-check.js';
 import { type Conversion, convertFile } from '../../document/convert/convert.js';
+import type { ConversionTarget } from '../../document/convert/target.js';
 import type { LayoutName } from '../../document/layout.js';
 import { rewriteFile } from '../../files/rewrite-file.js';
 import { createTarget } from '../../files/write-file.js';
@@ -9,23 +11,33 @@ import { isOn } from '../../settings/flags.js';
 import { wrap } from '../../settings/text.js';
 import type { CommandContext, ExitCode } from '../command.js';
 import { fileCommand, JSON_FLAG, type NamedFile } from './file.js';
+import { FOR_FLAG, fitFor, fitText, serverIn, serverProblems } from './fit.js';
 
 const LAYOUTS: readonly LayoutName[] = ['inbounds', 'access_keys'];
+const LAYOUT = 'layout';
 
 export const configConvert = fileCommand({
   name: 'config convert',
   settings: ['dataDir', 'inPlace'],
   flags: [
-    { flag: 'layout', placeholder: 'LAYOUT', repeatable: false, offered: LAYOUTS },
+    FOR_FLAG,
+    { flag: LAYOUT, placeholder: 'LAYOUT', repeatable: false, offered: LAYOUTS },
     { flag: 'force', placeholder: null, repeatable: false },
     { flag: 'out', placeholder: 'FILE', repeatable: false, offered: 'paths' },
     JSON_FLAG,
   ],
-  problems: (flags) => (layoutOf(flags) === undefined ? [`expected --layout ${LAYOUTS.join(' or --layout ')}`] : []),
+  problems(flags) {
+    const [hasServer, hasLayout] = [FOR_FLAG.flag, LAYOUT].map((flag) => flags.values.has(flag));
+    const isOne = hasServer !== hasLayout && (hasServer || layoutOf(flags) !== undefined);
+    const wanted = `expected --layout ${LAYOUTS.join(' or --layout ')}, or --${FOR_FLAG.flag} VERSION`;
+    return isOne ? serverProblems(flags) : [wanted];
+  },
   work: async (file, context) => {
+    const server = serverIn(file.flags);
     const layout = layoutOf(file.flags);
-    if (layout === undefined) return 2;
-    const conversion = convertFile(file.target.bytes, layout, (share) => {
+    const to = server?.revision.fileReading ?? (layout === undefined ? null : { layout, schema: null });
+    if (to === null) return 2;
+    const conversion = convertFile(file.target.bytes, to, (share) => {
       context.progress.show(`converting ${file.named}`, share);
     });
     const refused = conversion.losses.length > 0 && !isOn(file.flags, 'force');
@@ -33,21 +45,35 @@ export const configConvert = fileCommand({
     const isJson = isOn(file.flags, JSON_FLAG.flag);
     if (!isJson) sayLosses(conversion, refused, context);
     if (!refused) await write(file, conversion, out, context);
+    const fit = server === null ? null : fitFor(checkFile(conversion.bytes), server);
     if (isJson) {
       const { losses } = conversion;
-      context.output.line(JSON.stringify({ layout, losses, written: refused ? null : (out ?? file.named) }, null, 2));
-    } else if (!refused) context.output.line(writtenText(file, layout, out));
+      const written = refused ? null : (out ?? file.named);
+      const told = { layout: to.layout, losses, written, ...(fit === null ? {} : { for: fit }) };
+      context.output.line(JSON.stringify(told, null, 2));
+    } else if (!refused) {
+      const lines = [
+        writtenText(file, to.layout, out),
+        ...fitText(fit, out ?? file.named),
+        ...stepsText(conversion, to),
+      ];
+      for (const line of lines) context.output.line(line);
+    }
     return exitCode(refused);
   },
-  help: (settings) => `Usage: keyway config convert FILE --layout inbounds|access_keys [--force] [--out FILE] [--json]
+  help: (settings) => `Usage: keyway config convert FILE --for VERSION | --layout inbounds|access_keys
+                              [--force] [--out FILE] [--json]
 
-Converts a server's configuration file to the layout of newer servers (keys and listener under
-inbounds, from server version 0.3.7 on) or to that of older ones (a root access_keys, api and
-outbound). Keys, names, limits, their order, all comments and the members that Keyway does not know
-stay. What has no place in the other layout, such as a second inbound or a listener that is not
-enabled, is named, and the file is not converted unless --force says that it may be left out.
+Converts a server's configuration file to what servers of another line read: keys and listener under
+inbounds (0.3.7 to 0.3.21), a root access_keys, api and outbound (before, and again from 0.4.0 on), or
+those with the config_version that servers from 0.4.6 on write. Keys, names, limits, their order, all
+comments and the members that Keyway does not know stay. What has no place there, such as a second
+inbound or a listener that is not enabled, or is not read there, such as a domain before 0.4.6, is
+named, and the file is not converted unless --force says that it may be so. With --for it also says
+whether a server of that version starts from the new file, and what to do first.
 
-  --layout LAYOUT  inbounds or access_keys
+  --for VERSION    For servers of this package version.
+  --layout LAYOUT  inbounds or access_keys, for the oldest servers that have it.
   --force          Convert although something is left out.
   --out FILE       Write to this new file, readable by you alone, and leave the other as it is.
                    Without it the file itself is replaced, and what it was is kept for ever.
@@ -55,7 +81,8 @@ enabled, is named, and the file is not converted unless --force says that it may
 ${settings}
   --json           Print what was lost and written as JSON.
 
-  keyway config convert server.jsonc --layout inbounds --out server-new.jsonc`,
+  keyway config convert server.jsonc --layout inbounds --out server-new.jsonc
+  keyway config convert server.jsonc --for 0.3.6 --out server-old.jsonc`,
 });
 
 function exitCode(refused: boolean): ExitCode {
@@ -63,7 +90,7 @@ function exitCode(refused: boolean): ExitCode {
 }
 
 function layoutOf({ values }: ParsedFlags): LayoutName | undefined {
-  return LAYOUTS.find((layout) => layout === values.get('layout')?.[0]);
+  return LAYOUTS.find((layout) => layout === values.get(LAYOUT)?.[0]);
 }
 
 /** Makes losses a problem when they are refused, and shows them before the conversion otherwise. */
@@ -92,4 +119,18 @@ async function write(
 function writtenText({ named }: NamedFile, layout: LayoutName, out: string | null): string {
   const kept = `What it was is kept for ever: keyway config list --config ${named}`;
   return out === null ? `${named} has the layout with ${layout} now. ${kept}` : `${out} is ${named} with ${layout}.`;
+}
+
+/** The steps after a conversion from inbounds to a line that reads them no more. */
+function stepsText({ from }: Conversion, { layout, schema }: ConversionTarget): readonly string[] {
+  if (from === layout || schema === null) return [];
+  const host = schema.laterMembers.includes('domain') ? '"domain", else' : 'the host in';
+  return [
+    '',
+    'Before it starts:',
+    ...[
+      'Stop the server of today. It writes keys where the new one does not look, and does not start from the new file.',
+      `The new one does not name the host of "listen" in its links, but ${host} the first line of .ostp_public_ip beside its file, else an address that it finds. Write down there what clients reach.`,
+    ].flatMap((step) => wrap(`- ${step}`, 100)),
+  ];
 }

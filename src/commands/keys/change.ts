@@ -1,6 +1,7 @@
 import type { UpstreamServer } from '../../client/server.js';
 import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
+import type { RandomPort } from '../../core/ports.js';
 import { deleteEmptyKey } from '../../homes/upstream/empty-key.js';
 import { isOn } from '../../settings/flags.js';
 import type { Command, CommandContext } from '../command.js';
@@ -12,6 +13,10 @@ import { LIMIT_EXPECTED, readLimit, sizeText } from './sizes.js';
 
 /** Random bytes of a new key, written in hexadecimal as servers make them. */
 const KEY_BYTES = 16;
+
+export function newKey(random: RandomPort): string {
+  return random.bytes(KEY_BYTES).toString('hex');
+}
 
 /** Writes a key for people, in one line. */
 export function keyLine({ accessKey, name, limitBytes }: AccessKey): string {
@@ -40,7 +45,7 @@ async function add(server: UpstreamServer, asked: Adding, context: CommandContex
   if (asked.accessKey !== null && (await server.getUser(asked.accessKey)).value !== undefined)
     throw new Error(`there is a key ${JSON.stringify(asked.accessKey)} already: "keyway keys set" changes it`);
   const keys = Array.from({ length: count }, (_, index) =>
-    recordOf(asked.accessKey ?? context.random.bytes(KEY_BYTES).toString('hex'), {
+    recordOf(asked.accessKey ?? newKey(context.random), {
       name: count === 1 ? name : `${name} ${index + 1}`,
       limitBytes,
     }),

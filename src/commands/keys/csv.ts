@@ -8,20 +8,32 @@ import { LIMIT_EXPECTED, readLimit } from './sizes.js';
 export interface KeyRow {
   /** The line of the text, from 1. */
   readonly line: number;
-  readonly accessKey: string;
+  /** Null for a key that its name alone tells, or that is yet to be made. */
+  readonly accessKey: string | null;
   /** The values of the columns that the table has. */
   readonly given: GivenFields;
 }
 
-/** The columns by what they may be called. The panel writes links, too, which say nothing that the key does not. */
+/** A column of a table besides those of the keys' records, which an import passes over. */
+export interface TableColumn<Key> {
+  readonly name: 'up' | 'down' | 'status' | 'link';
+  readonly of: (key: Key) => string;
+}
+
+const PASSED_OVER = ['up', 'down', 'status', 'link'] satisfies readonly TableColumn<never>['name'][];
+
+/** The columns by what they may be called, here and in the panel. */
 const COLUMNS: ReadonlyMap<string, string> = new Map([
   ['key', 'key'],
   ['access_key', 'key'],
+  ['ключ', 'key'],
+  ['имя', 'name'],
+  ['лимит', 'limit'],
   ...keyFields.flatMap(({ noted, member }): readonly [string, string][] => [
     [noted, noted],
     [member, noted],
   ]),
-  ['link', 'link'],
+  ...PASSED_OVER.map((name): readonly [string, string] => [name, name]),
 ]);
 
 /** Reads a cell of each kind of column: undefined for a bad one, null for an empty one. */
@@ -40,10 +52,17 @@ const FORMULA = /^'*[=+\-@\t\r]/;
 const GUARDED = /^'+[=+\-@\t\r]/;
 
 /** Keys as a table (RFC 4180), their columns named in its first line; without names where nobody has told them. */
-export function keysCsv(keys: readonly AccessKey[], { hasNames }: { readonly hasNames: boolean }): string {
+export function keysCsv<Key extends AccessKey>(
+  keys: readonly Key[],
+  { hasNames, more = [] }: { readonly hasNames: boolean; readonly more?: readonly TableColumn<Key>[] },
+): string {
   const shown = keyFields.filter(({ name }) => hasNames || name !== 'name');
-  const head = ['key', ...shown.map(({ noted }) => noted)];
-  const rows = keys.map((key) => [key.accessKey, ...shown.map(({ name }) => key[name]?.toString() ?? '')]);
+  const head = ['key', ...shown.map(({ noted }) => noted), ...more.map(({ name }) => name)];
+  const rows = keys.map((key) => [
+    key.accessKey,
+    ...shown.map(({ name }) => key[name]?.toString() ?? ''),
+    ...more.map(({ of }) => of(key)),
+  ]);
   return [head, ...rows].map((each) => each.map(field).join(',')).join('\n');
 }
 
@@ -72,20 +91,26 @@ function unescaped(text: string): string {
 
 /** The keys of a table, or everything that is wrong with it, one sentence each. */
 export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; readonly problems: readonly string[] } {
-  const { records, problems } = parse(text.replace(/^\ufeff/, ''));
+  const source = text.replace(/^\ufeff/, '');
+  const separator = separatorOf(source);
+  const { records, problems } = parse(source, separator);
   const [head, ...others] = records;
   if (head === undefined)
     return { rows: [], problems: [...problems, 'expected a first line with the columns key, name, limit'] };
   const columns = head.fields.map((name) => COLUMNS.get(name.trim().toLowerCase()));
   for (const [index, name] of head.fields.entries()) {
     if (columns[index] === undefined)
-      problems.push(`line 1: expected the columns key, name and limit, with commas between them, got ${quoted(name)}`);
+      problems.push(
+        `line 1: expected the columns key, name and limit, with commas, semicolons or tabs between them, got ${quoted(name)}`,
+      );
   }
   const twice = columns.filter((name, index) => name !== undefined && columns.indexOf(name) !== index);
   for (const name of twice) problems.push(`line 1: the column ${name} stands twice`);
-  if (problems.length === 0 && !columns.includes('key')) problems.push('line 1: expected a column key');
+  if (problems.length === 0 && !columns.includes('key') && !columns.includes('name'))
+    problems.push('line 1: expected a column key or name');
   if (problems.length > 0) return { rows: [], problems };
   const seen = new Map<string, number>();
+  const seenNames = new Map<string, number>();
   const rows = others.flatMap(({ line, fields }): readonly KeyRow[] => {
     if (fields.length !== columns.length) {
       problems.push(`line ${line}: expected ${columns.length} fields, got ${fields.length}`);
@@ -96,19 +121,25 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
       return value === undefined ? undefined : unescaped(GUARDED.test(value) ? value.slice(1) : value);
     };
     const accessKey = cell('key') ?? '';
+    const named = cell('name') ?? '';
     const first = seen.get(accessKey);
-    if (accessKey === '') problems.push(`line ${line}: expected a key`);
+    const firstNamed = seenNames.get(named);
+    if (accessKey === '' && named === '') problems.push(`line ${line}: expected a key or a name`);
+    else if (accessKey === '' && firstNamed !== undefined)
+      problems.push(`line ${line}: the name of line ${firstNamed} again, and no key`);
+    else if (accessKey === '') seenNames.set(named, line);
     else if (first !== undefined) problems.push(`line ${line}: the key of line ${first} again`);
     else seen.set(accessKey, line);
     const given = keyFields.flatMap(({ name, noted, kind }): readonly [NamedKeyField['name'], KeyFieldValue][] => {
       const text = cell(noted);
       if (text === undefined) return [];
-      const value = CELLS[kind].read(text);
+      // Where semicolons part the fields, a comma is the decimal sign.
+      const value = CELLS[kind].read(kind === 'u64' && separator !== ',' ? text.replace(',', '.') : text);
       if (value !== undefined) return [[name, value]];
       problems.push(`line ${line}: ${noted}: expected ${CELLS[kind].expected}, got ${quoted(text)}`);
       return [];
     });
-    return [{ line, accessKey, given: Object.fromEntries(given) }];
+    return [{ line, accessKey: accessKey === '' ? null : accessKey, given: Object.fromEntries(given) }];
   });
   return { rows, problems };
 }
@@ -120,14 +151,24 @@ interface CsvRecord {
   readonly fields: readonly string[];
 }
 
+/** A comma, or of a semicolon and a tab what its first line has more of, as spreadsheets of other countries write it. */
+function separatorOf(text: string): string {
+  const head = text.split(/\r?\n/, 1)[0] ?? '';
+  const times = (sign: string) => head.split(sign).length;
+  return [',', ';', '\t'].reduce((best, sign) => (times(sign) > times(best) ? sign : best));
+}
+
 /** The records of a text; empty lines are none. */
-function parse(text: string): { readonly records: readonly CsvRecord[]; readonly problems: string[] } {
+function parse(
+  text: string,
+  separator: string,
+): { readonly records: readonly CsvRecord[]; readonly problems: string[] } {
   const records: CsvRecord[] = [];
   const problems: string[] = [];
   let line = 1;
   let begun = 1;
   let fields: string[] = [];
-  const FIELD = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
+  const FIELD = new RegExp(`(?:"((?:[^"]|"")*)"|([^"${separator}\\r\\n]*))(${separator}|\\r?\\n|$)`, 'y');
   for (let at = 0; at < text.length || fields.length > 0; at = FIELD.lastIndex) {
     FIELD.lastIndex = at;
     const found = FIELD.exec(text);
@@ -138,7 +179,7 @@ function parse(text: string): { readonly records: readonly CsvRecord[]; readonly
     const [whole, inQuotes, plain = '', end] = found;
     fields.push(inQuotes?.replaceAll('""', '"') ?? plain);
     line += whole.split('\n').length - 1;
-    if (end === ',') continue;
+    if (end === separator) continue;
     if (fields.length > 1 || fields[0] !== '') records.push({ line: begun, fields });
     fields = [];
     begun = line;

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { REVISIONS } from '../../../revisions/all.js';
-import { newestRevision, resolveRevision } from '../../../revisions/index.js';
+import { newestOpenRevision, resolveRevision } from '../../../revisions/index.js';
 import type { Caller } from '../../client/call.js';
 import { createCaller } from '../../client/caller.js';
 import { createRunningServer } from '../../client/running-server.js';
@@ -16,11 +16,14 @@ import type { HomePlace } from '../../settings/home.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
+import { type OwnCall, openOwnCalls } from '../own-call.js';
 import type { BaseUrl } from '../replay/settings.js';
 
 /** A place of keys, reached as a running server is, whatever holds it. */
 export interface KeyHome {
   readonly server: UpstreamServer;
+  /** Calls of Keyway's own interface; null for a server at an address. */
+  readonly own: OwnCall | null;
   close(): Promise<void>;
 }
 
@@ -54,11 +57,24 @@ function createServer(place: ServerPlace, context: CommandContext): UpstreamServ
 /** Failures are said by the call that they happen to. */
 const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 
-function homeOver(server: UpstreamServer, closeBeside: () => Promise<void> = async () => undefined): KeyHome {
+function homeOver(server: UpstreamServer): KeyHome {
+  return { server, own: null, close: async () => server.close() };
+}
+
+/** The home behind the socket of a Keyway. */
+function homeAt(
+  socketPath: string,
+  context: CommandContext,
+  closeBeside: () => Promise<void> = async () => undefined,
+): KeyHome {
+  const server = serverAt(socketPath, context);
+  const own = openOwnCalls(socketPath);
   return {
     server,
+    own: own.call,
     async close() {
       server.close();
+      own.close();
       await closeBeside();
     },
   };
@@ -66,7 +82,13 @@ function homeOver(server: UpstreamServer, closeBeside: () => Promise<void> = asy
 
 function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
   const caller = createCaller({ origin: 'http://localhost', socketPath, timeoutMilliseconds: TIMEOUT });
-  const place = { origin: 'http://localhost', webpath: '', revision: newestRevision(), credentials: NOBODY, caller };
+  const place = {
+    origin: 'http://localhost',
+    webpath: '',
+    revision: newestOpenRevision(),
+    credentials: NOBODY,
+    caller,
+  };
   return createServer(place, context);
 }
 
@@ -75,10 +97,10 @@ function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
  * command takes. Rejects with an `Error` for people.
  */
 export async function openState(home: HomePlace, context: CommandContext): Promise<KeyHome> {
-  const { keepsKeys, commandFolder, documents } = home;
+  const { keepsKeys, documents } = home;
   if (!keepsKeys) throw new Error('expected a configuration file, --target or --database');
-  const socketPath = commandFolder === null ? null : controlSocketIn(commandFolder);
-  if (socketPath !== null && (await isAnswered(socketPath))) return homeOver(serverAt(socketPath, context));
+  const socketPath = await servingSocket(home);
+  if (socketPath !== null) return homeAt(socketPath, context);
   for (const path of documents)
     if (await isMissing(context.fileSystem, path))
       throw new Error(`there is no configuration file ${path}: name it with --config`);
@@ -89,7 +111,7 @@ async function openByItself(home: HomePlace, context: CommandContext): Promise<K
   // The serving code is not loaded for a command that asks a server.
   const { composeGateway } = await import('../../gateway/compose.js');
   const { fileSystem, clock, random } = context;
-  const revision = newestRevision();
+  const revision = newestOpenRevision();
   const gateway = await composeGateway({
     mounts: [{ revision, version: revision.reportedVersion }],
     listener: { webpath: '' },
@@ -108,11 +130,17 @@ async function openByItself(home: HomePlace, context: CommandContext): Promise<K
   try {
     const own = controlSocketIn(folder);
     await listenForCommands(gateway, own, complainingLog(context));
-    return homeOver(serverAt(own, context), close);
+    return homeAt(own, context, close);
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Finds the socket of the Keyway that serves a home; null where none listens for commands. Rejects where it may not be asked. */
+export async function servingSocket({ commandFolder }: HomePlace): Promise<string | null> {
+  const path = commandFolder === null ? null : controlSocketIn(commandFolder);
+  return path !== null && (await isAnswered(path)) ? path : null;
 }
 
 /** Tells whether a Keyway listens there. Rejects where it may not be asked. */

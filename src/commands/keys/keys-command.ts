@@ -3,8 +3,10 @@ import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
 import { wrap } from '../../settings/text.js';
+import { suggest } from '../../wire/suggest.js';
 import { type Command, type CommandContext, wordsOf } from '../command.js';
 import { defineCommand } from '../define-command.js';
+import type { OwnCall } from '../own-call.js';
 import {
   baseUrlOf,
   CA_FLAG,
@@ -27,8 +29,8 @@ export interface KeysCommand<Asked> {
   /** The help text above what all of them share. */
   readonly help: string;
   /** Returns the request; problems go to the reading. */
-  read(reading: FlagReading, flags: ParsedFlags): Asked;
-  work(server: UpstreamServer, asked: Asked, context: CommandContext): Promise<void>;
+  read(reading: FlagReading, flags: ParsedFlags, context: CommandContext): Asked;
+  work(server: UpstreamServer, asked: Asked, context: CommandContext, own: OwnCall | null): Promise<void>;
 }
 
 const TARGET_FLAGS: readonly FlagShape[] = [
@@ -42,7 +44,7 @@ const CREDENTIALS = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', 
 
 /** The flags of commands that change keys, and what their help says of them. */
 export const CHANGING: readonly FlagShape[] = [switchFlag('dry-run'), switchFlag('no-wait')];
-export const NO_WAIT_HELP = `  --no-wait        Does not look 7 s later whether a server from 0.3.7 on (--target) has kept it.`;
+export const NO_WAIT_HELP = `  --no-wait        Does not look 7 s later whether the server of --target has kept it.`;
 
 /** Makes it a command with the flags, the help and the opening of a place that all of them have. */
 export function keysCommand<Asked>(command: KeysCommand<Asked>): Command {
@@ -66,14 +68,14 @@ A file that a Keyway serves is changed through that Keyway, any other is opened 
       ask: (reading, flags, { context }) => ({
         target: targetOf(reading, context),
         isDone: reading.isOn('no-wait'),
-        own: command.read(reading, flags),
+        own: command.read(reading, flags, context),
       }),
       home: async ({ home }, { target }, { context, sources }) =>
         target === null
           ? openState(home, context)
           : openTarget({ ...target, ...(await trustedBy(readFlags(sources.flags).value('ca'), context)) }, context),
-      async work({ server }, { target, isDone, own }, context) {
-        if (target === null) await command.work(server, own, context);
+      async work({ server, own: call }, { target, isDone, own }, context) {
+        if (target === null) await command.work(server, own, context, call);
         else await workOnTarget(command, server, own, isDone, context);
         return 0;
       },
@@ -93,7 +95,7 @@ async function workOnTarget<Asked>(
 ): Promise<void> {
   const changes = new MadeChanges(server);
   try {
-    await command.work(changes.server, asked, context);
+    await command.work(changes.server, asked, context, null);
   } finally {
     context.progress.clear();
     const warning = changes.warning();
@@ -140,7 +142,7 @@ export function keysNamed(keys: readonly KeySnapshot[], words: readonly string[]
     const candidates = exact === undefined ? keys.filter(({ name }) => name === word) : [exact];
     return { word, candidates };
   });
-  refuseUnclear(found);
+  refuseUnclear(found, keys);
   return [...new Set(found.flatMap(({ candidates }) => candidates))];
 }
 
@@ -148,7 +150,7 @@ export function keysNamed(keys: readonly KeySnapshot[], words: readonly string[]
 export function keysOfDigest(keys: readonly KeySnapshot[], digest: string | null): readonly KeySnapshot[] {
   if (digest === null) return [];
   const candidates = keys.filter(({ accessKey }) => isDigestOf(digest, accessKey));
-  refuseUnclear([{ word: digest, candidates }]);
+  refuseUnclear([{ word: digest, candidates }], []);
   return candidates;
 }
 
@@ -158,14 +160,23 @@ export interface NamedKeys {
   readonly candidates: readonly KeySnapshot[];
 }
 
-/** Throws unless every word stands for one key. */
-export function refuseUnclear(found: readonly NamedKeys[]): void {
+/** Throws unless every word stands for one key; the nearest of the present ones is named. */
+export function refuseUnclear(found: readonly NamedKeys[], present: readonly KeySnapshot[]): void {
   const problems = found.flatMap(({ word, candidates }) => {
     const shown = JSON.stringify(word);
-    if (candidates.length === 0) return [`there is no key ${shown}, and none with that name`];
-    return candidates.length === 1 ? [] : [`${shown} stands for ${candidates.length} keys: name one by its key`];
+    if (candidates.length === 0) return [`there is no key ${shown}, and none with that name${nearest(word, present)}`];
+    return candidates.length === 1
+      ? []
+      : [`${shown} stands for ${candidates.length} keys: name one by its key, which "keyway keys list" shows`];
   });
   if (problems.length > 0) throw new Error(problems.join('; '));
+}
+
+function nearest(word: string, keys: readonly KeySnapshot[]): string {
+  const known = keys.flatMap(({ accessKey, name }) => (name === null ? [accessKey] : [accessKey, name]));
+  const longer = word === '' ? undefined : known.find((each) => each.toLowerCase().startsWith(word.toLowerCase()));
+  const meant = longer ?? suggest(word, known);
+  return meant === undefined ? '' : ` (did you mean ${JSON.stringify(meant)}?)`;
 }
 
 /** Changes one after the other, with progress; the first signal stops between two of them. Rejects with what was done until then. */

@@ -3,33 +3,74 @@ import type { UpstreamServer } from '../../client/server.js';
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
-import { clientConfig } from '../../wire/client-config.js';
-import { prettyJson } from '../../wire/json/json.js';
+import { isJsonObject, type JsonValue, prettyJson } from '../../wire/json/json.js';
 import { encodeJson } from '../../wire/json/write-json.js';
 import { shareLink } from '../../wire/traits/share-link.js';
 import type { CommandContext } from '../command.js';
+import type { OwnCall } from '../own-call.js';
 import { switchFlag } from '../replay/settings.js';
 import { allKeys, keysCommand, refuseUnclear } from './keys-command.js';
 
 interface Asked {
   readonly word: string;
   readonly form: 'link' | 'qr' | 'object';
+  /** The change asked of its random subscription address; null for its share link. */
+  readonly subscription: 'hand out' | 'remove' | null;
 }
 
-async function work(server: UpstreamServer, { word, form }: Asked, context: CommandContext): Promise<void> {
+async function work(
+  server: UpstreamServer,
+  { word, form, subscription }: Asked,
+  context: CommandContext,
+  call: OwnCall | null,
+): Promise<void> {
   const { accessKey } = keyMeant(await allKeys(server, context), word);
-  const line = await server.find();
-  const { value: announced } = await server.subscription(accessKey);
-  if (announced === undefined) throw new Error(`the key ${JSON.stringify(word)} has gone meanwhile`);
-  context.progress.clear();
-  if (form === 'object') {
-    context.output.line(prettyJson(Buffer.from(encodeJson(clientConfig(accessKey, announced)))).toString('utf8'));
+  if (subscription !== null) {
+    if (call === null)
+      throw new Error('expected no --target: addresses are handed out by the Keyway that answers them');
+    const path = `/keys/${encodeURIComponent(accessKey)}/address`;
+    if (subscription === 'remove') await call('DELETE', path);
+    else show(addressIn(await call('POST', path), context), form, context);
     return;
   }
-  const query = line.shareQuery.query(announced.shareQuery, announced.ownDns ?? false);
-  const link = shareLink(accessKey, announced, query);
+  if (form === 'object') {
+    const { line, announced } = await announcedFor(server, accessKey);
+    context.progress.clear();
+    const config = line.subscribe.config(accessKey, `${announced.host}:${announced.port}`);
+    context.output.line(prettyJson(Buffer.from(encodeJson(config))).toString('utf8'));
+    return;
+  }
+  show(await linkOf(server, accessKey), form, context);
+}
+
+function show(link: string, form: Asked['form'], context: CommandContext): void {
+  context.progress.clear();
   if (form === 'qr') context.output.line(renderUnicodeCompact(link, { border: 2 }));
   context.output.line(link);
+}
+
+/** The address, or of one without a name its path. */
+function addressIn(answer: JsonValue, context: CommandContext): string {
+  if (!isJsonObject(answer)) throw new Error('it answers with no address');
+  if (typeof answer.url === 'string') return answer.url;
+  context.complain(
+    'the configuration has no domain with TLS: put the address at which clients reach --subscription-bind before it',
+  );
+  return String(answer.path);
+}
+
+/** The share link of a key. Rejects with an `Error` for people where the key has gone. */
+export async function linkOf(server: UpstreamServer, accessKey: string): Promise<string> {
+  const { line, announced } = await announcedFor(server, accessKey);
+  const query = line.shareQuery.query(announced.shareQuery, announced.ownDns ?? false);
+  return shareLink(line.subscribe.spell(accessKey), announced, query);
+}
+
+async function announcedFor(server: UpstreamServer, accessKey: string) {
+  const line = await server.find();
+  const { value: announced } = await server.subscription(accessKey);
+  if (announced === undefined) throw new Error(`the key ${JSON.stringify(accessKey)} has gone meanwhile`);
+  return { line, announced };
 }
 
 /** The key itself, else the one of that name, else the one that begins so, else the one that a log shows so. */
@@ -41,7 +82,7 @@ function keyMeant(keys: readonly KeySnapshot[], word: string): KeySnapshot {
     ({ accessKey }) => isDigestOf(word, accessKey),
   ];
   const candidates = ways.map((isMeant) => keys.filter(isMeant)).find((found) => found.length > 0) ?? [];
-  refuseUnclear([{ word, candidates }]);
+  refuseUnclear([{ word, candidates }], keys);
   const [found] = candidates;
   if (found === undefined) throw new Error('there is no such key');
   return found;
@@ -49,20 +90,28 @@ function keyMeant(keys: readonly KeySnapshot[], word: string): KeySnapshot {
 
 export const keysLink = keysCommand<Asked>({
   name: 'keys link',
-  flags: [switchFlag('qr'), switchFlag('object')],
-  help: `Usage: keyway keys link KEY [--qr|--object]
+  flags: [switchFlag('qr'), switchFlag('object'), switchFlag('subscription'), switchFlag('remove')],
+  help: `Usage: keyway keys link KEY [--qr|--object] [--subscription [--remove]]
 
 Prints the share link of a key. KEY is a key, a name that one key has alone, the beginning of
 either, or how a log shows the key.
 
   --qr             A QR code of the link above it, for a terminal.
-  --object         The client configuration object instead, as JSON.`,
+  --object         The client configuration object instead, as JSON.
+  --subscription   A subscription address of its own instead, which is random and goes on after a
+                   rotation of the key; the same one each time.
+  --remove         With --subscription: ends that address.`,
   read(reading, flags) {
     const [word = ''] = flags.words;
     if (flags.words.length !== 1 || word === '') reading.problems.push('expected keyway keys link KEY, and flags');
     if (isOn(flags, 'qr') && isOn(flags, 'object'))
       reading.problems.push('--object: expected either this or --qr, not both');
-    return { word, form: isOn(flags, 'object') ? 'object' : isOn(flags, 'qr') ? 'qr' : 'link' };
+    const isSubscription = isOn(flags, 'subscription');
+    if (isOn(flags, 'remove') && !isSubscription) reading.problems.push('--remove: expected --subscription with it');
+    if (isOn(flags, 'object') && isSubscription)
+      reading.problems.push('--object: expected either this or --subscription, not both');
+    const subscription = isSubscription ? (isOn(flags, 'remove') ? 'remove' : 'hand out') : null;
+    return { word, subscription, form: isOn(flags, 'object') ? 'object' : isOn(flags, 'qr') ? 'qr' : 'link' };
   },
   work,
 });

@@ -1,26 +1,16 @@
 import type { UpstreamServer } from '../../client/server.js';
 import { isDigestOf } from '../../core/key-digest.js';
-import { keyFields } from '../../core/keys/key-record.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
-import { prettyJson } from '../../wire/json/json.js';
-import { encodeJson } from '../../wire/json/write-json.js';
 import { hasNames } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
 import { switchFlag, valueFlag } from '../replay/settings.js';
 import { textTable } from '../text-table.js';
 import { keysCsv } from './csv.js';
 import { allKeys, keysCommand } from './keys-command.js';
+import { jsonText, type Listed, listed, USAGE } from './listed.js';
 import { printable, printableKey } from './printable.js';
 import { sizeText } from './sizes.js';
-
-/** The values by which a key is listed, as its line shows it. */
-interface Listed extends KeySnapshot {
-  readonly isOnline: boolean;
-  readonly up: bigint;
-  readonly down: bigint;
-  readonly connections: bigint;
-}
 
 const FILTERS: Readonly<Record<string, (key: Listed) => boolean>> = {
   online: ({ isOnline }) => isOnline,
@@ -64,18 +54,13 @@ async function work(server: UpstreamServer, asked: Asked, context: CommandContex
     );
   const isFound = ({ accessKey, name }: KeySnapshot) =>
     search === null || accessKey.toLowerCase().includes(search) || name?.toLowerCase().includes(search) === true;
-  const wanted = keys
-    .filter((key) => isMeant(key) && isFound(key))
-    .map((key): Listed => {
-      const { bytesUp: up = 0n, bytesDown: down = 0n, connections = 0n } = key.counters ?? {};
-      return { ...key, up, down, connections, isOnline: line.online.isOnline(key.counters) };
-    });
+  const wanted = keys.filter((key) => isMeant(key) && isFound(key)).map((key) => listed(key, line));
   const filtered = wanted.filter((key) => asked.filters.every((name) => FILTERS[name]?.(key) ?? true));
   const order = asked.order === null ? undefined : ORDERS[asked.order];
   const sorted = order === undefined ? filtered : filtered.toSorted(order);
   const shown = asked.most === null ? sorted : sorted.slice(0, asked.most);
   context.progress.clear();
-  if (asked.form === 'csv') context.output.line(keysCsv(shown, { hasNames: hasNames(line.snapshot) }));
+  if (asked.form === 'csv') context.output.line(keysCsv(shown, { hasNames: hasNames(line.snapshot), more: USAGE }));
   else if (asked.form === 'json') context.output.line(jsonText(shown));
   else for (const text of tableLines(shown, filtered.length)) context.output.line(text);
 }
@@ -92,18 +77,6 @@ function tableLines(shown: readonly Listed[], found: number): readonly string[] 
   ]);
   const rest = found - shown.length;
   return [textTable(['key', 'name', '', 'up', 'down', 'limit'], rows), ...(rest === 0 ? [] : [`and ${rest} more`])];
-}
-
-function jsonText(keys: readonly Listed[]): string {
-  const rows = keys.map((key) => ({
-    access_key: key.accessKey,
-    ...Object.fromEntries(keyFields.map(({ name, member }) => [member, key[name]])),
-    online: key.isOnline,
-    bytes_up: key.up,
-    bytes_down: key.down,
-    connections: key.connections,
-  }));
-  return prettyJson(Buffer.from(encodeJson(rows))).toString('utf8');
 }
 
 export const keysList = keysCommand<Asked>({
@@ -132,7 +105,7 @@ how a log shows a key.
                    Default: the server's own order.
   --limit N        At most so many.
   --json           As a JSON array, numbers exact.
-  --csv            As "keyway keys import" reads it: key, name and limit.`,
+  --csv            As "keyway keys export" writes it.`,
   read(reading, flags) {
     const order = reading.value('sort');
     if (order !== null && !Object.hasOwn(ORDERS, order))

@@ -5,17 +5,25 @@ import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
 import { hasNames } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
+import { switchFlag, valueFlag } from '../replay/settings.js';
 import { givenPieces } from '../stored-place.js';
-import { keyLine } from './change.js';
+import { keyLine, newKey } from './change.js';
 import { type KeyRow, keysCsv, readKeysCsv } from './csv.js';
 import { allKeys, CHANGING, inTurn, keysCommand, NO_WAIT_HELP } from './keys-command.js';
+import { linkOf } from './link.js';
+import { jsonText, listed, USAGE } from './listed.js';
 import { changeKey } from './made-changes.js';
+
+/** Names and keys are nobody else's business. */
+const PRIVATE = 0o600;
 
 /** So many sentences on what is wrong with a table are shown. */
 const MOST_PROBLEMS = 20;
 
 interface Importing {
   readonly file: string;
+  /** The file for the keys that are made; null for standard output. */
+  readonly out: string | null;
   readonly dryRun: boolean;
 }
 
@@ -25,21 +33,53 @@ interface Step {
   /** Null for a key that there is none of. */
   readonly before: KeySnapshot | null;
   readonly after: AccessKey;
+  /** True for a key that is made here, because the line has none. */
+  readonly isMade: boolean;
 }
 
-async function importKeys(server: UpstreamServer, { file, dryRun }: Importing, context: CommandContext): Promise<void> {
+async function importKeys(server: UpstreamServer, asked: Importing, context: CommandContext): Promise<void> {
+  const { file, dryRun, out } = asked;
   const rows = await rowsOf(file, context);
-  const present = new Map((await allKeys(server, context)).map((key) => [key.accessKey, key]));
-  const steps = rows.flatMap((row) => stepOf(row, present.get(row.accessKey) ?? null) ?? []);
+  const steps = stepsOf(file, rows, await allKeys(server, context), context);
   const added = steps.filter(({ before }) => before === null).length;
+  const made: AccessKey[] = [];
   context.progress.clear();
   if (dryRun)
-    for (const { before, after } of steps)
-      context.output.line(`would ${before === null ? 'add' : 'set'} ${keyLine(after)}`);
-  else await inTurn(steps, context, 'importing keys', (step) => take(server, step));
+    for (const { before, after, isMade } of steps)
+      context.output.line(
+        `would ${before === null ? 'add' : 'set'} ${keyLine(isMade ? { ...after, accessKey: 'a new key' } : after)}`,
+      );
+  else
+    try {
+      await inTurn(steps, context, 'importing keys', async (step) => {
+        await take(server, step);
+        if (step.isMade) made.push(step.after);
+      });
+    } finally {
+      // Nobody else knows them, whatever ended the import.
+      if (made.length > 0) await writeMade(server, made, out, context);
+    }
   const words = dryRun ? ['would be added', 'would be set'] : ['added', 'set'];
+  const summary = `${added} ${words[0]}, ${steps.length - added} ${words[1]}, ${rows.length - steps.length} as they are`;
+  // Standard output is the table's then.
+  if (made.length > 0 && out === null) context.complain(summary);
+  else context.output.line(summary);
+}
+
+/** Writes the keys that an import has made as a table with their links. */
+async function writeMade(
+  server: UpstreamServer,
+  made: readonly AccessKey[],
+  out: string | null,
+  context: CommandContext,
+): Promise<void> {
+  const linked: (AccessKey & { readonly link: string })[] = [];
+  for (const key of made) linked.push({ ...key, link: await linkOf(server, key.accessKey) });
+  const text = keysCsv(linked, { hasNames: true, more: [{ name: 'link', of: ({ link }) => link }] });
+  if (out === null) return context.output.line(text);
+  await context.fileSystem.create(resolve(context.folder, out), Buffer.from(`${text}\n`), PRIVATE);
   context.output.line(
-    `${added} ${words[0]}, ${steps.length - added} ${words[1]}, ${rows.length - steps.length} as they are`,
+    `Wrote ${made.length === 1 ? 'the new key' : `the ${made.length} new keys`} with links to ${out}`,
   );
 }
 
@@ -48,16 +88,44 @@ async function rowsOf(file: string, { input, folder, fileSystem }: CommandContex
   const source = file === '-' ? input.pieces() : givenPieces(fileSystem, resolve(folder, file));
   for await (const piece of source) pieces.push(piece);
   const { rows, problems } = readKeysCsv(Buffer.concat(pieces).toString('utf8'));
-  if (problems.length === 0) return rows;
+  refuse(file, problems);
+  return rows;
+}
+
+function refuse(file: string, problems: readonly string[]): void {
+  if (problems.length === 0) return;
   const more = problems.length > MOST_PROBLEMS ? [`and ${problems.length - MOST_PROBLEMS} more`] : [];
   throw new Error([`${file}: nothing was changed`, ...problems.slice(0, MOST_PROBLEMS), ...more].join('\n  '));
 }
 
-/** Null where the key is as the line says already. A column that the table does not have leaves what there is. */
-function stepOf(row: KeyRow, before: KeySnapshot | null): Step | null {
-  if (before === null) return { row, before, after: recordOf(row.accessKey, row.given) };
-  const after = changedRecord(before, row.given);
-  return sameFields(before, after) ? null : { row, before, after };
+/**
+ * The changes that lines make; none where a key is as its line says already. A column that the table does not have leaves what there is, and a
+ * line without a key is for the key that has its name alone, else for a new one.
+ */
+function stepsOf(
+  file: string,
+  rows: readonly KeyRow[],
+  present: readonly KeySnapshot[],
+  { random }: CommandContext,
+): readonly Step[] {
+  const byKey = new Map(present.map((key) => [key.accessKey, key]));
+  const byName = new Map<string, KeySnapshot[]>();
+  for (const key of present) if (key.name !== null) byName.set(key.name, [...(byName.get(key.name) ?? []), key]);
+  const problems: string[] = [];
+  const steps = rows.flatMap((row): readonly Step[] => {
+    const { accessKey, given, line } = row;
+    const named = accessKey === null ? (byName.get(given.name ?? '') ?? []) : [];
+    if (named.length > 1) problems.push(`line ${line}: ${named.length} keys have this name: give the key`);
+    const before = accessKey === null ? (named[0] ?? null) : (byKey.get(accessKey) ?? null);
+    if (before === null) {
+      const after = recordOf(accessKey ?? newKey(random), given);
+      return [{ row, before, after, isMade: accessKey === null }];
+    }
+    const after = changedRecord(before, given);
+    return sameFields(before, after) ? [] : [{ row, before, after, isMade: false }];
+  });
+  refuse(file, problems);
+  return steps;
 }
 
 async function take(server: UpstreamServer, { row, before, after }: Step): Promise<void> {
@@ -67,47 +135,51 @@ async function take(server: UpstreamServer, { row, before, after }: Step): Promi
 
 export const keysImport = keysCommand<Importing>({
   name: 'keys import',
-  flags: CHANGING,
-  help: `Usage: keyway keys import FILE.csv [--dry-run]
+  flags: [valueFlag('out', 'FILE', 'paths'), ...CHANGING],
+  help: `Usage: keyway keys import FILE.csv [--out FILE] [--dry-run]
 
-Takes keys over from a table, as "keyway keys export" and the panel write it: fields with commas
-between them, the first line with the names of its columns: key, name and limit. New keys are added,
-others get the name and the limit of their line, and keep their counters; keys without a line stay.
-What is wrong is said line by line before anything changes, and an import may be repeated. - reads
-standard input.
+Takes keys over from a table, as "keyway keys export" and the panel write it: fields with commas,
+semicolons or tabs between them, the first line with the names of its columns: key, name and limit;
+name alone is enough. New keys are added, others get the name and the limit of their line, and keep
+their counters; keys without a line stay. A line without a key is for the key that has its name, else
+a new one is made; those are written out with their links. What is wrong is said line by line before
+anything changes, and an import may be repeated. - reads standard input.
 
+  --out FILE       The file for the keys that are made. Default: standard output.
   --dry-run        Says what would change, and changes nothing.
 ${NO_WAIT_HELP}`,
   read(reading, flags) {
     const [file = ''] = flags.words;
     if (flags.words.length !== 1 || file === '')
       reading.problems.push('expected keyway keys import FILE.csv, and flags');
-    return { file, dryRun: isOn(flags, 'dry-run') };
+    return { file, out: reading.value('out'), dryRun: isOn(flags, 'dry-run') };
   },
   work: importKeys,
 });
 
-/** Names and keys are nobody else's business. */
-const PRIVATE = 0o600;
-
-export const keysExport = keysCommand<{ readonly file: string | null }>({
+export const keysExport = keysCommand<{ readonly file: string | null; readonly json: boolean }>({
   name: 'keys export',
-  flags: [],
-  help: `Usage: keyway keys export [FILE.csv]
+  flags: [switchFlag('json')],
+  help: `Usage: keyway keys export [FILE] [--json]
 
-Writes all keys as "keyway keys import" reads them: key, name and limit in bytes; without the names
-where a server up to 0.2.34 does not tell them, so that an import leaves names as they are. Without a file, or with -,
-they go to standard output. A file is readable by you alone and never written over. Control characters are
-written as \\u and four digits, which the import reads.`,
+Writes all keys as a table that "keyway keys import" reads: key, name, limit in bytes, what was used
+of it up and down, and the status (over, near, online, active or unused); without the names where a
+server up to 0.2.34 does not tell them, so that an import leaves names as they are. An import passes
+usage and status over. Without a file, or with -, they go to standard output. A file is readable by
+you alone and never written over. Control characters are written as \\u and four digits, which the
+import reads.
+
+  --json           As a JSON array instead, numbers exact.`,
   read(reading, flags) {
     if (flags.words.length > 1) reading.problems.push('expected keyway keys export and one file at most');
     const [file = '-'] = flags.words;
-    return { file: file === '-' ? null : file };
+    return { file: file === '-' ? null : file, json: isOn(flags, 'json') };
   },
-  async work(server, { file }, context) {
-    const keys = await allKeys(server, context);
-    const { snapshot } = await server.find();
-    const text = keysCsv(keys, { hasNames: hasNames(snapshot) });
+  async work(server, { file, json }, context) {
+    const present = await allKeys(server, context);
+    const line = await server.find();
+    const keys = present.map((key) => listed(key, line));
+    const text = json ? jsonText(keys) : keysCsv(keys, { hasNames: hasNames(line.snapshot), more: USAGE });
     context.progress.clear();
     if (file === null) {
       context.output.line(text);

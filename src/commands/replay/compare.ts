@@ -38,6 +38,7 @@ import {
   baseUrlOf,
   credentialsOf,
   type FlagReading,
+  failOnOf,
   lineOf,
   PLAY_FLAGS,
   readLine,
@@ -72,10 +73,9 @@ function readLines(reading: FlagReading, flags: ParsedFlags): RehearseSettings |
     if (reading.value(flag) === null) reading.problems.push(`--${flag}: expected a revision, such as 0.2.48`);
   for (const { flag } of FLAGS.filter(({ flag }) => !own.has(flag) && flags.values.has(flag)))
     reading.problems.push(`--${flag}: expected no --from and --to beside it`);
-  const failOn = CHANGE_KINDS.find((each) => each === (reading.value('fail-on') ?? 'new'));
-  if (failOn === undefined) reading.problems.push(`--fail-on: expected one of ${CHANGE_KINDS.join(', ')}`);
+  const failOn = failOnOf(reading, 'new');
   const rest = readPlaySettings(reading, flags);
-  if (from === null || to === null || failOn === undefined) return null;
+  if (from === null || to === null) return null;
   return { ...rest, from, to, failOn, lines: { from: reading.value('from') ?? '', to: reading.value('to') ?? '' } };
 }
 

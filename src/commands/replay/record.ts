@@ -5,10 +5,10 @@ import { readHar } from '../../replay/record/har.js';
 import { type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
 import { RecordingFiles } from '../../replay/record/recording-files.js';
 import { RootedRecorder } from '../../replay/record/rooted-recorder.js';
-import { parseHostPort } from '../../settings/bind-address.js';
 import type { ParsedFlags } from '../../settings/flags.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import {
+  addressOf,
   baseUrlOf,
   CA_FLAG,
   type FlagReading,
@@ -40,7 +40,7 @@ function readSettings(reading: FlagReading, { words }: ParsedFlags, { folder }: 
   const target = baseUrlOf(reading, 'target');
   const revision = revisionOf(reading, 'revision');
   const [out, har, ca] = [reading.value('out'), reading.value('from-har'), reading.value('ca')];
-  const listen = listenOf(reading.value('listen') ?? '127.0.0.1:0', reading.problems);
+  const listen = addressOf(reading, 'listen');
   if (reading.value('target') === null) reading.problems.push('--target: expected the base URL of the server');
   if (reading.value('revision') === null) reading.problems.push('--revision: expected what the server speaks');
   if (out === null) reading.problems.push('--out: expected the folder for the scenarios');
@@ -52,15 +52,6 @@ function readSettings(reading: FlagReading, { words }: ParsedFlags, { folder }: 
   const revisionText = reading.value('revision') ?? '';
   const keepValues = reading.isOn('keep-values');
   return { target, revision, revisionText, out: resolve(folder, out), listen, fromHar, ca, keepValues };
-}
-
-function listenOf(text: string, problems: string[]): { readonly host: string; readonly port: number } {
-  try {
-    return parseHostPort(text);
-  } catch {
-    problems.push('--listen: expected host:port with a port up to 65535');
-    return { host: '', port: 0 };
-  }
 }
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {

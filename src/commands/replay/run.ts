@@ -50,7 +50,7 @@ function createReporter(
   { output, progress, folder }: CommandContext,
   sides: readonly [string, string],
 ): Reporter {
-  const reporter = REPORTERS[name](output.line, { sides, folder, isVerbose });
+  const reporter = createReporterNamed(name, sides, { output, folder }, isVerbose);
   let [done, count] = [0, 0];
   const show = () => progress.show(`${done} of ${count}`, done / Math.max(count, 1));
   return {
@@ -66,6 +66,16 @@ function createReporter(
     },
     end: (end) => reporter.end(end),
   };
+}
+
+/** Tells of results in a form of this name. */
+export function createReporterNamed(
+  name: ReporterName,
+  sides: readonly [string, string],
+  { output, folder }: Pick<CommandContext, 'output' | 'folder'>,
+  isVerbose = false,
+): Reporter {
+  return REPORTERS[name](output.line, { sides, folder, isVerbose });
 }
 
 const REPORTERS: Readonly<Record<ReporterName, (line: LineSink, shown: Shown) => Reporter>> = {

@@ -2,8 +2,10 @@ import { resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { readTrusted } from '../../platform/trusted.js';
+import { CHANGE_KINDS, type ChangeKind } from '../../replay/compare/line-changes.js';
 import type { Permissions } from '../../replay/live/why-not.js';
 import type { Required } from '../../replay/report/verdict.js';
+import { parseHostPort } from '../../settings/bind-address.js';
 import { type FlagShape, isOn, type Offered, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext } from '../command.js';
@@ -106,6 +108,25 @@ export function baseUrlOf(reading: FlagReading, flag: string): BaseUrl | null {
   return url;
 }
 
+/** The address `host:port` that a flag names; 127.0.0.1 and a free port where it names none. */
+export function addressOf(reading: FlagReading, flag: string): { readonly host: string; readonly port: number } {
+  try {
+    return parseHostPort(reading.value(flag) ?? '127.0.0.1:0');
+  } catch {
+    reading.problems.push(`--${flag}: expected host:port with a port up to 65535`);
+    return { host: '', port: 0 };
+  }
+}
+
+/** The kind of change that `--fail-on` names, else what is given instead. */
+export function failOnOf<Otherwise>(reading: FlagReading, otherwise: Otherwise): ChangeKind | Otherwise {
+  const text = reading.value('fail-on');
+  const kind = CHANGE_KINDS.find((each) => each === text);
+  if (text !== null && kind === undefined)
+    reading.problems.push(`--fail-on: expected one of ${CHANGE_KINDS.join(', ')}`);
+  return kind ?? otherwise;
+}
+
 /** The line that a server package version belongs to; null for no known one. */
 export function lineOf(version: string): Revision | null {
   const resolved = resolveRevision(version);
@@ -147,10 +168,10 @@ export function credentialsOf(
 }
 
 /** The forms of a report. */
-const REPORTERS = ['text', 'json', 'junit', 'tap', 'github'] as const;
+export const REPORTERS = ['text', 'json', 'junit', 'tap', 'github'] as const;
 export type ReporterName = (typeof REPORTERS)[number];
 
-function reporterNameOf(reading: FlagReading): ReporterName {
+export function reporterNameOf(reading: FlagReading): ReporterName {
   const text = reading.value('reporter') ?? 'text';
   const known = REPORTERS.find((each) => each === text);
   if (known === undefined) reading.problems.push(`--reporter: expected one of ${REPORTERS.join(', ')}`);

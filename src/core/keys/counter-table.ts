@@ -31,6 +31,8 @@ export interface CounterTable {
   /** Milliseconds since the epoch. */
   createdAt(slot: number): number;
   setCreatedAt(slot: number, createdAt: number): void;
+  /** The sums over all rows, which may pass 64 bits. */
+  sums(): CounterValues;
   /** Negative when the first slot has fewer bytes down than the second, positive when more. */
   compareBytesDown(a: number, b: number): number;
 }
@@ -52,6 +54,9 @@ export function createCounterTable(): CounterTable {
   let halves = new Uint32Array(counts.buffer);
   const freeSlots: number[] = [];
   let next = 0;
+  let sumUp = 0n;
+  let sumDown = 0n;
+  let sumConnections = 0n;
 
   function grow(): void {
     rows *= 2;
@@ -62,15 +67,34 @@ export function createCounterTable(): CounterTable {
     halves = new Uint32Array(counts.buffer);
   }
 
+  function isZero(slot: number): boolean {
+    for (let at = 2 * ROW * slot; at < 2 * (ROW * slot + CREATED); at += 1) if (halves[at] !== 0) return false;
+    return true;
+  }
+
+  /** Takes a row out of the sums before it becomes another. */
+  function leaveSums(slot: number): void {
+    if (isZero(slot)) return;
+    const at = slot * ROW;
+    sumUp -= counts[at + UP] ?? 0n;
+    sumDown -= counts[at + DOWN] ?? 0n;
+    sumConnections -= counts[at + CONNECTIONS] ?? 0n;
+  }
+
   function clear(slot: number): void {
+    leaveSums(slot);
     halves.fill(0, 2 * ROW * slot, 2 * (ROW * slot + CREATED));
   }
 
   function write(slot: number, { bytesUp, bytesDown, connections }: CounterValues): void {
     const at = slot * ROW;
+    leaveSums(slot);
     counts[at + UP] = bytesUp;
     counts[at + DOWN] = bytesDown;
     counts[at + CONNECTIONS] = connections;
+    sumUp += bytesUp;
+    sumDown += bytesDown;
+    sumConnections += connections;
   }
 
   return {
@@ -113,14 +137,20 @@ export function createCounterTable(): CounterTable {
     clear,
     add(slot, bytesUp, bytesDown) {
       const at = slot * ROW;
-      const sumUp = (counts[at + UP] ?? 0n) + bytesUp;
-      const sumDown = (counts[at + DOWN] ?? 0n) + bytesDown;
-      counts[at + UP] = sumUp > MAX_U64 ? MAX_U64 : sumUp;
-      counts[at + DOWN] = sumDown > MAX_U64 ? MAX_U64 : sumDown;
-      return sumUp > MAX_U64 || sumDown > MAX_U64;
+      const [upBefore, downBefore] = [counts[at + UP] ?? 0n, counts[at + DOWN] ?? 0n];
+      const isFull = upBefore + bytesUp > MAX_U64 || downBefore + bytesDown > MAX_U64;
+      const up = isFull ? atMostU64(upBefore + bytesUp) - upBefore : bytesUp;
+      const down = isFull ? atMostU64(downBefore + bytesDown) - downBefore : bytesDown;
+      counts[at + UP] = upBefore + up;
+      counts[at + DOWN] = downBefore + down;
+      sumUp += up;
+      sumDown += down;
+      return isFull;
     },
     setConnections(slot, connections) {
-      counts[slot * ROW + CONNECTIONS] = connections;
+      const at = slot * ROW + CONNECTIONS;
+      sumConnections += connections - (counts[at] ?? 0n);
+      counts[at] = connections;
     },
     traffic: (slot) => (counts[slot * ROW + UP] ?? 0n) + (counts[slot * ROW + DOWN] ?? 0n),
     hasTraffic(slot) {
@@ -136,6 +166,7 @@ export function createCounterTable(): CounterTable {
     setCreatedAt(slot, createdAt) {
       times[slot * ROW + CREATED] = createdAt;
     },
+    sums: () => ({ bytesUp: sumUp, bytesDown: sumDown, connections: sumConnections }),
     compareBytesDown(a, b) {
       const atA = 2 * (ROW * a + DOWN);
       const atB = 2 * (ROW * b + DOWN);
@@ -143,4 +174,9 @@ export function createCounterTable(): CounterTable {
       return high !== 0 ? high : (halves[atA + 1 - HIGH] ?? 0) - (halves[atB + 1 - HIGH] ?? 0);
     },
   };
+}
+
+/** A sum that would pass 2^64-1 stays there. */
+export function atMostU64(sum: bigint): bigint {
+  return sum > MAX_U64 ? MAX_U64 : sum;
 }

@@ -1,4 +1,4 @@
-import type { Backend, KeyUpdate } from '../backend.js';
+import type { Backend } from '../backend.js';
 import { DomainError } from '../errors.js';
 import type { AccessKey } from '../model.js';
 import type { RandomPort } from '../ports.js';
@@ -14,7 +14,7 @@ export interface KeyOperations {
   createUser(key: { readonly accessKey: string | null } & Partial<KeyFieldValues>): Promise<string>;
   /** Rejects with `countTooLarge`. Resolves to the new keys. */
   bulkCreateUsers(count: bigint, limitBytes: bigint | null): Promise<readonly string[]>;
-  updateUser(key: { readonly accessKey: string } & KeyUpdate): Promise<void>;
+  updateUser(key: AccessKey): Promise<void>;
   setLimit(accessKey: string, limitBytes: bigint | null): Promise<void>;
   deleteUser(accessKey: string): Promise<void>;
   resetUser(accessKey: string): Promise<void>;

@@ -1,7 +1,7 @@
 import type { AccessKey } from '../model.js';
-import { createAdmissionLog } from './admission-log.js';
+import { createChangeLog, type KeyChange } from './change-log.js';
 import { type ChangedKeys, createChangedKeys } from './changed-keys.js';
-import { createCounterTable } from './counter-table.js';
+import { atMostU64, createCounterTable } from './counter-table.js';
 import { Entry, fetchEntries } from './entry.js';
 import { assignFields, sameFields } from './key-record.js';
 import { createOrderedKeys } from './order.js';
@@ -30,9 +30,12 @@ interface Origin {
   readonly isAnswered: boolean;
   /** The store does not have it yet. */
   readonly isUnkept: boolean;
+  /** The word for it; default `changed`. */
+  readonly change?: KeyChange;
 }
 
 const ASKED_FOR: Origin = { isAnswered: true, isUnkept: true };
+const RESET: Origin = { ...ASKED_FOR, change: 'reset' };
 /** A key that comes with counters as they are kept, or among so many that all is written anew. */
 const KEPT_ALREADY: Origin = { isAnswered: true, isUnkept: false };
 const COUNTED: Origin = { isAnswered: false, isUnkept: true };
@@ -40,7 +43,8 @@ const LOADED: Origin = { isAnswered: false, isUnkept: false };
 
 /** The set of access keys with their counters (protocol: "Access key lifecycle"). */
 export class KeyRegistry implements KeyReader, CounterSource {
-  readonly admissions = createAdmissionLog();
+  readonly admissions = createChangeLog();
+  readonly changes = createChangeLog();
   readonly counts = { active: 0, overLimit: 0, withCounters: 0, connected: 0 };
   readonly #now: () => number;
   readonly #entries = new Map<string, Entry>();
@@ -63,6 +67,11 @@ export class KeyRegistry implements KeyReader, CounterSource {
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  sums(): CounterValues {
+    const { bytesUp, bytesDown, connections } = this.#table.sums();
+    return { bytesUp: atMostU64(bytesUp), bytesDown: atMostU64(bytesDown), connections: atMostU64(connections) };
   }
 
   get active(): number {
@@ -120,7 +129,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
   reset(accessKey: string): boolean {
     const entry = this.#entries.get(accessKey);
     if (entry === undefined || !entry.hasCounters) return false;
-    this.#change(entry, ASKED_FOR, () => this.#table.clear(entry.slot));
+    this.#change(entry, RESET, () => this.#table.clear(entry.slot));
     return true;
   }
 
@@ -277,7 +286,10 @@ export class KeyRegistry implements KeyReader, CounterSource {
   #noteChange(entry: Entry, origin: Origin, limitBefore: bigint | null, overBefore: boolean): void {
     entry.overLimit = this.#isOver(entry);
     this.#count(entry, 1);
-    if (limitBefore !== entry.limitBytes || overBefore !== entry.overLimit) this.admissions.note(entry.accessKey);
+    const { accessKey, overLimit, limitBytes } = entry;
+    if (limitBefore !== limitBytes || overBefore !== overLimit) this.admissions.note(accessKey, 'changed');
+    if (origin.isAnswered) this.changes.note(accessKey, origin.change ?? 'changed');
+    if (overBefore !== overLimit) this.changes.note(accessKey, overLimit ? 'over_limit' : 'changed');
     this.#mark(entry, origin);
   }
 
@@ -339,7 +351,8 @@ export class KeyRegistry implements KeyReader, CounterSource {
     act(entry);
     entry.overLimit = this.#isOver(entry);
     this.#count(entry, 1);
-    this.admissions.note(accessKey);
+    this.admissions.note(accessKey, 'created');
+    this.changes.note(accessKey, 'created');
     this.#mark(entry, waiting !== undefined && isAsKept ? KEPT_ALREADY : origin);
   }
 
@@ -350,7 +363,8 @@ export class KeyRegistry implements KeyReader, CounterSource {
     this.#entries.delete(entry.accessKey);
     this.#mark(entry, ASKED_FOR);
     entry.alive = false;
-    this.admissions.note(entry.accessKey);
+    this.admissions.note(entry.accessKey, 'removed');
+    this.changes.note(entry.accessKey, 'removed');
     if (entry.hasCounters) this.#removed.leave(entry.accessKey, entry.slot, this.#now());
     else this.#table.free(entry.slot);
     entry.hasCounters = false;

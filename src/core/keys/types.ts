@@ -1,5 +1,5 @@
 import type { KeySnapshot } from '../model.js';
-import type { AdmissionReader } from './admission-log.js';
+import type { ChangeReader } from './change-log.js';
 
 /** A key as the registry holds it. Fields are replaced in place; readers must not keep an entry over an await. */
 export interface KeyEntry extends KeySnapshot {
@@ -68,13 +68,21 @@ export interface KeyReader {
   /** Counter entries with traffic (protocol: "Server status"). */
   readonly active: number;
   readonly counts: KeyCounts;
+  /** The sums over the counters of all keys, each at most 2^64-1. */
+  sums(): CounterValues;
   /** Counts every change. */
   readonly generation: number;
   /** The generation of the last change that did not come from the data plane. */
   readonly answeredGeneration: number;
   /** By bytes down, descending; equal ones in the order of registration (protocol: "Users"). */
   ordered(): readonly KeyEntry[];
-  readonly admissions: AdmissionReader;
+  /**
+   * The changes of who is admitted: keys that came or went, limits, and keys that passed their limit or are under it
+   * again. Usage alone is no change.
+   */
+  readonly admissions: ChangeReader;
+  /** Changes of keys besides usage, and keys that passed their limit. */
+  readonly changes: ChangeReader;
 }
 
 /** The registry as a store of counters sees it. */
@@ -89,8 +97,8 @@ export interface CounterSource {
    */
   takeChanged(visit: (accessKey: string, kept: KeptCounters | null) => void): void;
   /**
-   * Whether `takeChanged` has left out keys since the last call, which a configuration brought with counters at zero: so
-   * many that they are better written with everything else.
+   * Tells whether `takeChanged` left out keys since the last call, which a configuration brought with counters at zero:
+   * so many that they are better written with everything else.
    */
   takeUnlisted(): boolean;
 }

@@ -1,11 +1,12 @@
 import type { AccessKey, ServerConfiguration } from '../../core/model.js';
+import { type JsonObject, parseJson } from '../../wire/json/json.js';
 import type { FileOffer, KeyCount } from '../../wire/traits/file-reading.js';
 import { ROOT_SHAPE, readDocument, readRoot } from '../document.js';
 import { DUPLICATE_KEY } from '../first-keys.js';
-import type { KeysNode } from '../key-list.js';
+import { EMPTY_KEY, type KeysNode } from '../key-list.js';
 import type { LayoutName } from '../layout.js';
 import { compareLegacyList, type LegacyList, type ListDifferences, readLegacyList } from '../legacy-list.js';
-import { memberOf } from '../tree.js';
+import { memberOf, type ObjectNode } from '../tree.js';
 import { type UnknownMember, unknownInKeys, unknownMembers } from './members.js';
 
 /** The findings about a configuration file, for the operator whose file it is: keys stand in it in full. */
@@ -64,10 +65,14 @@ export function checkFile(bytes: Buffer): FileCheck {
     ),
     offer: {
       inbounds: hasInbounds ? countKeys(configuration.keys) : null,
-      rootList: list === null ? null : { ...countKeys([...list.keys.values()]), ...offerOf(list, configuration.keys) },
+      rootList:
+        list === null || rootNode?.kind !== 'keys'
+          ? null
+          : { ...countKeys([...list.keys.values()]), ...offerOf(list, rootNode, configuration.keys) },
       rootListener: memberOf(root, 'api')?.kind === 'object',
       inboundListener: hasInbounds && configuration.listener !== null,
       hasOutbounds: memberOf(root, 'outbounds')?.kind === 'array',
+      members: otherMembers(bytes, root),
     },
   };
 }
@@ -102,8 +107,28 @@ function countKeys(keys: readonly AccessKey[]): KeyCount {
   };
 }
 
-function offerOf(list: LegacyList, inbounds: readonly AccessKey[]) {
+function offerOf(list: LegacyList, { faults }: KeysNode, inbounds: readonly AccessKey[]) {
   const { onlyInList, onlyInInbounds } = compareLegacyList(list, inbounds);
-  const { underKey, objects, takenAtReload } = list;
-  return { underKey, objects, takenAtReload, missing: onlyInInbounds.length, besides: onlyInList.length };
+  const { elements, underKey, objects, takenAtReload } = list;
+  const mistyped = new Set(faults.filter(({ text }) => text !== EMPTY_KEY).map(({ index }) => index)).size;
+  return {
+    elements,
+    underKey,
+    objects,
+    takenAtReload,
+    mistyped,
+    missing: onlyInInbounds.length,
+    besides: onlyInList.length,
+  };
+}
+
+const WITH_KEYS: ReadonlySet<string> = new Set(['access_keys', 'inbounds']);
+
+/** The root members besides those with keys, of which there may be a million. */
+function otherMembers(bytes: Buffer, root: ObjectNode): JsonObject {
+  const members = root.members.filter(({ name }) => !WITH_KEYS.has(name));
+  const parsed = members.map(({ name, value: { start, end } }) => {
+    return [name, parseJson(bytes.subarray(start, end), { comments: true, duplicates: 'last' })] as const;
+  });
+  return Object.fromEntries(parsed);
 }

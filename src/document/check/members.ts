@@ -9,7 +9,8 @@ import {
   Token,
   toValue,
 } from '../../wire/json/scanner.js';
-import { DNS_MEMBERS } from '../dns-section.js';
+import { LATER_MEMBERS } from '../../wire/traits/server-file.js';
+import { DNS_MEMBERS, RESOLVER_MEMBERS } from '../dns-section.js';
 import type { KeyList } from '../key-list.js';
 import type { LayoutName } from '../layout.js';
 import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
@@ -25,11 +26,14 @@ export interface UnknownMember {
   readonly known: readonly string[];
 }
 
-/** Root members of both layouts that servers read for themselves (recordings). */
-const OF_SERVERS = ['version', 'log', 'log_level', 'debug'];
+/** Root members of both layouts that servers read for themselves (recordings, and what is known of 0.4.x). */
+const OF_SERVERS = [
+  ...['version', 'log', 'log_level', 'debug', 'bind_ip', 'fallback', 'transport', 'config_version'],
+  ...LATER_MEMBERS,
+];
 const LISTENER = ['token', 'webpath', 'username', 'password_hash'];
-const RULE = ['domain_suffix', 'ip_cidr', 'protocol'];
-const DNS = [...DNS_MEMBERS.values()];
+const RULE = ['domain_suffix', 'ip_cidr', 'protocol', 'send_from'];
+const DNS = [...DNS_MEMBERS.values(), ...RESOLVER_MEMBERS.keys()];
 
 type Found = UnknownMember[];
 

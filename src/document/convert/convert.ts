@@ -2,36 +2,52 @@ import type { ServerConfiguration } from '../../core/model.js';
 import { readDocument } from '../document.js';
 import { ConfigurationShapeError, type LayoutName } from '../layout.js';
 import { createLosses, type Loss } from './losses.js';
+import { type ConversionTarget, configVersionOf, nameUnread, withConfigVersion } from './target.js';
+import { draftOf, refuseRepeated } from './text.js';
 import { toAccessKeys } from './to-access-keys.js';
 import { toInbounds } from './to-inbounds.js';
 
-/** A file in the other layout. */
+/** A file as servers of another line expect it. */
 export interface Conversion {
-  /** The members that have no place there and are left out, or change their meaning. */
+  /** The layout before. */
+  readonly from: LayoutName;
+  /** The members that have no place there and are left out, that nobody reads there, or that change their meaning. */
   readonly losses: readonly Loss[];
   readonly bytes: Buffer;
 }
 
 /**
- * The file in the given layout: keys, names, limits, their order and every comment stay; members that nobody knows
- * stay where what they stand in has a place. Throws `ConfigurationShapeError` when it has that layout already or a member
+ * The file for another target: keys, names, limits, their order and every comment stay; members that nobody knows
+ * stay where what they stand in has a place. Throws `ConfigurationShapeError` when it is such a file already or a member
  * stands there twice, and as `readDocument` does. `onStep` is told which share is done, from 0 to 1, before each of three steps:
  * the file is read, converted, and read again to be checked.
  */
 export function convertFile(
   bytes: Buffer,
-  to: LayoutName,
+  to: ConversionTarget,
   onStep: (share: number) => void = () => undefined,
 ): Conversion {
   onStep(0);
   const { document, configuration } = readDocument(bytes);
-  if (document.layout.name === to) throw new ConfigurationShapeError(`the file has the layout with ${to} already`);
+  const source = draftOf(bytes);
+  const version = to.schema?.configVersion ?? null;
+  const [isSameLayout, present] = [document.layout.name === to.layout, configVersionOf(source)];
+  if (isSameLayout && present === (version === null ? null : String(version))) throw alreadySo(to);
+  refuseRepeated(source.root, '');
   const losses = createLosses();
   onStep(1 / 3);
-  const converted = to === 'inbounds' ? toInbounds(bytes, losses) : toAccessKeys(bytes, losses);
+  nameUnread(source, to, losses);
+  const moved = isSameLayout ? bytes : (to.layout === 'inbounds' ? toInbounds : toAccessKeys)(bytes, losses);
+  const converted = withConfigVersion(draftOf(moved), to);
   onStep(2 / 3);
   checkSame(configuration, readDocument(converted).configuration, losses.list().length > 0);
-  return { losses: losses.list(), bytes: converted };
+  return { from: document.layout.name, losses: losses.list(), bytes: converted };
+}
+
+function alreadySo({ layout, schema }: ConversionTarget): ConfigurationShapeError {
+  const version = schema?.configVersion ?? null;
+  const words = version === null ? '' : ` and config_version ${version}`;
+  return new ConfigurationShapeError(`the file has the layout with ${layout}${words} already`);
 }
 
 /** A conversion that would read differently is never handed out; with losses only the keys must be the same. */

@@ -1,5 +1,7 @@
 import type { UpstreamServer } from '../../client/server.js';
 import type { Backend, ProblemKinds } from '../../core/backend.js';
+import type { Faults } from '../../core/faults.js';
+import { type KeptRecords, LocalRecords } from '../../core/kept-records.js';
 import type { DnsConfig, ListenerConfig } from '../../core/model.js';
 import type { DatabaseBackend } from '../../homes/database/backend.js';
 import type { LocalBackend } from '../../homes/file/backend.js';
@@ -10,12 +12,16 @@ import type { Revision } from '../../wire/traits/revision.js';
 /** An open home of a gateway's state: the backend, and what differs between homes, so that nobody asks which one it is. */
 export interface Home {
   readonly backend: Backend;
+  /** Keyway's own records beside the state. */
+  readonly records: KeptRecords;
   /** True for reports that outlive the process. */
   readonly keepsReports: boolean;
   /** The address that the state gives the API; undefined where it gives none, or where several gateways share it. */
   bind(): string | undefined;
   /** Why the API is not served unless an address is given; null where it is. */
   idleReason(): string | null;
+  /** Keeps the host that clients are told where the state names none, and resolves to the path of what has it; null where it cannot be kept. */
+  readonly keepHost: ((host: string) => Promise<string>) | null;
   /** The settings of the server that may run beside Keyway over the same state; null without such a server. */
   serverBeside(): { readonly listener: ListenerConfig; readonly dns: DnsConfig } | null;
   /** Keeps sessions for as long as the credentials are these. */
@@ -28,7 +34,9 @@ export interface Home {
   metrics(): readonly Family[];
   /** Says in the log what is in the way of serving it, and what of it mounts of these lines cannot show. */
   report(served: readonly Revision[]): Promise<void>;
-  /** The same for those who embed a gateway and know where its state lives. */
+  /** The parts of a home for tests; null for every other. */
+  readonly test: TestHome | null;
+  /** The home itself, for those who embed a gateway and know where its state lives. */
   readonly parts: Partial<HomeParts>;
 }
 
@@ -42,6 +50,13 @@ export interface HomeParts {
   readonly database: DatabaseBackend | null;
 }
 
+/** The parts of a home for tests: the only one that has faults. */
+export interface TestHome {
+  readonly faults: Faults;
+  /** Replaces configuration and counters, as an edit of the file does. Rejects with an `Error` for people. */
+  replaceState(bytes: Buffer): Promise<void>;
+}
+
 /** A running server, and the state that it holds. */
 export interface OpenUpstream {
   readonly server: UpstreamServer;
@@ -52,15 +67,18 @@ export interface OpenUpstream {
 export function homeOver(backend: Backend): Home {
   return {
     backend,
+    records: new LocalRecords(),
     keepsReports: true,
     bind: () => backend.settings().listener?.bind,
     idleReason: () => null,
+    keepHost: null,
     serverBeside: () => null,
     holdSessions: () => undefined,
     identity: () => null,
     problemKinds: {},
     metrics: () => [],
     report: async () => undefined,
+    test: null,
     parts: {},
   };
 }

@@ -18,6 +18,7 @@ export async function openFileHome(place: HomePlaceOf<'file'>, options: ComposeO
       backend.settings().listener?.enabled
         ? null
         : `the listener of ${path} is not enabled ("enabled" under "api"); --bind serves all the same`,
+    keepHost: parts.local?.keepPublicHost ?? null,
     serverBeside() {
       const { listener, dns } = backend.settings();
       return listener === null ? null : { listener, dns };
@@ -35,8 +36,9 @@ export async function openMemoryHome(place: HomePlaceOf<'memory'>, options: Comp
   return openLocal(place, options, null, false);
 }
 
-async function openLocal(
-  { dataFolder, serverVersion: server }: HomePlaceOf<'file' | 'memory'>,
+/** Opens a state of this process: that of a file, or of memory alone. Rejects as `openFileHome` does. */
+export async function openLocal(
+  { dataFolder, serverVersion: server }: Pick<HomePlaceOf<'file' | 'memory'>, 'dataFolder' | 'serverVersion'>,
   { mounts, observer, guardConfig: guard, progress: _, ...shared }: ComposeOptions,
   configPath: string | null,
   inPlace: boolean,
@@ -48,6 +50,7 @@ async function openLocal(
     ...(dataFolder === null ? {} : { dataDir: dataFolder }),
     ...(guard === undefined ? {} : { guard }),
     legacyListReading: legacyListReading(server === null ? mounts : [server]),
+    plainKeysAlone: configPath !== null && server?.revision.fileReading.plainKeysAlone === true,
     keepsCounters: server === null ? null : server.revision.storing.keepsCounters(server.version),
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });
@@ -60,6 +63,7 @@ async function openLocal(
   const { store } = counters;
   return {
     ...homeOver(backend),
+    records: backend.records,
     keepsReports: store !== null,
     problemKinds: FILE_PROBLEMS,
     holdSessions: (credentials) => keptSessions?.holdTo(credentials),

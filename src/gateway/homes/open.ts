@@ -9,6 +9,7 @@ const OPENERS: { readonly [Kind in HomePlace['kind']]: Open<Kind> } = {
   file: async (place, options) => (await import('./local.js')).openFileHome(place, options),
   memory: async (place, options) => (await import('./local.js')).openMemoryHome(place, options),
   upstream: async (place, options) => (await import('./upstream.js')).openUpstreamHome(place, options),
+  test: async (place, options) => (await import('./test-state.js')).openTestHome(place, options),
   database: async (place, options) => (await import('./database.js')).openDatabaseHome(place, options),
 };
 

@@ -61,6 +61,7 @@ type OpenVersions<Kind extends HomePlace['kind']> = (
 const VERSIONS: { readonly [Kind in HomePlace['kind']]: OpenVersions<Kind> } = {
   file: ofFile,
   memory: () => null,
+  test: () => null,
   upstream: ofUpstream,
   database: ofDatabase,
 };

@@ -4,6 +4,7 @@ import type {
   Replica as BackendReplica,
   BackendSettings,
   ChangeReason,
+  KeyBatches,
   KeyUpdate,
   LiveReads,
   Problem,
@@ -12,6 +13,7 @@ import type {
   UsageReport,
 } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
+import { type KeptRecords, RecordTable } from '../../core/kept-records.js';
 import { KeyRegistry } from '../../core/keys/registry.js';
 import type { KeyEntry } from '../../core/keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
@@ -19,6 +21,7 @@ import type { AccessKey, DnsChange, OutboundRule } from '../../core/model.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import type { KeptVersion } from '../../document/retention.js';
 import { failureWords } from '../../platform/failure-words.js';
+import { createBatches } from './batches.js';
 import { type Connections, type ConnectionsUse, openConnections } from './connection.js';
 import { Counting, type CountingStatus } from './counting.js';
 import { DatabaseDocument, readVersions } from './document.js';
@@ -40,6 +43,8 @@ import { createWrites, type Writes } from './writes.js';
 /** The backend of a state that several gateways share, in PostgreSQL. */
 export interface DatabaseBackend extends Backend {
   readonly document: DatabaseDocument;
+  /** Keyway's own records, which all gateways of the state share. */
+  readonly records: KeptRecords;
   status(): DatabaseStatus;
 }
 
@@ -150,6 +155,8 @@ class SharedState implements DatabaseBackend {
   readonly sessions: SharedSessions['of'];
   readonly live: LiveReads;
   readonly replica: BackendReplica;
+  readonly records: KeptRecords;
+  readonly batches: KeyBatches;
   readonly refreshBlocklists = null;
   readonly #options: DatabaseBackendOptions;
   readonly #opened: Opened;
@@ -198,6 +205,14 @@ class SharedState implements DatabaseBackend {
     const sessions = createSharedSessions(shared);
     this.sessions = sessions.of;
     this.audit = createSharedAudit(shared, () => this.#expectYoungerThan(stale));
+    const records = new RecordTable();
+    this.records = {
+      outliveProcess: true,
+      isShared: true,
+      of: (kind) => records.of(kind),
+      onChange: (kind, listener) => records.onChange(kind, listener),
+      change: (changes) => this.#own.saveExpecting(WRITES.changeRecords(changes)),
+    };
     this.#follower = new Follower({
       connections: {
         ...reading,
@@ -213,6 +228,7 @@ class SharedState implements DatabaseBackend {
         },
         audit: (entries) => this.audit.take(entries),
         sessions: (followed, are) => (are === 'all' ? sessions.replaceAll(followed) : sessions.take(followed)),
+        records: (followed, are) => (are === 'all' ? records.replaceAll(followed) : records.take(followed)),
       },
       clock,
       jitter,
@@ -226,6 +242,7 @@ class SharedState implements DatabaseBackend {
     this.#batches = this.#writesOver(batching, 'batch');
     const [writes, follower] = [this.#writes, this.#follower];
     this.#own = new OwnWrites({ writes, follower, committed: () => this.#hints?.changed(), clock, jitter, log });
+    this.batches = createBatches(this.#own, this.records);
     this.#counting = new Counting({
       gateway,
       writes: this.#batches,

@@ -1,3 +1,4 @@
+import type { RecordChange } from '../../core/kept-records.js';
 import type { AuditEntry } from '../../core/model.js';
 import { type Row, StatementError } from './connection.js';
 import { STANDBY_PROBLEM, schemaProblem } from './schema.js';
@@ -29,16 +30,28 @@ export interface Changes {
   readonly settings: readonly Row[];
   readonly sessions: readonly Row[];
   readonly audit: readonly Row[];
+  readonly records: readonly Row[];
   readonly counters: readonly Row[];
   readonly connected: readonly Row[];
 }
 
 export function readChanges(answers: readonly (readonly Row[])[]): Changes {
-  const [, , heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
-    answers;
+  const [, , heads, known, ...rows] = answers;
+  const [keys = [], settings = [], sessions = [], audit = [], records = [], counters = [], connected = []] = rows;
   const [marks, changed] = known?.[0] ?? [];
   const [isKnown, areTooMany] = [marks === 't', Number(changed) > MOST_CHANGED];
-  return { heads: readHeads(heads), isKnown, areTooMany, keys, settings, sessions, audit, counters, connected };
+  return {
+    heads: readHeads(heads),
+    isKnown,
+    areTooMany,
+    keys,
+    settings,
+    sessions,
+    audit,
+    records,
+    counters,
+    connected,
+  };
 }
 
 /** The database answers, and is not one that this Keyway may use. */
@@ -72,6 +85,11 @@ export function readHeads(rows: readonly Row[] | undefined): Heads {
 
 export function readSession([api, digest = null, number]: Row): FollowedSession {
   return { api: api ?? '', digest, number: BigInt(number ?? 0) };
+}
+
+/** The kind is one of those that a Keyway has written. */
+export function readRecord([kind, id, body = null]: Row): RecordChange {
+  return { kind: kind as RecordChange['kind'], id: id ?? '', body };
 }
 
 export function readAuditRow([id, time, eventEn, eventRu, success]: Row): AuditEntry {

@@ -223,8 +223,8 @@ class Unanswered extends StatementError {
 const isRefused = (error: unknown): boolean => error instanceof StatementError && error.reached === 'refused';
 
 /**
- * What the database says of a statement undoes it, but for what ends the connection or the server, which may come behind a
- * commit: classes 08 (connection), 57P (shutdown) and XX (internal).
+ * Returns `refused` for an error of the database, which undoes the statement, and `unknown` for one that may come
+ * behind a commit: classes 08 (connection), 57P (shutdown) and XX (internal).
  */
 function failureOf(error: unknown): StatementError {
   const sqlState = sqlStateOf(error);

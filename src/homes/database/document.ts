@@ -1,7 +1,7 @@
 import { webcrypto } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { ConfigurationDocumentPort } from '../../core/backend.js';
+import type { ConfigurationDocumentPort, ConfigurationFingerprint, ConfigurationPatch } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
@@ -9,7 +9,8 @@ import { PerKeyQueue } from '../../core/per-key-queue.js';
 import type { ClockPort, LogPort, RandomPort } from '../../core/ports.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
 import { inTurns, pieces, type Steps } from '../../core/steps.js';
-import { losesInbounds, type ReadConfiguration, readDocumentSteps } from '../../document/document.js';
+import { lossesBetween, type ReadConfiguration, readDocumentSteps } from '../../document/document.js';
+import { patchDocument } from '../../document/patch/patch-document.js';
 import { toReplacementSteps } from '../../document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../../document/retention.js';
 import { type Connections, StatementError } from './connection.js';
@@ -64,7 +65,20 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
   }
 
   async replace(body: Buffer): Promise<void> {
-    await this.#replaceBy(await inTurns(toReplacementSteps(body, readDocumentSteps)), 'replaced');
+    await this.#replaceWhole(await inTurns(toReplacementSteps(body, readDocumentSteps)), 'replaced');
+  }
+
+  async patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint> {
+    let fingerprint: ConfigurationFingerprint | null = null;
+    await this.#replaceBy(async ({ document }) => {
+      const patched = patchDocument(document, patch);
+      ({ fingerprint } = patched);
+      if (patched.document === document) return null;
+      // As one that is meant to be what it is: who takes a member out by its name does not lose it.
+      return this.#next(await inTurns(readDocumentSteps(patched.document.bytes)), 'restored');
+    });
+    if (fingerprint === null) throw new DomainError('configWriteFailed');
+    return fingerprint;
   }
 
   /** Reads the document byte for byte, as a file would hold it. Rejects with `configReadFailed`. */
@@ -80,7 +94,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
 
   /** Makes it these bytes; what is a configuration for a file is one here. Rejects as `replace` does, and as `readDocument` throws. */
   async put(bytes: Buffer): Promise<void> {
-    await this.#replaceBy(await inTurns(readDocumentSteps(bytes)), 'restored');
+    await this.#replaceWhole(await inTurns(readDocumentSteps(bytes)), 'restored');
   }
 
   /** Reads the kept versions, oldest first. */
@@ -107,10 +121,19 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     }
   }
 
-  async #replaceBy(next: ReadConfiguration, reason: Reason): Promise<void> {
+  async #replaceWhole(whole: ReadConfiguration, reason: Reason): Promise<void> {
+    let next: Next | null = null;
+    await this.#replaceBy(async () => {
+      next ??= await this.#next(whole, reason);
+      return next;
+    });
+  }
+
+  /** Replaces the document by what `make` makes of it, called for each attempt; null leaves it as it is. */
+  async #replaceBy(make: MakeNext): Promise<void> {
     const { showing, log } = this.#options;
     try {
-      await this.#write(next, reason);
+      await this.#write(make);
     } catch (error) {
       throw error instanceof DomainError ? error : new DomainError('configWriteFailed', wordsOf(error));
     }
@@ -124,12 +147,11 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     );
   }
 
-  /** Writes the document, again where others changed the state meanwhile. */
-  async #write({ document, configuration }: ReadConfiguration, reason: Reason): Promise<void> {
+  async #next({ document, configuration }: ReadConfiguration, reason: Reason): Promise<Next> {
     const problem = await inTurns(configurationProblem(configuration));
     if (problem !== null) throw new DomainError('configFormatFailed', problem);
     const isServer = configuration.mode === 'server';
-    const next: Next = {
+    return {
       document,
       configuration,
       reason,
@@ -137,26 +159,33 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
       settings: isServer ? storedSettings(configuration) : null,
       keys: await inTurns(arraysOfSteps(isServer ? configuration.keys : [])),
     };
+  }
+
+  /** Writes the document, again where others changed the state meanwhile. */
+  async #write(make: MakeNext): Promise<void> {
     for (let count = 1; ; count += 1) {
       // Attempts that hold others up go one at a time: each takes a connection, and asks over another.
       const written =
         count <= ATTEMPTS_BESIDE
-          ? await this.#attempt(next)
-          : await this.#queue.run('held', () => holdingChanges(this.#options.connections, () => this.#attempt(next)));
-      if (written.kind === 'done') return;
+          ? await this.#attempt(make)
+          : await this.#queue.run('held', () => holdingChanges(this.#options.connections, () => this.#attempt(make)));
+      if (written === null || written.kind === 'done') return;
       const isOvertaken = written.kind === 'nothing' && written.sqlState === CHANGED_MEANWHILE;
       if (!isOvertaken || count === ATTEMPTS) throw failureOf(written);
     }
   }
 
-  async #attempt({ document, configuration, reason, content, settings, keys }: Next): Promise<Written> {
+  async #attempt(make: MakeNext): Promise<Written | null> {
     const { kept, writes, guard, clock, log } = this.#options;
     const before = await kept.current();
+    const next = await make(before);
+    if (next === null) return null;
+    const { document, configuration, reason, content, settings, keys } = next;
     const isServer = settings !== null;
     const verdict = judgeReplacement(
       {
         reason,
-        losesInbounds: losesInbounds(before.document, document),
+        ...lossesBetween(before.document, document),
         removed: isServer ? await inTurns(this.#removedBy(configuration.keys)) : 0,
       },
       guard,
@@ -209,6 +238,9 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
 interface Next extends ReadConfiguration, Pick<DocumentPut, 'content' | 'settings' | 'keys'> {
   readonly reason: Reason;
 }
+
+/** Makes what is to be written of what there is. */
+type MakeNext = (before: PresentDocument) => Promise<Next | null>;
 
 /** Does `work` while changes of others wait; all the same where the database does not let them, or no longer. */
 async function holdingChanges<T>(connections: Pick<Connections, 'session'>, work: () => Promise<T>): Promise<T> {

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
+import type { RecordChange } from '../../core/kept-records.js';
 import type { AuditEntry } from '../../core/model.js';
 import { inTurns, pieces, type Steps } from '../../core/steps.js';
-import { type Changes, type Heads, readAuditRow, readChanges, readHeads, readSession } from './changes.js';
+import { type Changes, type Heads, readAuditRow, readChanges, readHeads, readRecord, readSession } from './changes.js';
 import type { Connections, Row } from './connection.js';
 import { Looks, type LooksOptions, type LooksStatus } from './looks.js';
 import {
@@ -33,6 +34,8 @@ export interface Followed {
   audit(entries: readonly AuditEntry[]): void;
   /** Takes the sessions that changed, or all that there are. */
   sessions(sessions: readonly FollowedSession[], are: 'changed' | 'all'): void;
+  /** Likewise, Keyway's own records. */
+  records(records: readonly RecordChange[], are: 'changed' | 'all'): void;
 }
 
 export interface KeyWrite {
@@ -165,10 +168,12 @@ export class Follower {
       const [[id = null] = []] = await one(LOAD.identity);
       const sessions = await one(LOAD.sessions);
       const audit = await one(LOAD.audit);
+      const records = await one(LOAD.records);
       await one(LOAD.commit);
       if (isFirst) this.#options.replica.takeConnections(connected);
       else await inTurns(this.#options.replica.replaceAll(all, connected));
       this.#options.followed.sessions(sessions.map(readSession), 'all');
+      this.#options.followed.records(records.map(readRecord), 'all');
       this.#takeOthers(settings, audit);
       this.#gateways = heads.gateways;
       this.#seen = heads.seen;
@@ -242,12 +247,13 @@ export class Follower {
     return true;
   }
 
-  #takeState({ heads, sessions, settings, audit }: Changes, keys: readonly KeyRow[]): void {
+  #takeState({ heads, sessions, settings, audit, records }: Changes, keys: readonly KeyRow[]): void {
     const { state, stateMark, document } = heads.seen;
     // Memory may be newer than rows of the same state, by what was counted since.
     if (state <= this.#seen.state) return;
     this.#options.replica.takeKeys(keys);
     if (sessions.length > 0) this.#options.followed.sessions(sessions.map(readSession), 'changed');
+    if (records.length > 0) this.#options.followed.records(records.map(readRecord), 'changed');
     this.#takeOthers(settings, audit);
     this.#seen = { ...this.#seen, state, stateMark, document };
   }

@@ -54,6 +54,13 @@ export function* arraysOfSteps(keys: readonly AccessKey[]): Steps<readonly liter
 export const givenOf = (given: Partial<KeyFieldValues>): readonly literals.Literal[] =>
   COLUMNS.flatMap(({ name, literal }) => [literals.flag(given[name] !== undefined), literal(given[name] ?? null)]);
 
+/** Many changes as `change_keys` takes them: per column an array of whether it is given, and one of the values. */
+export const givenArraysOf = (given: readonly Partial<KeyFieldValues>[]): readonly literals.Literal[] =>
+  COLUMNS.flatMap(({ name, arrayLiteral }) => [
+    literals.flags(given.map((each) => each[name] !== undefined)),
+    finish(arrayLiteral(given.map((each) => each[name] ?? null))),
+  ]);
+
 /** The record whose columns begin at a place of a row. */
 export function recordIn(accessKey: string, row: readonly (string | null)[], at: number): AccessKey {
   let place = at;

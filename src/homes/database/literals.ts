@@ -23,6 +23,8 @@ export function flag(value: boolean): Literal {
   return value ? 'true' : 'false';
 }
 
+export const flags = (values: readonly boolean[]): Literal => ` '{${values.join(',')}}'::boolean[]`;
+
 export function bytes(value: Buffer): Literal {
   return `decode('${value.toString('hex')}', 'hex')`;
 }

@@ -67,6 +67,13 @@ export class OwnWrites {
     await this.#show(await this.write(statement), refusal);
   }
 
+  /** Saves a change that goes by what it expects to find; false where that is not there, and nothing has changed. */
+  async saveExpecting(statement: WriteStatement): Promise<boolean> {
+    const written = await this.write(statement);
+    await this.#show(written, 'saveFailed');
+    return written.kind === 'done' && written.outcome === 'done';
+  }
+
   /** Saves a change of one key, which then shows without a look where nothing came in between. */
   async saveKey(accessKey: string, statement: WriteStatement): Promise<void> {
     await (await this.#writeKey(accessKey, statement)).show();

@@ -7,6 +7,7 @@ import {
   type OutboundSettings,
   type ServerConfiguration,
 } from '../../core/model.js';
+import { announcedBy } from '../../document/published-sections.js';
 
 /** A configuration besides its keys, as the database holds it; every member may be missing. */
 export interface StoredSettings {
@@ -27,9 +28,8 @@ export type StoredDns = Omit<DnsChange, 'customDomains'> & {
 };
 
 export function storedSettings(configuration: ServerConfiguration): StoredSettings {
-  const { outbound, dns, listener, listen, published } = configuration;
-  const announced = listen === null ? {} : announcedBy(listen);
-  return { outbound, dns: storedDns(dns), listener, announced, published };
+  const { outbound, dns, listener, published } = configuration;
+  return { outbound, dns: storedDns(dns), listener, announced: announcedBy(configuration, null), published };
 }
 
 export function storedDns({ customDomains, ...others }: DnsChange): StoredDns {
@@ -43,7 +43,8 @@ export function readSettings({
   announced = {},
   published = DEFAULT_PUBLISHED,
 }: StoredSettings): BackendSettings {
-  return { outbound, dns: readDns(dns), listener, announced, published };
+  // Settings that an older Keyway has stored lack what it did not know.
+  return { outbound, dns: readDns(dns), listener, announced, published: { ...DEFAULT_PUBLISHED, ...published } };
 }
 
 function readDns(dns: StoredDns): DnsConfig {
@@ -52,10 +53,4 @@ function readDns(dns: StoredDns): DnsConfig {
 
 export function readDnsChange({ customDomains, ...others }: StoredDns): DnsChange {
   return { ...others, ...(customDomains === undefined ? {} : { customDomains: new Map(customDomains) }) };
-}
-
-/** By `host:port`; nothing where it is none. */
-function announcedBy(listen: string): BackendSettings['announced'] {
-  const [, host, port] = /^(.*):(\d+)$/.exec(listen) ?? [];
-  return host === undefined || port === undefined ? {} : { host, port: Number(port) };
 }

@@ -1,11 +1,12 @@
 import { AUDIT_LENGTH } from '../../core/audit.js';
-import { type KeyUpdate, REMEMBERED_REPORTS } from '../../core/backend.js';
+import { type KeyChange, type KeyUpdate, REMEMBERED_REPORTS } from '../../core/backend.js';
+import type { RecordChange } from '../../core/kept-records.js';
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { AccessKey, AuditEntry } from '../../core/model.js';
-import { arraysOf, columnsOf, givenOf } from './key-columns.js';
+import { arraysOf, columnsOf, givenArraysOf, givenOf } from './key-columns.js';
 import * as literals from './literals.js';
 
-const { bytes, flag, json, number, numbers, text, texts } = literals;
+const { bytes, flag, flags, json, number, numbers, text, texts } = literals;
 
 /** The statement by which `runningStatements` knows it. */
 export const withId = (id: string, statement: string): string => `/* ${id} */ ${statement}`;
@@ -45,12 +46,32 @@ export const WRITES = {
   updateKey: (accessKey: string, update: KeyUpdate) => write('update_key', text(accessKey), ...givenOf(update)),
   deleteKey: (accessKey: string) => write('delete_key', text(accessKey)),
   resetKey: (accessKey: string) => write('reset_key', text(accessKey)),
+  changeKeys: (changes: readonly KeyChange[], note: string) =>
+    write(
+      'change_keys',
+      text(note),
+      texts(changes.map(({ op }) => op)),
+      texts(changes.map((each) => (each.op === 'create' ? each.key.accessKey : each.accessKey))),
+      texts(changes.map((each) => (each.op === 'rotate' ? each.successor : null))),
+      ...givenArraysOf(
+        changes.map((each) => (each.op === 'create' ? each.key : each.op === 'update' ? each.update : {})),
+      ),
+    ),
   replaceRules: (rules: unknown) => write('replace_rules', json(rules)),
   changeDns: (change: unknown) => write('change_dns', json(change)),
   beginSession: (api: string, digest: Buffer) => write('begin_session', text(api), bytes(digest)),
   addAudit: ({ id, time, eventEn, eventRu, success }: AuditEntry) =>
     write('add_audit', text(id), text(time), text(eventEn), text(eventRu), flag(success), number(AUDIT_LENGTH)),
   clearAudit: () => write('clear_audit'),
+  changeRecords: (changes: readonly RecordChange[]) =>
+    write(
+      'change_records',
+      texts(changes.map(({ kind }) => kind)),
+      texts(changes.map(({ id }) => id)),
+      texts(changes.map(({ body }) => body)),
+      flags(changes.map(({ expected }) => expected !== undefined)),
+      texts(changes.map(({ expected = null }) => expected)),
+    ),
   putDocument: (put: DocumentPut) =>
     write(
       'put_document',
@@ -168,8 +189,8 @@ export const MOST_CHANGED = 20_000;
 const ONE_SNAPSHOT = 'isolation level repeatable read read only';
 const MAX_NUMBER = 2n ** 63n - 1n;
 /**
- * What came after a number. A range with two ends is taken for a small part also before a table was ever analyzed, so that it is
- * read by the index, and no planner thinks the whole worth compiling.
+ * Selects what came after a number. A range with two ends is taken for a small part even before a table was analyzed,
+ * so that the index reads it, and no planner thinks the whole worth compiling.
  */
 const after = (column: string, seen: bigint): string => `${column} between ${seen + 1n} and ${MAX_NUMBER}`;
 
@@ -192,6 +213,9 @@ const sessionsAfter = (state: bigint): string =>
   `select api, encode(digest, 'hex'), number from keyway.sessions where ${after('number', state)}`;
 const auditAfter = (state: bigint): string => `select id, time, event_en, event_ru, success from keyway.audit
   where exists (select from keyway.settings s where s.name = 'audit' and ${after('s.number', state)}) order by number desc`;
+
+const recordsAfter = (state: bigint): string =>
+  `select kind, id, body from keyway.kept_records where ${after('number', state)}`;
 
 const isThere = (head: 'state' | 'counters', number: bigint, mark: string): string =>
   `exists (select from keyway.operations where head = ${text(head)} and number = ${number} and id = ${text(mark)})`;
@@ -218,6 +242,7 @@ export function changesSince(seen: Seen, what: Looked): string {
     settingsAfter(seen.state),
     sessionsAfter(seen.state),
     auditAfter(seen.state),
+    recordsAfter(seen.state),
     `select c.access_key, c.incarnation, c.number, c.bytes_up, c.bytes_down, ${milliseconds('c.created_at')}
       from (select distinct unnest(b.ids) as id from keyway.batches b where ${counted}) i
       cross join lateral (select * from keyway.counters c where c.id = i.id limit 1) c
@@ -258,6 +283,7 @@ export const LOAD = {
   settings: settingsAfter(-1n),
   sessions: sessionsAfter(-1n),
   audit: auditAfter(-1n),
+  records: `${recordsAfter(-1n)} and body is not null`,
   declareConnections: `declare keyway_connections no scroll cursor for select c.access_key, c.incarnation, ${told}
     from keyway.connections x join keyway.counters c on c.id = x.id left join keyway.gateways g on g.id = x.gateway
     group by c.id`,

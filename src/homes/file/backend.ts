@@ -1,17 +1,12 @@
-import type {
-  Acknowledgement,
-  Backend,
-  BackendSettings,
-  ChangeReason,
-  Durability,
-  ReloadReason,
-} from '../../core/backend.js';
+import type { Acknowledgement, Backend, BackendSettings, ChangeReason, Durability } from '../../core/backend.js';
 import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
 import { DomainError } from '../../core/errors.js';
+import { LocalRecords } from '../../core/kept-records.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
-import { DEFAULT_DNS, DEFAULT_PUBLISHED, type ServerConfiguration } from '../../core/model.js';
+import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
 import { dataFolderBeside } from '../../files/data-folder.js';
+import { openRecordsFile } from '../../files/records-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import {
   type ConfigurationFile,
@@ -23,7 +18,7 @@ import { type KeptSessions, openKeptSessions } from './kept-sessions.js';
 import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';
 import { createProblems } from './problems.js';
 import { createRequestWorker, type RequestWorker } from './requests/request-worker.js';
-import { readPublicHost, settingsOf } from './settings-of.js';
+import { keepPublicHost, readPublicHost, settingsOf } from './settings-of.js';
 
 /** The backend of one server's configuration file, with counters and remembered reports in a data folder beside it. */
 export interface LocalBackend extends Backend {
@@ -33,12 +28,19 @@ export interface LocalBackend extends Backend {
   readonly counters: Counters;
   /** Null where nothing outlives the process. */
   readonly keptSessions: KeptSessions | null;
+  /** Keyway's own records, in the data folder or in memory. */
+  readonly records: LocalRecords;
+  /** Keeps the host that clients are told where the file names none, from now on; resolves to the path of the file that has it. */
+  keepPublicHost(host: string): Promise<string>;
   /** The requests of commands; to be looked at once the backend is open. */
   readonly requests: RequestWorker;
 }
 
 /** The settings about a server beside the file. */
-export type BesideOptions = Pick<ConfigurationFileOptions, 'legacyListReading' | 'unreadMilliseconds'>;
+export type BesideOptions = Pick<
+  ConfigurationFileOptions,
+  'legacyListReading' | 'plainKeysAlone' | 'unreadMilliseconds'
+>;
 
 export interface LocalBackendOptions extends BesideOptions {
   /** Null for the run-time-only mode (protocol: "Status and configuration", rule 1). */
@@ -98,6 +100,7 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
           inPlace: options.inPlace ?? false,
           guard: options.guard ?? false,
           ...(options.legacyListReading === undefined ? {} : { legacyListReading: options.legacyListReading }),
+          ...(options.plainKeysAlone === undefined ? {} : { plainKeysAlone: options.plainKeysAlone }),
           ...(options.unreadMilliseconds === undefined ? {} : { unreadMilliseconds: options.unreadMilliseconds }),
           ...(observer === undefined ? {} : { observer }),
           ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
@@ -118,8 +121,10 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
       log,
     });
     const keptSessions = dataFolder === null ? null : await openKeptSessions({ dataFolder, fileSystem, log });
+    const records =
+      dataFolder === null ? new LocalRecords() : await openRecordsFile({ fileSystem, folder: dataFolder, log });
     const publicHost = await readPublicHost(configPath, fileSystem);
-    return createLocalBackend({ configuration, counters, keptSessions, publicHost, ...options });
+    return createLocalBackend({ configuration, counters, keptSessions, records, publicHost, ...options });
   } catch (error) {
     await configuration?.close();
     throw error;
@@ -127,20 +132,27 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
 }
 
 /** The parts of a local backend, open. */
-export interface LocalBackendParts extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress'> {
+export interface LocalBackendParts
+  extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress' | 'plainKeysAlone'> {
   readonly configuration: ConfigurationFile | null;
+  /** Its path; null, as when left out, without one. */
+  readonly configPath?: string | null;
   /** The host that clients are told where the file names none; null: none. */
   readonly publicHost?: string | null;
   /** Loaded for the keys of that configuration. */
   readonly counters: Counters;
   readonly keptSessions?: KeptSessions | null;
+  /** Default: in memory. */
+  readonly records?: LocalRecords;
 }
 
 export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
-  const { configuration, counters, keptSessions = null, fileSystem, clock, log, progress } = parts;
+  const { configuration, counters, keptSessions = null, records = new LocalRecords() } = parts;
+  const { fileSystem, clock, log, progress } = parts;
   const { keys, usage, sources, store } = counters;
   const listeners: ((reason: ChangeReason) => void)[] = [];
-  const { publicHost = null } = parts;
+  const { configPath = null } = parts;
+  let { publicHost = null } = parts;
   let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load(), publicHost);
   const requests = createRequestWorker({
     configuration,
@@ -166,14 +178,11 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   configuration?.goneMeanwhile(keys.missing);
   keys.replaceAll(configuration?.load().keys ?? []);
   // All of it in one turn of the event loop: no answer shows keys, counters and settings of different configurations.
-  configuration?.onReload((next: ServerConfiguration, reason: ReloadReason) => {
-    keys.replaceAll(next.keys);
+  configuration?.onReload((next, reason, hasSameKeys) => {
+    if (!hasSameKeys) keys.replaceAll(next.keys);
     if (reason === 'restored') requests.restored();
     become(settingsOf(next, publicHost), reason);
   });
-
-  const save = async (change: Parameters<ConfigurationFile['save']>[0]): Promise<void> =>
-    leavingFailureToNextWrite(configuration?.save(change) ?? Promise.resolve());
 
   /** Makes counts as durable as was asked, and says how durable they are. */
   async function durable(acknowledgement: Acknowledgement): Promise<Durability> {
@@ -187,13 +196,27 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   }
 
   return {
-    ...createKeyWrites({ keys, renewals: counters.renewals, configuration, store }),
+    ...createKeyWrites({
+      keys,
+      renewals: counters.renewals,
+      configuration,
+      store,
+      ...(parts.plainKeysAlone === undefined ? {} : { plainKeysAlone: parts.plainKeysAlone }),
+    }),
     keys,
     configuration,
     counters,
     keptSessions,
+    records,
     requests,
     settings: () => settings,
+    async keepPublicHost(host) {
+      if (configPath === null || configuration === null) throw new DomainError('noConfigPath');
+      const path = await keepPublicHost(configPath, host, fileSystem);
+      publicHost = host;
+      become(settingsOf(configuration.load(), publicHost), 'saved');
+      return path;
+    },
     onChange(listener) {
       listeners.push(listener);
     },
@@ -201,11 +224,15 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
       const { outbound } = settings;
       if (outbound === null) throw new DomainError('outboundNotConfigured');
       become({ ...settings, outbound: { ...outbound, rules } }, 'saved');
-      await save({ rules });
+      await leavingFailureToNextWrite(configuration?.save({ rules }) ?? Promise.resolve());
     },
     async changeDns(change) {
       become({ ...settings, dns: { ...settings.dns, ...change } }, 'saved');
-      await save({ dns: change });
+      await configuration?.save({ dns: change }).catch((error: unknown) => {
+        throw error instanceof DomainError && error.code === 'saveFailed'
+          ? new DomainError('appliedUnsaved', error.detail)
+          : error;
+      });
     },
     async count(report, acknowledgement) {
       const counted = usage.count(report);
@@ -215,7 +242,10 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
       const outcome = await sources.take(post);
       return { outcome, durability: await durable(acknowledgement) };
     },
-    document: configuration === null ? null : { read: configuration.readAsJson, replace: configuration.replace },
+    document:
+      configuration === null
+        ? null
+        : { read: configuration.readAsJson, replace: configuration.replace, patch: configuration.patch },
     audit: null,
     sessions: keptSessions === null ? null : keptSessions.session,
     live: null,
@@ -229,6 +259,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     async close() {
       await requests.close();
       await keptSessions?.close();
+      await records.close();
       await counters.close();
       await configuration?.close();
     },

@@ -1,21 +1,30 @@
-import type { Backend } from '../../core/backend.js';
+import type { Backend, ChangeOutcome, KeyChange } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
-import { changedRecord } from '../../core/keys/key-record.js';
+import { changedRecord, isBare, recordOf } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey, ConfigurationChange } from '../../core/model.js';
 import { PerKeyQueue } from '../../core/per-key-queue.js';
 import type { ConfigurationFile } from './configuration/configuration-file.js';
+import { PLAIN_KEYS_ALONE } from './configuration/file-state.js';
 import type { Counters } from './counters/open-counters.js';
 import { recordText } from './counters/recreated-keys.js';
 
 /** The operations that change keys: in memory at once, then in the file. */
-export type KeyWrites = Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'>;
+export type KeyWrites = Pick<
+  Backend,
+  'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey' | 'batches'
+>;
+
+/** Changes of keys that go into one write of the file. */
+const MOST_CHANGES = 10_000;
 
 export interface KeyWritesOptions extends Pick<Counters, 'renewals'> {
   readonly keys: KeyRegistry;
   /** Null where no file holds the keys. */
   readonly configuration: Pick<ConfigurationFile, 'save'> | null;
   readonly store: Pick<NonNullable<Counters['store']>, 'flush'> | null;
+  /** The file's server takes plain strings alone, so that a key with a name or a limit is refused. Default false. */
+  readonly plainKeysAlone?: boolean;
 }
 
 /**
@@ -23,7 +32,8 @@ export interface KeyWritesOptions extends Pick<Counters, 'renewals'> {
  * becomes of the counters waits for the file: it decides, after a crash, whether a create or a deletion has happened.
  * A failure to write counters is never one of the change: the store logs it, and its next write carries them.
  */
-export function createKeyWrites({ keys, renewals, configuration, store }: KeyWritesOptions): KeyWrites {
+export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
+  const { keys, renewals, configuration, store, plainKeysAlone = false } = options;
   const queue = new PerKeyQueue();
   /** Keys whose last write failed, with the records that the file may still hold of them. */
   const unwritten = new Map<string, Set<string>>();
@@ -31,6 +41,11 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
   const deleted = new Set<string>();
   /** Changes that share one write are finished once, by the first of their callers. */
   const settled = new WeakMap<ConfigurationChange, Promise<void>>();
+
+  /** Throws `configRefused` for a record that would end the start and the reloads of the file's server. */
+  function refuseUntaken(record: AccessKey): void {
+    if (plainKeysAlone && !isBare(record)) throw new DomainError('configRefused', PLAIN_KEYS_ALONE);
+  }
 
   /** Makes counters durable, because an answer about them must not come undone by a crash. The store logs a failure. */
   const keepCounters = async (): Promise<void> => store?.flush().catch(() => undefined);
@@ -77,6 +92,7 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
   }
 
   async function create(key: AccessKey): Promise<void> {
+    refuseUntaken(key);
     const { accessKey } = key;
     const former = recordText(keys.get(accessKey));
     if (configuration !== null && store !== null && keys.kept(accessKey) !== null) {
@@ -92,9 +108,96 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
     if (configuration === null && dropped !== null) await keepCounters();
   }
 
+  /** Makes one of many changes in memory. Returns the records that the file is to have then; throws where it is refused. */
+  function change(asked: KeyChange): readonly (readonly [string, AccessKey | null])[] {
+    if (asked.op === 'create') {
+      const { key } = asked;
+      refuseUntaken(key);
+      const dropped = keys.kept(key.accessKey);
+      deleted.delete(key.accessKey);
+      keys.create(key);
+      renewals.apply(key.accessKey, dropped);
+      return [[key.accessKey, key]];
+    }
+    const { accessKey } = asked;
+    const present = keys.get(accessKey);
+    if (present === undefined) throw new DomainError('userNotFound');
+    switch (asked.op) {
+      case 'update': {
+        const record = changedRecord(present, asked.update);
+        refuseUntaken(record);
+        keys.update(record);
+        return [[accessKey, record]];
+      }
+      case 'delete':
+        keys.setAside(accessKey);
+        deleted.add(accessKey);
+        return [[accessKey, null]];
+      case 'reset':
+        if (!keys.reset(accessKey)) throw new DomainError('userNotFound');
+        renewals.reset(accessKey);
+        return [];
+      case 'rotate': {
+        const record = recordOf(asked.successor, present);
+        const kept = keys.kept(accessKey);
+        keys.create(record);
+        if (kept !== null) keys.takeOver({ ...kept, accessKey: asked.successor });
+        keys.setAside(accessKey);
+        deleted.add(accessKey);
+        return [
+          [accessKey, null],
+          [asked.successor, record],
+        ];
+      }
+    }
+  }
+
+  /** Makes all in memory in one turn of the event loop, and writes the file once. */
+  async function changeAll(changes: readonly KeyChange[]): Promise<readonly ChangeOutcome[]> {
+    const renewed = changes.flatMap((asked) => (asked.op === 'create' ? [asked.key.accessKey] : []));
+    const counted = configuration === null || store === null ? [] : renewed.filter((key) => keys.kept(key) !== null);
+    for (const accessKey of counted)
+      renewals.announce(accessKey, [recordText(keys.get(accessKey)), ...(unwritten.get(accessKey) ?? [])]);
+    if (counted.length > 0) await keepCounters();
+    const formers = new Map(changes.map((asked) => [keyOf(asked), recordText(keys.get(keyOf(asked)))]));
+    const records = new Map<string, AccessKey | null>();
+    const outcomes = changes.map((asked): ChangeOutcome => {
+      try {
+        for (const [accessKey, record] of change(asked)) {
+          // A key that was deleted and made again stands at the end, where it would be by single changes.
+          records.delete(accessKey);
+          records.set(accessKey, record);
+        }
+        return null;
+      } catch (error) {
+        if (error instanceof DomainError) return error;
+        throw error;
+      }
+    });
+    // Counters of a successor are kept before the file names it, and those of resets before they are answered.
+    if (changes.some(({ op }) => op === 'rotate' || op === 'reset')) await keepCounters();
+    if (records.size === 0) return outcomes;
+    try {
+      await settle(await save({ keys: records }));
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      for (const [accessKey, former] of formers)
+        if (records.has(accessKey)) unwritten.set(accessKey, (unwritten.get(accessKey) ?? new Set()).add(former));
+      return outcomes.map((outcome, index) => (changes[index]?.op === 'reset' ? outcome : (outcome ?? error)));
+    }
+    if (configuration === null && renewed.length > 0) await keepCounters();
+    return outcomes;
+  }
+
   return {
+    batches: {
+      most: MOST_CHANGES,
+      areNoted: false,
+      apply: (changes) => queue.runAll(changes.flatMap(keysOf), () => changeAll(changes)),
+    },
     createKey: (key) => queue.run(key.accessKey, () => create(key)),
     async createBareKeys(made) {
+      for (const key of made) refuseUntaken(key);
       for (const key of made) keys.createWithoutCounters(key);
       await leavingFailureToNextWrite(save({ keys: new Map(made.map((key) => [key.accessKey, key])) }));
       return made.map(({ accessKey }) => accessKey);
@@ -105,6 +208,7 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
         if (present === undefined) throw new DomainError('userNotFound');
         const former = recordText(present);
         const record = changedRecord(present, update);
+        refuseUntaken(record);
         keys.update(record);
         await saveKey(accessKey, record, former);
       }),
@@ -122,6 +226,11 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
     },
   };
 }
+
+const keyOf = (asked: KeyChange): string => (asked.op === 'create' ? asked.key.accessKey : asked.accessKey);
+
+const keysOf = (asked: KeyChange): readonly string[] =>
+  asked.op === 'rotate' ? [asked.accessKey, asked.successor] : [keyOf(asked)];
 
 /** Ignores a write failure, as the protocol asks of some answers: it has been logged, and the next write carries the change. */
 export async function leavingFailureToNextWrite(saved: Promise<unknown>): Promise<void> {

@@ -1,4 +1,4 @@
-import type { UpstreamAnnouncement, UpstreamServer } from '../../client/server.js';
+import type { UpstreamAnnouncement, UpstreamServer, UpstreamStatus } from '../../client/server.js';
 import type { ClockPort } from '../../core/ports.js';
 
 export type Announcement = ReturnType<typeof createAnnouncement>;
@@ -13,6 +13,7 @@ export function createAnnouncement(
   onChange: () => void,
 ) {
   let known: UpstreamAnnouncement | null = null;
+  let isForgotten = true;
   let askedAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | null = null;
 
@@ -20,27 +21,36 @@ export function createAnnouncement(
     askedAt = clock.monotonic();
     try {
       const { value } = await server.subscription(accessKey, 'poll');
-      if (value === undefined) return;
-      const isSame = JSON.stringify(value) === JSON.stringify(known);
-      known = value;
-      if (!isSame) onChange();
+      if (value !== undefined) become(value);
     } catch {
       // The known announcement stays; a request for the key itself is told of the trouble.
     } finally {
+      isForgotten = known === null;
       asking = null;
     }
+  }
+
+  function become(next: UpstreamAnnouncement): void {
+    const isSame = JSON.stringify(next) === JSON.stringify(known);
+    known = next;
+    if (!isSame) onChange();
   }
 
   return {
     /** Null until it was learnt. */
     known: (): UpstreamAnnouncement | null => known,
-    /** Learns it by this key where it is not known, and again from time to time. Never rejects. */
+    /** Learns it by this key where it is not known or may be another, and again from time to time. Never rejects. */
     learn(accessKey: string): Promise<void> | undefined {
       if (clock.monotonic() - askedAt >= MOST_AGE) asking ??= ask(accessKey);
-      return known === null ? (asking ?? undefined) : undefined;
+      return isForgotten ? (asking ?? undefined) : undefined;
     },
-    /** The server may announce itself otherwise from now on. */
+    /** Takes what a status has told of it. */
+    told(endpoint: UpstreamStatus['endpoint']): void {
+      if (known !== null && endpoint !== null) become({ ...known, host: endpoint.host, port: endpoint.port });
+    },
+    /** The server may announce itself otherwise from now on: the next who asks waits for it. */
     forget(): void {
+      isForgotten = true;
       askedAt = Number.NEGATIVE_INFINITY;
     },
   };

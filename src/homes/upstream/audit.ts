@@ -14,7 +14,7 @@ export function createServerAudit(
   { random, gate }: { readonly random: RandomPort; readonly gate: StrangerGate },
 ): Audit {
   const own = createAudit(clock, random);
-  const isThere = (): boolean => server.line()?.capabilities.audit === true;
+  const isThere = (): boolean => server.line()?.capabilities.audit !== undefined;
   let asked: { readonly at: number; readonly entries: Promise<readonly AuditEntry[]> } | null = null;
 
   function list(): Promise<readonly AuditEntry[]> {

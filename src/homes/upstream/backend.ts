@@ -1,12 +1,14 @@
 import { join } from 'node:path';
 import type { UpstreamServer } from '../../client/server.js';
 import type { Backend } from '../../core/backend.js';
+import { type KeptRecords, LocalRecords } from '../../core/kept-records.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import { holdForServing } from '../../files/hold.js';
 import { createKeptVersions } from '../../files/kept-versions.js';
 import { lockPorts } from '../../files/lock.js';
+import { openRecordsFile } from '../../files/records-file.js';
 import { removeStaleTemporaries } from '../../files/write-file.js';
 import { createKnownKeys, KNOWN_KEYS_FILE } from './known-keys.js';
 import type { SettleRule } from './lost-creates.js';
@@ -39,6 +41,8 @@ export interface UpstreamBackendOptions {
 
 /** The state of a running server, through its own management API (design: "In front of a running server"). */
 export interface UpstreamBackend extends Backend {
+  /** Keyway's own records, in the data folder or in memory. */
+  readonly records: KeptRecords;
   status(): ServerStateStatus;
 }
 
@@ -76,8 +80,11 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
         ? null
         : (keys: KeyReader) =>
             createKnownKeys({ keys, own: server.texts.own, fileSystem, folder: hold.folder.path, clock, timers, log });
+    const records =
+      hold === null ? new LocalRecords() : await openRecordsFile({ fileSystem, folder: hold.folder.path, log });
     const onClosed = async () => {
       await journal.close();
+      await records.close();
       await versions?.idle();
       await hold?.release();
     };
@@ -96,7 +103,7 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
       onClosed,
     });
     await state.open();
-    return state.backend;
+    return { ...state.backend, records };
   } catch (error) {
     server.close();
     await hold?.release();

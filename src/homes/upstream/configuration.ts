@@ -2,6 +2,7 @@ import { UNCHANGED } from '../../client/find-line.js';
 import type { ServerTexts } from '../../client/secrets.js';
 import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
 import { mayHaveHappened } from '../../client/upstream-error.js';
+import type { ConfigurationFingerprint, ConfigurationPatch } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
@@ -10,10 +11,11 @@ import { judgeReplacement } from '../../core/replace-policy.js';
 import { changeDocument } from '../../document/change.js';
 import {
   ConfigurationShapeError,
-  losesInbounds,
+  lossesBetween,
   type ReadConfiguration,
   readDocument,
 } from '../../document/document.js';
+import { patchDocument } from '../../document/patch/patch-document.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
@@ -36,8 +38,8 @@ export interface ConfigurationAccessOptions {
   readonly versions: Pick<KeptVersions, 'keep'> | null;
   /** Refuses a replacement that would take the inbounds with keys away. */
   readonly guard: boolean;
-  /** Called when a configuration has been replaced as a whole. */
-  readonly onReplaced: (configuration: ServerConfiguration) => void;
+  /** Called when a configuration has been replaced as a whole; with `hasSameKeys` but for its keys. */
+  readonly onReplaced: (configuration: ServerConfiguration, hasSameKeys: boolean) => void;
   /** Called when the server has been made to store its memory. */
   readonly onStored: () => void;
   /** Tells whether the home is closing, so that nothing is waited for any more. */
@@ -153,12 +155,12 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
 
   /** The keys that go are those of the server and of its file: either may have some that the other lacks. */
   function lossesOf(present: ReadConfiguration | null, next: ReadConfiguration | null) {
-    if (next === null) return { losesInbounds: false, removed: 0 };
+    if (next === null) return { ...NOTHING_LOST, removed: 0 };
     const staying = new Set(next.configuration.keys.map(({ accessKey }) => accessKey));
     const all = [...keys.entries(), ...(present?.configuration.keys ?? [])].map(({ accessKey }) => accessKey);
     const removed = new Set(all.filter((accessKey) => !staying.has(accessKey))).size;
     return {
-      losesInbounds: present !== null && losesInbounds(present.document, next.document),
+      ...(present === null ? NOTHING_LOST : lossesBetween(present.document, next.document)),
       removed: next.configuration.mode === 'server' ? removed : 0,
     };
   }
@@ -171,7 +173,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     await server.putConfig(body);
     verdict.report(log, { upstream: server.name }, present !== null && versions !== null);
     unconfirmed.clear();
-    if (next !== null) onReplaced(next.configuration);
+    if (next !== null) onReplaced(next.configuration, false);
     return next;
   }
 
@@ -199,6 +201,17 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
             if (next?.configuration.mode === 'server') await live(next.configuration.keys, clock.monotonic());
           });
         }),
+      patch: (patch: ConfigurationPatch): Promise<ConfigurationFingerprint> =>
+        queue.take(async () => {
+          await refuseLater(server);
+          const { document, configuration: before } = (await read('caller')).value;
+          const { document: patched, configuration, fingerprint } = patchDocument(document, patch);
+          if (patched === document) return fingerprint;
+          await keep(document.bytes);
+          await send(patched.bytes);
+          onReplaced(struckConfiguration({ ...configuration, keys: before.keys }, server.texts), true);
+          return fingerprint;
+        }),
     },
     /** Changes rules or DNS settings in it, and takes nobody's keys back. Rejects with `outboundNotConfigured`, `invalidBody`. */
     change: (change: Pick<ConfigurationChange, 'rules' | 'dns'>): Promise<ServerConfiguration> =>
@@ -214,6 +227,8 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
       }),
   };
 }
+
+const NOTHING_LOST = { losesInbounds: false, lostMembers: [] };
 
 /** The failures of a server that has no configuration, or none that can be read. */
 export const REPLACEABLE: ReadonlySet<string> = new Set([

@@ -1,5 +1,4 @@
 import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
-import type { KeyUpdate } from '../../core/backend.js';
 import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { KeyState } from './key-state.js';
@@ -16,9 +15,6 @@ export interface KeyWrite {
   shows(read: KeySnapshot | undefined, before: KeyState): boolean;
 }
 
-/** A key with what is to be another of its record. */
-export type ChangedRecord = { readonly accessKey: string } & KeyUpdate & Pick<AccessKey, 'name'>;
-
 export type KeyWriteKinds = ReturnType<typeof createKeyWriteKinds>;
 
 /** The changes that a server's API makes of one key. */
@@ -32,7 +28,7 @@ export function createKeyWriteKinds(
     effect: () => ({ kind: 'created', record }),
     shows: hasNoTraffic,
   });
-  const updates = (record: ChangedRecord): KeyWrite => ({
+  const updates = (record: AccessKey): KeyWrite => ({
     accessKey: record.accessKey,
     send: (purpose) => server.updateUser(record, purpose),
     after: (before) => before && changedRecord(before, record),

@@ -1,11 +1,12 @@
 import type { UpstreamServer } from '../../client/server.js';
-import type { Backend } from '../../core/backend.js';
+import type { Backend, KeyUpdate } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import { recordOf } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { ClockPort, ProgressPort } from '../../core/ports.js';
 import type { KeyFreshness } from './freshness.js';
+import type { KeyState } from './key-state.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
 import type { LostCreates } from './lost-creates.js';
 import type { KeyReplica } from './replica.js';
@@ -41,11 +42,24 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   const bare = new Set<string>();
 
   async function change(write: KeyWrite, isNew = false): Promise<void> {
+    await changeBy(write.accessKey, () => write, isNew);
+  }
+
+  /** Makes the write that what is there now asks for. */
+  async function changeBy(accessKey: string, writeOf: (before: KeyState) => KeyWrite, isNew = false): Promise<void> {
     const { noted } = await queue.take(async () => {
-      const before = isNew ? null : await sent.present(write.accessKey, 'caller');
-      return sent.perform(write, before, 'caller');
+      const before = isNew ? null : await sent.present(accessKey, 'caller');
+      return sent.perform(writeOf(before), before, 'caller');
     });
     await noted;
+  }
+
+  /** A server overwrites name and limit together, so that a new name alone is sent with the limit that is there. */
+  function updateOf(accessKey: string, update: KeyUpdate, before: KeyState): KeyWrite {
+    const { name, limitBytes = before?.limitBytes ?? null } = update;
+    return name === undefined
+      ? kinds.limits(accessKey, limitBytes)
+      : kinds.updates({ ...update, accessKey, name, limitBytes });
   }
 
   async function bulk(made: readonly AccessKey[]): Promise<readonly string[]> {
@@ -106,10 +120,10 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       const line = server.line() ?? (await server.find('caller'));
       return line.capabilities.bulk === true ? bulk(made) : singly(made);
     },
-    updateKey: (accessKey, { name, ...update }) =>
-      changeRecord(
-        name === undefined ? kinds.limits(accessKey, update.limitBytes) : kinds.updates({ accessKey, name, ...update }),
-      ),
+    updateKey: (accessKey, update) => {
+      bare.delete(accessKey);
+      return changeBy(accessKey, (before) => updateOf(accessKey, update, before));
+    },
     deleteKey: (accessKey) => changeRecord(kinds.deletes(accessKey)),
     async resetKey(accessKey) {
       if (isBare(accessKey)) throw new DomainError('userNotFound');

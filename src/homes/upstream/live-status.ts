@@ -12,6 +12,8 @@ export interface StatusOptions {
   readonly keys: KeyReader;
   readonly replica: Pick<KeyReplica, 'ownChanges'>;
   readonly clock: ClockPort;
+  /** Called with each status. */
+  readonly onStatus: (status: UpstreamStatus) => void;
   /** Called when the server runs anew. */
   readonly onRestart: () => void;
 }
@@ -19,7 +21,7 @@ export interface StatusOptions {
 const LEAST_GAP = 1_000;
 
 /** The server's own status, asked for at most once a second. */
-export function createStatusKeeper({ server, keys, replica, clock, onRestart }: StatusOptions) {
+export function createStatusKeeper({ server, keys, replica, clock, onStatus, onRestart }: StatusOptions) {
   let last: { readonly sent: Sent<UpstreamStatus>; readonly own: { total: number; active: number } } | null = null;
   let asking: Promise<void> | null = null;
   let startedAt: number | null = null;
@@ -29,6 +31,7 @@ export function createStatusKeeper({ server, keys, replica, clock, onRestart }: 
     try {
       const sent = await server.status(purpose);
       last = { sent, own };
+      onStatus(sent.value);
       const start = startOf(sent);
       const wasRestarted = isRestarted(startedAt, start);
       startedAt = start;

@@ -3,8 +3,8 @@ import type { ClockPort } from '../../core/ports.js';
 import type { PendingWrite } from './unconfirmed-writes.js';
 
 /**
- * When a key that was made here and is gone is made again: `always`, or where its server may have lost it by itself (design:
- * "When a write is settled").
+ * The rule for a key made here that is gone: made again `always`, or where its server may have lost it by itself
+ * (design: "When a write is settled").
  */
 export type SettleRule = 'auto' | 'always';
 

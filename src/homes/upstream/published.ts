@@ -1,8 +1,9 @@
 import type { UpstreamServer } from '../../client/server.js';
 import { DomainError } from '../../core/errors.js';
 import type { MaybeAsync } from '../../core/maybe-async.js';
-import { DEFAULT_PUBLISHED, type Published, type ServerConfiguration } from '../../core/model.js';
+import { type AnnouncedServer, DEFAULT_PUBLISHED, type Published, type ServerConfiguration } from '../../core/model.js';
 import type { ClockPort } from '../../core/ports.js';
+import { announcedBy } from '../../document/published-sections.js';
 import { type ConfigurationAccess, REPLACEABLE } from './configuration.js';
 
 export interface KnownPublishedOptions {
@@ -17,14 +18,16 @@ const AGAIN = { known: 60_000, unknown: 5_000 };
 /** Reads where clients find the server and their subscriptions out of its configuration, when that is first asked for. */
 export function createKnownPublished({ server, configuration, clock }: KnownPublishedOptions) {
   let known: Published | null = null;
+  let announced: Partial<AnnouncedServer> = {};
   let isCurrent = false;
   let failure: unknown = new DomainError('upstreamAway', 'nothing is known of the server yet', 5);
   let askedAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | null = null;
 
   /** Reads it out of a configuration. */
-  function take({ published }: Pick<ServerConfiguration, 'published'>): void {
-    known = published;
+  function take(configuration: Pick<ServerConfiguration, 'listen' | 'published'>): void {
+    known = configuration.published;
+    announced = announcedBy(configuration, null);
     isCurrent = true;
   }
 
@@ -47,6 +50,8 @@ export function createKnownPublished({ server, configuration, clock }: KnownPubl
 
   return {
     now: (): Published => known ?? DEFAULT_PUBLISHED,
+    /** The host and port that its links name, as far as its configuration tells: for a server without a key to ask it by. */
+    announced: () => announced,
     take,
     /** Reads it where it is not known. Rejects where that failed and it never was. */
     learn(): MaybeAsync<void> {

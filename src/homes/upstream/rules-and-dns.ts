@@ -1,5 +1,6 @@
 import type { UpstreamServer } from '../../client/server.js';
 import type { Backend, LiveReads } from '../../core/backend.js';
+import { inFormOf } from '../../core/dns-settings.js';
 import { DomainError } from '../../core/errors.js';
 import {
   DEFAULT_DNS,
@@ -51,7 +52,8 @@ export function createRulesAndDns(options: RulesAndDnsOptions): RulesAndDns {
 
   function takeDns(change: DnsChange): DnsConfig {
     const before = dns;
-    dns = { ...dns, ...change };
+    // A server of an older form says nothing of what that cannot say.
+    dns = { ...dns, ...change, ...inFormOf(dns, change) };
     if (JSON.stringify(said(before)) !== JSON.stringify(said(dns))) onChange();
     return dns;
   }

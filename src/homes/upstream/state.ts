@@ -126,11 +126,12 @@ export function createServerState(options: ServerStateOptions): ServerState {
       keeper.written();
       kept?.changed();
     },
-    onReplaced: (next) => {
+    onReplaced: (next, hasSameKeys) => {
       rulesAndDns.take(next);
       listener.take(next);
       published.take(next);
-      names.replaced(next.keys, clock.monotonic());
+      announcement.forget();
+      if (!hasSameKeys) names.replaced(next.keys, clock.monotonic());
       changed('replaced');
     },
   });
@@ -186,7 +187,14 @@ export function createServerState(options: ServerStateOptions): ServerState {
     if (ownDns !== null) rulesAndDns.learn({ enabled: ownDns });
     changed('edited');
   });
-  const status = createStatusKeeper({ server, keys, replica, clock, onRestart });
+  const status = createStatusKeeper({
+    server,
+    keys,
+    replica,
+    clock,
+    onStatus: ({ endpoint }) => announcement.told(endpoint),
+    onRestart,
+  });
   const find = createSubscribers({ server, keys, replica, listRefresh, announcement, clock, gate });
   const reconnect = createReconnect({
     server,
@@ -232,13 +240,15 @@ export function createServerState(options: ServerStateOptions): ServerState {
   }
 
   const backend: ServerState['backend'] = {
+    batches: null,
     ...writes,
     keys,
     settings: () => ({
       outbound: rulesAndDns.knownOutbound(),
       dns: rulesAndDns.knownDns(),
       listener: listener.now(),
-      announced: announcement.known() ?? {},
+      announced: announcement.known() ?? published.announced(),
+      toldHost: server.line()?.status.tellsServer === true ? announcement.known()?.host : undefined,
       published: published.now(),
     }),
     onChange: (listener) => {

@@ -1,12 +1,19 @@
 import type { ServerTexts } from '../../client/secrets.js';
 import { recordBy, sameFields } from '../../core/keys/key-record.js';
-import type { AccessKey, ConfigurationChange, DnsChange, OutboundRule, ServerConfiguration } from '../../core/model.js';
+import type {
+  AccessKey,
+  ConfigurationChange,
+  DnsChange,
+  OutboundRule,
+  ResolverSettings,
+  ServerConfiguration,
+} from '../../core/model.js';
 import type { KeyState } from './key-state.js';
 import type { JournalEntry, WriteJournal } from './write-journal.js';
 
 /**
- * What a server's configuration says, without Keyway's credentials in keys, rules and DNS settings. Its listener stays: whom the server
- * lets in is what Keyway reads it for.
+ * Strikes Keyway's credentials from keys, rules and DNS settings of a server's configuration. Its listener stays: whom
+ * the server lets in is what Keyway reads it for.
  */
 export function struckConfiguration(
   configuration: ServerConfiguration,
@@ -40,11 +47,12 @@ function inRules(rules: readonly OutboundRule[], change: ChangeOfText): readonly
     domainSuffix: rule.domainSuffix.map(change),
     ipCidr: rule.ipCidr.map(change),
     protocol: rule.protocol === null ? null : change(rule.protocol),
+    ...(rule.sendFrom === undefined ? {} : { sendFrom: change(rule.sendFrom) }),
   }));
 }
 
 function inDns(dns: DnsChange, change: ChangeOfText): DnsChange {
-  const { dohUpstream, adblockUrls, customDomains } = dns;
+  const { dohUpstream, adblockUrls, customDomains, resolver } = dns;
   const inDomains = (domains: ReadonlyMap<string, string>) =>
     new Map([...domains].map(([name, address]) => [change(name), change(address)]));
   return {
@@ -52,6 +60,22 @@ function inDns(dns: DnsChange, change: ChangeOfText): DnsChange {
     ...(dohUpstream === undefined ? {} : { dohUpstream: change(dohUpstream) }),
     ...(adblockUrls === undefined ? {} : { adblockUrls: adblockUrls.map(change) }),
     ...(customDomains === undefined ? {} : { customDomains: inDomains(customDomains) }),
+    ...(resolver && { resolver: inResolver(resolver, change) }),
+  };
+}
+
+function inResolver(settings: ResolverSettings, change: ChangeOfText): ResolverSettings {
+  const { upstreams, lists, allowlists, userRules, rewrites, blockedServices } = settings;
+  const inLists = (of: ResolverSettings['lists']) =>
+    of.map(({ name, url, enabled }) => ({ name: change(name), url: change(url), enabled }));
+  return {
+    ...settings,
+    upstreams: upstreams.map(change),
+    lists: inLists(lists),
+    allowlists: inLists(allowlists),
+    userRules: userRules.map(change),
+    rewrites: rewrites.map(({ domain, answer }) => ({ domain: change(domain), answer: change(answer) })),
+    blockedServices: blockedServices.map(change),
   };
 }
 

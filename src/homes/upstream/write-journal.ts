@@ -1,8 +1,8 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import { isValueOf, keyFields, notedFields, recordFromNoted } from '../../core/keys/key-record.js';
 import type { FileSystemPort, LogPort } from '../../core/ports.js';
-import { createWhole, temporaryPath } from '../../files/write-file.js';
+import { createLineJournal } from '../../files/line-journal.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import { isJsonObject, type JsonObject, type JsonValue, jsonIn } from '../../wire/json/json.js';
@@ -46,9 +46,6 @@ export const NO_WRITE_JOURNAL: WriteJournal = {
 };
 
 export const WRITE_JOURNAL_FILE = 'unsettled.jsonl';
-const FILE_MODE = 0o600;
-/** Lines that are no longer needed before the file is written anew. */
-const MOST_SPARE = 2_000;
 
 export interface WriteJournalOptions {
   readonly fileSystem: FileSystemPort;
@@ -61,34 +58,16 @@ export interface WriteJournalOptions {
 export async function openWriteJournal({ fileSystem, folder, log }: WriteJournalOptions): Promise<WriteJournal> {
   const path = join(folder, WRITE_JOURNAL_FILE);
   const live = await readWriteJournal(fileSystem, folder);
-  let lines: string[] = [];
-  /** Infinite before the first write, when nothing is there to append to. */
-  let spare = Number.POSITIVE_INFINITY;
+  const journal = createLineJournal({
+    ...{ fileSystem, path, syncs: false },
+    whole: () => [...live.values()].map(lineOf).join(''),
+  });
+  let lines = '';
   let writing: Promise<void> = Promise.resolve();
   let waiting: Promise<void> | null = null;
   let failed: string | null = null;
   let syncing: Promise<void> | null = null;
   let isSynced = true;
-
-  async function rewrite(): Promise<void> {
-    const temporary = temporaryPath(path);
-    const content = Buffer.from([...live.values()].map(lineOf).join(''));
-    lines = [];
-    await createWhole(fileSystem, { path, temporary }, async () => {
-      await fileSystem.create(temporary, content, FILE_MODE);
-      await fileSystem.sync(temporary);
-    });
-    await fileSystem.syncFolder(dirname(path));
-    spare = 0;
-  }
-
-  async function append(): Promise<void> {
-    const content = Buffer.from(lines.join(''));
-    spare += lines.length;
-    lines = [];
-    await fileSystem.append(path, content);
-    soonSynced();
-  }
 
   /** One at a time, and another where something was appended meanwhile. */
   function soonSynced(): void {
@@ -105,21 +84,24 @@ export async function openWriteJournal({ fileSystem, folder, log }: WriteJournal
     }
   }
 
-  /** The next write is the whole file. */
+  /** The next write is the whole file, with what this one has lost. */
   function tell(error: unknown): void {
+    journal.distrust();
     const words = failureWords(error);
     if (failed === null) log.error({ file: path, reason: words }, 'writes that may yet be lost cannot be noted');
     failed = words;
   }
 
-  /** Everything that waits, in one go. Where that fails the next one writes the file anew, with all of it. */
+  /** Everything that waits, in one go. */
   async function write(): Promise<void> {
     waiting = null;
-    if (lines.length === 0) return;
+    if (lines === '') return;
+    const content = lines;
+    lines = '';
     try {
-      const isWorn = spare >= MOST_SPARE + live.size || failed !== null;
-      await (isWorn ? rewrite() : append());
+      await journal.write(content);
       failed = null;
+      soonSynced();
     } catch (error) {
       tell(error);
     }
@@ -138,20 +120,20 @@ export async function openWriteJournal({ fileSystem, folder, log }: WriteJournal
     keep(entries) {
       for (const entry of entries) {
         live.set(entry.accessKey, entry);
-        lines.push(lineOf(entry));
+        lines += lineOf(entry);
       }
       return soon();
     },
     drop(accessKeys) {
       for (const accessKey of accessKeys) {
         if (!live.delete(accessKey)) continue;
-        lines.push(`${JSON.stringify({ key: accessKey, settled: true })}\n`);
+        lines += `${JSON.stringify({ key: accessKey, settled: true })}\n`;
       }
-      if (lines.length > 0) void soon();
+      if (lines !== '') void soon();
     },
     problem: () => failed,
     async close() {
-      while (waiting !== null || lines.length > 0) {
+      while (waiting !== null || lines !== '') {
         await soon();
         if (failed !== null) break;
       }

@@ -66,7 +66,8 @@ export function compareRuns(left: Run, right: Run, again: Run, sides: Sides) {
     const operation = operationName(one.exchange);
     const found = [...differing(leftPlaces, rightPlaces)].filter((place) => {
       const said = `${operation} ${place.replaceAll(INDEX, '/*')}`;
-      return !noise.has(place) && !OF_ITS_OWN.has(said) && !(hasForeign && COUNTS.has(said));
+      const areBothThere = leftPlaces.has(place) && rightPlaces.has(place);
+      return !noise.has(place) && !(areBothThere && OF_ITS_OWN.has(said)) && !(hasForeign && COUNTS.has(said));
     });
     const described = describe(found, { one, operation, leftPlaces, rightPlaces, sides });
     differences.push(...described.filter(({ where }) => partedAt === null || where === OPERATION));

@@ -4,8 +4,8 @@ import type { RunDifference } from './compare-runs.js';
 import { type TraitDifference, traitDifferences, traitWords } from './trait-differences.js';
 
 /**
- * What a difference does to a client that moves to another line: `reads`, a read of its that worked fails; `gone`, an
- * operation or a member that it had is there no more, or a write of its fails; `new`, all else: more, or other values.
+ * The effect of a difference on a client that moves to another line: `reads`, a read that worked fails; `gone`, an
+ * operation or a member that it had is there no more, or a write fails; `new`, all else: more, or other values.
  */
 export type ChangeKind = 'reads' | 'gone' | 'new';
 

@@ -1,7 +1,7 @@
 import type { OperationName } from '../../wire/operations.js';
 import { matchRequest } from '../format/effects.js';
 import { type AnswerDifference, differenceInWords } from '../format/json-difference.js';
-import { isExchange, type Scenario } from '../format/scenario.js';
+import { isExchange, type PathRoot, type Scenario } from '../format/scenario.js';
 import type { Difference, PlayedStep } from '../play/play.js';
 import type { BrokenFile, ScenarioFile } from '../play/scenario-files.js';
 import type { RunComparison, RunDifference } from './compare-runs.js';
@@ -137,11 +137,14 @@ function hintOf({ covers = [] }: Scenario): string | null {
   return open.length === 0 ? null : `the specification leaves this open (${open.join(', ')}): servers may differ here`;
 }
 
+/** The place below which a request's path is shown. */
+const SHOWN_ROOTS: Readonly<Record<PathRoot, string>> = { api: '', server: '', base: '{base}', v1: '{base}/keyway/v1' };
+
 function requestOf(scenario: Scenario, step: number | 'then'): string {
   if (step === 'then') return 'the configuration file afterwards';
   const found = scenario.exchanges[step - 1];
   if (found === undefined) return '';
   if (!isExchange(found)) return Object.keys(found)[0] ?? '';
   const { method, path, root } = found.request;
-  return `${method} ${root === 'base' ? '{base}' : ''}${path}`;
+  return `${method} ${SHOWN_ROOTS[root ?? 'api']}${path}`;
 }

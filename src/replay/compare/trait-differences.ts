@@ -11,9 +11,13 @@ const CAPABILITIES: { readonly [Name in Capability]: (capability: NonNullable<Ca
   login: () => 'served',
   panel: ({ missingFile }) => missingFile.name,
   dns: ({ form }) => form.name,
-  audit: () => 'served',
+  audit: ({ access }) => (access === 'open' ? 'served' : 'served, protected'),
   bulk: () => 'served',
   rules: ({ form }) => form.name,
+  share: () => 'served',
+  qr: () => 'served',
+  dnsEngine: ({ form }) => form.name,
+  overnet: ({ form }) => form.name,
 };
 
 /** Every trait that shows in answers, by its name in the table of revisions. */
@@ -23,6 +27,9 @@ const TRAITS: Readonly<Record<string, (revision: Revision) => string>> = {
   snapshot: ({ snapshot }) => snapshot.name,
   online: ({ online }) => online.name,
   'share query': ({ shareQuery }) => shareQuery.name,
+  subscription: ({ subscribe }) => subscribe.name,
+  status: ({ status }) => status.name,
+  'other origins': ({ anyOrigin }) => (anyOrigin ? 'may call' : 'may not call'),
 };
 
 function capabilityOf<Name extends Capability>({ capabilities }: Revision, name: Name): string {
@@ -40,6 +47,12 @@ export function traitDifferences(from: Revision, to: Revision) {
     to: capabilityOf(to, trait),
   }));
   return [...traits, ...capabilities].filter((each) => each.from !== each.to);
+}
+
+/** The same as parts of sentences; two lines with the same traits have but their versions. */
+export function differencesInWords(from: Revision, to: Revision): readonly string[] {
+  const words = traitDifferences(from, to).map(traitWords);
+  return words.length > 0 ? words : ['nothing but the version that it reports'];
 }
 
 /** One difference as part of a sentence. */

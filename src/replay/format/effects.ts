@@ -46,9 +46,9 @@ export function pathOnly(path: string): string {
   return end < 0 ? path : path.slice(0, end);
 }
 
-/** The operation that a scenario's request stands for, or null. */
+/** The operation of a revision that a scenario's request stands for, or null. */
 export function matchRequest(request: Asked): MatchedRequest | null {
-  return matchOperation(request.method, operationPath(request));
+  return request.root === 'v1' ? null : matchOperation(request.method, operationPath(request));
 }
 
 type Asked = Pick<ScenarioRequest, 'method' | 'root' | 'path'>;

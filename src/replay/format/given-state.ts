@@ -45,7 +45,7 @@ export function givenStateOf({ given }: Scenario): GivenState {
 }
 
 /**
- * Whether the scenario says what the state before it has to be. A recording of a live server does not: what it holds under
+ * Tells whether the scenario says what the state before it has to be. A recording of a live server does not: its
  * `given` was inferred for an embedded core, and the server that it is played on has the state itself.
  */
 export function hasGivenState({ given, anonymous }: Scenario): boolean {

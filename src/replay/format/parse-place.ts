@@ -10,8 +10,8 @@ interface Span {
 }
 
 /**
- * What a server says of a body with the place where its parser stops, as it says it of the same body in another spelling:
- * blanks and longer texts move the place. Unchanged where the text names none, or one that is no border of tokens.
+ * Rewrites a server's text on a body for another spelling of it, where blanks and longer texts move the place at which
+ * its parser stops. Unchanged where the text names none, or one that is no border of tokens.
  */
 export function movedPlace(text: string, from: string, to: string): string {
   const found = PLACE.exec(text);

@@ -1,20 +1,9 @@
 import type { JsonValue } from '../../wire/json/json.js';
+import { FORMS, NUMBERED, PLACEHOLDER_KINDS } from './placeholder-forms.js';
 import { STAND_IN } from './secrets.js';
 
 /** The values of one chain's numbered placeholders, by name (`key:1`). */
 export type Bindings = Map<string, string>;
-
-/** Generated values: the same wherever the same number stands, another one for every other number. */
-const NUMBERED: Readonly<Record<string, string>> = {
-  // 32 digits for one key, 16 for a bulk key (protocol: "Users").
-  key: '[0-9a-f]{32}|[0-9a-f]{16}',
-  session: '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}',
-  'audit-id': '[0-9a-f]{1,16}',
-  // Stripped by a recording: a name, a text of a configuration, and a secret, which equals any value.
-  name: '.*',
-  text: '.*',
-  secret: '.*',
-};
 
 /** Set in the bindings of a recording whose own keys became placeholders: such a key may be any text. */
 const ANY_KEY = 'form:key';
@@ -24,13 +13,10 @@ export function createBindings(isAnonymous: boolean): Bindings {
   return new Map(isAnonymous ? [[ANY_KEY, 'any']] : []);
 }
 
-/** Values that differ from run to run and are known by their form alone. */
-const FORMS: Readonly<Record<string, string>> = {
-  time: '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]',
-  version: '[0-9]+\\.[0-9]+\\.[0-9]+[-+.0-9A-Za-z]*',
-};
-
-const PLACEHOLDER = /<(?:(key|session|audit-id|name|text|secret):([0-9]+)|(time|version))>/g;
+const PLACEHOLDER = new RegExp(
+  `<(?:(${PLACEHOLDER_KINDS.join('|')}):([0-9]+)|(${Object.keys(FORMS).join('|')}))>`,
+  'g',
+);
 const WHOLE_SECRET = /^<secret:[0-9]+>$/;
 /** A whole text that is described instead of written out. */
 const DESCRIBED = /^<text (containing|starting|matching):(.*)>$/s;
@@ -67,8 +53,8 @@ export function hasUnbound(text: string, bindings: Bindings): boolean {
 }
 
 /**
- * Whether an answer's value is what a scenario's text asks for. Placeholders that match for the first time get their value
- * in `bindings`; nothing is bound when the whole does not match.
+ * Tells whether an answer's value is what a scenario's text asks for. Placeholders that match for the first time get
+ * their value in `bindings`; nothing is bound unless the whole matches.
  */
 export function matchText(expected: string, actual: JsonValue, bindings: Bindings): boolean {
   if (expected === UPTIME) return typeof actual === 'bigint' && actual >= 0n;

@@ -1,10 +1,12 @@
 import type { Static, TSchema } from 'typebox';
+import { OWN_OPERATIONS } from '../../own-api/operations.js';
 import { type JsonObject, JsonSyntaxError, type JsonValue, parseJson, prettyJson } from '../../wire/json/json.js';
 import { encodeJson } from '../../wire/json/write-json.js';
 import { jsonSchema } from '../../wire/openapi/json-schema.js';
 import { OPERATIONS } from '../../wire/operations.js';
 import { didYouMean } from '../../wire/suggest.js';
 import { Type } from '../../wire/typebox.js';
+import { PLACEHOLDER_KINDS } from './placeholder-forms.js';
 import {
   ANYTHING,
   INTEGER,
@@ -29,8 +31,8 @@ const REQUEST = object({
   method: Type.String({ pattern: /^[A-Z]+$/, expected: 'a method in capitals' }),
   // Visible ASCII without blanks, as in a request line; sent exactly as it stands, behind its root.
   path: Type.String({ pattern: /^[\x21-\x7e]*$/, expected: 'a path in visible ASCII characters' }),
-  /** The path stands below the API root (when left out), the panel's `{base}`, or the server itself. */
-  root: Type.Optional(oneOf('api', 'base', 'server')),
+  /** The path stands below the API root (when left out), the panel's `{base}`, the server itself, or Keyway's own interface. */
+  root: Type.Optional(oneOf('api', 'base', 'server', 'v1')),
   headers: Type.Optional(mapOf(TEXT)),
   /** Sent as JSON. */
   body: Type.Optional(ANYTHING),
@@ -56,8 +58,8 @@ export type ScenarioResponse = Static<typeof RESPONSE>;
 const BESIDES = ['cors', 'panel', 'unmatched'];
 
 const OPERATION = Type.String({
-  enum: [...OPERATIONS.map(({ name }) => name), ...BESIDES],
-  expected: `an operation of the API, or ${BESIDES.join(', ')}`,
+  enum: [...OPERATIONS.map(({ name }) => name), ...OWN_OPERATIONS.map(({ name }) => `v1.${name}`), ...BESIDES],
+  expected: `an operation of the API, of Keyway's own interface (v1.…), or ${BESIDES.join(', ')}`,
 });
 
 /** The steps, by the member that tells them apart. */
@@ -123,6 +125,8 @@ const SCENARIO = object({
    * real server answered, never edited by hand.
    */
   source: oneOf('spec', 'facts', 'recorded'),
+  /** The sections of the facts that `facts` rests on. */
+  facts: Type.Optional(listOf(TEXT)),
   given: GIVEN,
   exchanges: listOf(mapOf(ANYTHING)),
   serverVersion: Type.Optional(TEXT),
@@ -173,11 +177,10 @@ export function scenarioSchemaFile(): string {
 }
 
 const NUMBERED = /<([a-z-]+):(\d+)>/g;
-const KINDS = ['key', 'session', 'audit-id', 'name', 'text', 'secret'];
 
 /**
- * What a scenario written by hand sends has to be told before it: a numbered placeholder of a request stands in an answer of
- * an earlier step. Recordings bring values of their own along, for which the run has others.
+ * Checks that each numbered placeholder in a request of a scenario written by hand stands in an answer of an earlier
+ * step. Recordings bring values of their own along, for which the run has others. Throws `ShapeError`.
  */
 function checkPlaceholders(steps: readonly Step[], file: string): void {
   const told = new Set<string>();
@@ -186,8 +189,11 @@ function checkPlaceholders(steps: readonly Step[], file: string): void {
     for (const [member, value] of Object.entries(step.request)) {
       const place = { file, path: `/exchanges/${index}/request/${member}` };
       for (const [whole, kind = ''] of textOf(value).matchAll(NUMBERED)) {
-        if (!KINDS.includes(kind))
-          throw new ShapeError(place, `a placeholder of a known kind, found ${whole}${didYouMean(kind, KINDS)}`);
+        if (!PLACEHOLDER_KINDS.includes(kind))
+          throw new ShapeError(
+            place,
+            `a placeholder of a known kind, found ${whole}${didYouMean(kind, PLACEHOLDER_KINDS)}`,
+          );
         if (!told.has(whole))
           throw new ShapeError(
             place,
@@ -196,7 +202,7 @@ function checkPlaceholders(steps: readonly Step[], file: string): void {
       }
     }
     for (const [whole, kind = ''] of textOf(step.response).matchAll(NUMBERED))
-      if (KINDS.includes(kind)) told.add(whole);
+      if (PLACEHOLDER_KINDS.includes(kind)) told.add(whole);
   }
 }
 

@@ -24,7 +24,7 @@ const MAPS = new Set(['custom_domains']);
 export const PROGRAM_NAMES: ReadonlySet<string> = new Set(
   `ok data error mode access_keys access_key name limit_bytes count api enabled bind token webpath username password
   password_hash version uptime_seconds active_users total_users bytes_up bytes_down connections online last_seen eventEn
-  eventRu success id time timestamp domain client_ip blocked failed domain_suffix ip_cidr protocol action outbound address port
+  eventRu success id time timestamp domain client_ip blocked failed domain_suffix ip_cidr protocol send_from action outbound address port
   default_action rules dns doh_upstream adblock_urls custom_domains local_port intercept_all_port53 listen debug log
   log_level level inbounds outbounds routing default_outbound tag users key server socks5_bind tun enable exclude domains
   ips processes turn mux sessions type host path tls cert certificate private_key public_key method secret note owner

@@ -29,8 +29,8 @@ const PARTS: readonly {
 ];
 
 /**
- * What is not as it was before, or can no longer be read, one sentence each; nobody's key is named. A part that could not be
- * read before is held against nothing.
+ * Lists what is not as before, or can no longer be read, one sentence each; nobody's key is named. A part that could
+ * not be read before is held against nothing.
  */
 export function stateChanges(before: SavedState, after: SavedState): readonly string[] {
   return PARTS.flatMap(({ part, name, changes }) => {

@@ -29,6 +29,7 @@ export interface Circumstances {
 export function whyNot(scenario: Scenario, at: Circumstances): string | null {
   const exchanges = exchangesOf(scenario);
   return (
+    ownInterfaceReason(exchanges) ??
     ownReason(scenario) ??
     outsideReason(scenario.exchanges) ??
     permissionReason(exchanges, at.permissions) ??
@@ -71,6 +72,12 @@ const OF_KEYWAY_ALONE: ReadonlySet<string> = new Set([
   'silent:emptyAccessKey',
   'error:auditTooLarge',
 ]);
+
+function ownInterfaceReason(exchanges: readonly Exchange[]): string | null {
+  const index = exchanges.findIndex(({ request }) => request.root === 'v1');
+  const operation = exchanges[index]?.operation;
+  return operation === undefined ? null : `calls Keyway's own interface (${operation}), which is no revision's`;
+}
 
 function ownReason({ covers = [] }: Scenario): string | null {
   const own = covers.filter((mark) => OF_KEYWAY_ALONE.has(mark));

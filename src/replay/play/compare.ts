@@ -56,6 +56,8 @@ function headerDifferences(
   return [
     ...exactHeader('content-type', expected, answer, comparison.bindings),
     ...exactHeader('location', expected, answer, comparison.bindings),
+    // The specification knows none: it counts where a scenario names it.
+    ...(expected.has('etag') ? exactHeader('etag', expected, answer, comparison.bindings) : []),
     ...allowDifferences(expected, answer),
     ...corsDifferences(expected, answer.headers, comparison.requestHeaders),
   ];
@@ -178,14 +180,14 @@ function jsonOrText(bytes: Buffer, options: JsonOptions = {}): JsonValue {
 }
 
 /**
- * How much of an answer the specification decides. `refusal`: that the request fails, in whatever words and status; `no
- * success`: that no operation answers it.
+ * The specified part of an answer. `refusal`: that the request fails, in whatever words and status; `no success`: that
+ * no operation answers it.
  */
 export type Held = 'exactly' | 'refusal' | 'no success';
 
 /**
- * How much of a step's answer servers of every make have to give, where a scenario stands for something that the specification
- * leaves open: the rest is what Keyway alone says.
+ * Returns the part of a step's answer that every server has to give: less than all where a scenario stands for what the
+ * specification leaves open and Keyway alone says.
  */
 export function heldTo(
   { operation, request, response }: Exchange,

@@ -1,4 +1,5 @@
 import type { Call, Target } from '../../client/call.js';
+import { OWN_ROOT } from '../../own-api/operations.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from '../format/addresses.js';
 import { type Bindings, fillText } from '../format/placeholders.js';
@@ -30,8 +31,16 @@ function withContentType({ headers = {}, body }: ScenarioRequest): Readonly<Reco
 
 /** The path below which a request's own stands. */
 export function rootOf(request: ScenarioRequest, target: Pick<Target, 'apiRoot' | 'base'>): string {
-  if (request.root === 'server') return '';
-  return request.root === 'base' ? target.base : target.apiRoot;
+  switch (request.root) {
+    case 'server':
+      return '';
+    case 'base':
+      return target.base;
+    case 'v1':
+      return target.base + OWN_ROOT;
+    default:
+      return target.apiRoot;
+  }
 }
 
 function bodyOf(request: ScenarioRequest, at: Surroundings): Buffer | undefined {

@@ -18,8 +18,9 @@ const DIVERGENCE = object({
 });
 type Divergence = Static<typeof DIVERGENCE>;
 
-/** All known divergences from the recordings of one server package version. */
+/** All known divergences from the scenarios of one folder: the recordings of one server, or what facts say of servers. */
 const REGISTER = object({
+  /** The folder's name: a server package version, or `lines`. */
   version: TEXT,
   /** Reasons, each one sentence that names the section of the pages, for all steps that it holds for. */
   kinds: mapOf(object({ reason: TEXT, ...MEMBERS })),
@@ -55,7 +56,7 @@ export interface PlayedScenario {
 }
 
 /**
- * What is wrong between a register and one played scenario, one sentence each: a difference that is not registered, a
+ * Lists the conflicts of a register with one played scenario, one sentence each: a difference that is not registered, a
  * registered one that did not occur, an answer or a file that is not the registered one.
  */
 export function divergenceProblems(

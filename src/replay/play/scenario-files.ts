@@ -13,7 +13,7 @@ export interface ScenarioFile {
   readonly name: string;
   readonly path: string;
   readonly scenario: Scenario;
-  /** The known differences of Keyway from a recording; null for none. */
+  /** The known differences of Keyway from what servers answer; null for none. */
   readonly register: DivergenceRegister | null;
 }
 
@@ -95,7 +95,7 @@ async function readOne(
   }
 }
 
-/** The register of a folder stands beside it: `recorded/divergences/0.2.48.json` for `recorded/0.2.48`. */
+/** The register of a folder stands beside it: `recorded/divergences/0.2.48.json` for `recorded/0.2.48`, `divergences/lines.json` for `lines`. */
 async function readRegister(folder: string, fileSystem: FileSystemPort): Promise<DivergenceRegister | null> {
   const path = join(dirname(folder), 'divergences', `${basename(folder)}.json`);
   const content = await fileSystem.read(path, FILE_LIMITS.scenario).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { DomainError } from '../../core/errors.js';
 import { encodeError } from '../../wire/errors.js';
-import { operationsOf } from '../../wire/operations.js';
+import { accessOf, operationsOf } from '../../wire/operations.js';
 import type { Look } from './look.js';
 import {
   type At,
@@ -64,12 +64,16 @@ function spellings({ session, token }: Look): readonly { readonly authorization:
 async function refusalDifferences(at: At): Promise<readonly ReadDifference[]> {
   const found: ReadDifference[] = [];
   for (const operation of operationsOf(at.revision)) {
-    if (operation.access !== 'protected' || operation.effect.kind !== 'reads' || !(await answersAs(operation, at)))
+    if (
+      accessOf(operation, at.revision) !== 'protected' ||
+      operation.effect.kind !== 'reads' ||
+      !(await answersAs(operation, at))
+    )
       continue;
     const wanted = encodeError(at.revision.errors, operation, new DomainError('unauthorized'));
     const path = pathOf(operation, at);
     const seen = await at.look.read({ method: 'GET', path, authorization: null, headers: { origin: ORIGIN } });
-    found.push(...failureDifferences(`GET ${operation.path} without a credential`, wanted, seen));
+    found.push(...failureDifferences(`GET ${operation.path} without a credential`, wanted, seen, at.revision));
   }
   return found;
 }

@@ -12,7 +12,7 @@ const FORMS: Partial<Readonly<Record<Recorded, { readonly form: RegExp; readonly
 };
 
 /**
- * Where an answer's data is not what the operation's schema says: a member that is missing or one too many, a value of
+ * Lists an answer's differences from the operation's schema: a member that is missing or one too many, a value of
  * another type. A member that a body may leave out, which null says as well, stands in every answer.
  */
 export function shapeDifferences(schema: TSchema, value: JsonValue, path = ''): readonly ValueDifference[] {

@@ -1,7 +1,7 @@
 import { DomainError } from '../../core/errors.js';
 import { decodeError, encodeError } from '../../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import { type Operation, type OperationName, operationsOf } from '../../wire/operations.js';
+import { accessOf, type Operation, type OperationName, operationsOf } from '../../wire/operations.js';
 import { sameJson } from '../format/json-difference.js';
 import { shapeDifferences } from './answer-shape.js';
 import type { Seen } from './look.js';
@@ -38,7 +38,7 @@ const TELLING_KEYS: readonly ((key: string, snapshot: JsonObject) => boolean)[] 
 /** The answers of one read operation, on what is there and on what is not. */
 export async function lookAtOperation(operation: Operation, at: At): Promise<Found> {
   const passing = await at.look.passing(at.api);
-  if (passing === undefined && operation.access === 'protected') return { unseen: NEEDS_CREDENTIAL };
+  if (passing === undefined && accessOf(operation, at.revision) === 'protected') return { unseen: NEEDS_CREDENTIAL };
   // An operation that is not served at all is reported once.
   if (!(await answersAs(operation, at))) return { unseen: 'it is not served there' };
   if (!operation.path.includes('{key}')) return lookAtPlain(operation, at);
@@ -153,7 +153,8 @@ export function answerDifferences(
     if (failure !== null && operation.failures.some((name) => revision.errors[name].code === failure.code)) return [];
   }
   if (answer.status !== 200) return [{ request, where: 'status', expected: 200n, actual: BigInt(answer.status) }];
-  const found = envelopeDifferences(request, seen);
+  const beside = Object.keys(operation.beside?.(revision) ?? {});
+  const found = envelopeDifferences(request, seen, revision, beside);
   if (envelope?.data === undefined || !envelope.ok)
     return [...found, { request, where: 'body', expected: 'an envelope with data', actual: 'another body' }];
   const shape = shapeDifferences(operation.answer(revision), envelope.data, '/data');
@@ -175,7 +176,7 @@ function oncePerPlace(found: readonly (ReadDifference & { readonly path: string 
 async function unknownKeyDifferences(operation: Operation, at: At): Promise<readonly ReadDifference[]> {
   const wanted = encodeError(at.revision.errors, operation, new DomainError('userNotFound'));
   const request = `${operation.method} ${operation.path.replace('{key}', UNKNOWN_KEY)}`;
-  return failureDifferences(request, wanted, await readOperation(operation, at));
+  return failureDifferences(request, wanted, await readOperation(operation, at), at.revision);
 }
 
 /** The orders and bounds that the protocol gives lists. */

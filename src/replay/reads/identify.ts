@@ -1,5 +1,5 @@
 import type { Revision } from '../../wire/traits/revision.js';
-import { traitDifferences, traitWords } from '../compare/trait-differences.js';
+import { differencesInWords } from '../compare/trait-differences.js';
 import { differenceInWords } from '../format/json-difference.js';
 import type { Look } from './look.js';
 import { API_ROOT_RULE, type Finding } from './rules.js';
@@ -62,9 +62,7 @@ function identified(
       .map(({ revision, findings }) => ({ revision, by: because(findings) })),
     /** The traits that would tell the fitting lines apart. */
     untold:
-      first === undefined
-        ? []
-        : others.map((other) => `${other.id}: ${traitDifferences(first, other).map(traitWords).join('; ')}`),
+      first === undefined ? [] : others.map((other) => `${other.id}: ${differencesInWords(first, other).join('; ')}`),
   };
 }
 

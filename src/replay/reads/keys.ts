@@ -1,5 +1,4 @@
 import type { TrafficCounters } from '../../core/model.js';
-import { clientConfig } from '../../wire/client-config.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { encodeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';
@@ -32,26 +31,30 @@ function countersOf(snapshot: JsonObject): TrafficCounters {
   return { bytesUp, bytesDown, connections, limitBytes: null, createdAt: 0 };
 }
 
+/** Links over TLS are told apart by nothing that lines differ in; lines that know none do not look at it. */
+const OVER_UDP = '?transport=udp';
+
 /** Share links by the query that the revision gives them, and the client configuration beside them. */
 export async function lookAtShareLink(at: At): Promise<Found> {
   if ((await at.look.passing(at.api)) === undefined) return { unseen: NEEDS_CREDENTIAL };
   const first = (await snapshots(at)).find(({ access_key: key }) => key !== '');
   if (first === undefined) return { unseen: NO_KEY };
   const key = String(first.access_key);
-  const link = await dataOf('subscribe', at, { key, accept: 'text/plain' });
-  const config = await dataOf('subscribe', at, { key });
+  const link = await dataOf('subscribe', at, { key, query: OVER_UDP, accept: 'text/plain' });
+  const config = await dataOf('subscribe', at, { key, query: OVER_UDP });
   const address = isJsonObject(config) && typeof config.server === 'string' ? config.server : '';
   const request = 'GET /subscribe/{key}';
-  const exact = jsonDifferences(exactConfig(key, address), config ?? null, { unordered: [], bindings: new Map() });
+  const exact = jsonDifferences(exactConfig(at.revision, key, address), config ?? null, {
+    unordered: [],
+    bindings: new Map(),
+  });
   const differences = exact.map(({ path: at, ...each }) => ({ ...each, request, where: `body /data${at}` }));
-  return [...differences, ...(await linkDifferences(at, link, `://${key}@${address}`))];
+  return [...differences, ...(await linkDifferences(at, link, `://${at.revision.subscribe.spell(key)}@${address}`))];
 }
 
 /** The client configuration object that goes with a key and the address that the server announces. */
-function exactConfig(accessKey: string, address: string): JsonValue {
-  const server = { host: '', port: 0, shareScheme: '', shareQuery: '' };
-  const value = parseJson(Buffer.from(encodeJson(clientConfig(accessKey, server))));
-  return { ...(isJsonObject(value) ? value : {}), server: address };
+function exactConfig({ subscribe }: Revision, accessKey: string, address: string): JsonValue {
+  return parseJson(Buffer.from(encodeJson(subscribe.config(accessKey, address))));
 }
 
 async function linkDifferences(

@@ -1,7 +1,7 @@
 import { JSON_TYPE } from '../../wire/envelope.js';
 import { decodeError, type ErrorAnswer } from '../../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import { type Operation, operationNamed } from '../../wire/operations.js';
+import { accessOf, type Operation, operationNamed } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { AnswerDifference } from '../format/json-difference.js';
 import { corsDifferences } from '../play/cors.js';
@@ -39,15 +39,21 @@ export function pathOf({ path }: Operation, { api }: At, key = UNKNOWN_KEY): str
 /** Options of a read of an operation. */
 export interface Reading {
   readonly key?: string;
+  /** With its `?`. */
+  readonly query?: string;
   readonly accept?: string;
   readonly turn?: string;
 }
 
 /** Reads as a page of another origin would: with the credential that gets in, or as anyone what is open to everyone. */
-export async function readOperation(operation: Operation, at: At, { key, accept, turn }: Reading = {}): Promise<Seen> {
-  const authorization = operation.access === 'open' ? null : ((await at.look.passing(at.api)) ?? null);
+export async function readOperation(
+  operation: Operation,
+  at: At,
+  { key, query = '', accept, turn }: Reading = {},
+): Promise<Seen> {
+  const authorization = accessOf(operation, at.revision) === 'open' ? null : ((await at.look.passing(at.api)) ?? null);
   const headers = { origin: ORIGIN, ...(accept === undefined ? {} : { accept }) };
-  const path = pathOf(operation, at, key);
+  const path = pathOf(operation, at, key) + query;
   return at.look.read({ method: 'GET', path, authorization, headers, ...(turn === undefined ? {} : { turn }) });
 }
 
@@ -87,29 +93,53 @@ export function differing(
   return expected === actual ? [] : [{ request, where, expected, actual }];
 }
 
-/** Content type, members of the envelope and permission for other origins: what every answer of the API has. */
-export function envelopeDifferences(request: string, { answer, envelope }: Seen): ReadDifference[] {
+/**
+ * Content type, members of the envelope (`beside` are those that stand there besides) and permission for other origins: what every
+ * answer of the API has.
+ */
+export function envelopeDifferences(
+  request: string,
+  { answer, envelope }: Seen,
+  revision: Revision,
+  beside: readonly string[] = [],
+): ReadDifference[] {
+  const others = envelope?.others ?? [];
+  const unlike = [
+    ...beside.filter((name) => !others.includes(name)).map((name) => ({ name, expected: '', actual: undefined })),
+    ...others.filter((name) => !beside.includes(name)).map((name) => ({ name, expected: undefined, actual: '' })),
+  ];
   return [
     ...differing(request, 'header content-type', JSON_TYPE, answer.headers.get('content-type')),
-    ...(envelope?.others ?? []).map((name) => ({ request, where: `body /${name}`, expected: undefined, actual: '' })),
-    ...originDifferences(request, answer.headers),
+    ...unlike.map(({ name, ...each }) => ({ request, where: `body /${name}`, ...each })),
+    ...originDifferences(request, answer.headers, revision),
   ];
 }
 
-/** Pages of other origins may read the answer. */
-export function originDifferences(request: string, headers: ReadonlyMap<string, string>): ReadDifference[] {
-  const permitted = new Map([['access-control-allow-origin', '*']]);
+/** Pages of other origins may read the answer, or not. */
+export function originDifferences(
+  request: string,
+  headers: ReadonlyMap<string, string>,
+  { anyOrigin }: Revision,
+): ReadDifference[] {
+  const name = 'access-control-allow-origin';
+  if (!anyOrigin) return differing(request, `header ${name}`, undefined, headers.get(name));
+  const permitted = new Map([[name, '*']]);
   return corsDifferences(permitted, headers, new Map([['origin', ORIGIN]])).map((each) => ({ ...each, request }));
 }
 
 /** Lists the differences of an answer from this failure. */
-export function failureDifferences(request: string, wanted: ErrorAnswer, seen: Seen): ReadDifference[] {
+export function failureDifferences(
+  request: string,
+  wanted: ErrorAnswer,
+  seen: Seen,
+  revision: Revision,
+): ReadDifference[] {
   const status = differing(request, 'status', BigInt(wanted.status), BigInt(seen.answer.status));
   if (status.length > 0) return status;
   return [
     ...differing(request, 'body /ok', false, seen.envelope?.ok),
     ...differing(request, 'body /error', wanted.text, seen.envelope?.error ?? undefined),
     ...differing(request, 'body /data', undefined, seen.envelope?.data),
-    ...envelopeDifferences(request, seen),
+    ...envelopeDifferences(request, seen, revision),
   ];
 }

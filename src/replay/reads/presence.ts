@@ -24,10 +24,13 @@ export async function lookAtPresence(at: At): Promise<Found> {
   return differences;
 }
 
-/** The methods that the operation's path has, as a preflight tells them; null where it does not. */
+const METHOD_NOT_ALLOWED = 405;
+
+/** The methods that the operation's path has, as a preflight tells them, granted or not; null where it does not. */
 async function allowedMethods(operation: Operation, at: At): Promise<ReadonlySet<string> | null> {
   const { answer } = await preflight(operation, at);
-  const allow = answer.status === 200 ? answer.headers.get('allow') : undefined;
+  const tells = answer.status === 200 || answer.status === METHOD_NOT_ALLOWED;
+  const allow = tells ? answer.headers.get('allow') : undefined;
   return allow === undefined ? null : new Set(allow.split(',').map((each) => each.trim().toUpperCase()));
 }
 
@@ -46,17 +49,22 @@ function preflight(operation: Operation, at: At): Promise<Seen> {
   return at.look.read({ method: 'OPTIONS', path: pathOf(operation, at), authorization: null, headers });
 }
 
-/** Pages of other origins may call every operation, and read what is refused to them. */
+/** Pages of other origins may call every operation, and read what is refused to them; or none. */
 export async function lookAtCors(at: At): Promise<Found> {
   const path = `${at.api}/server/status`;
   const refused = await at.look.read({ method: 'GET', path, authorization: null, headers: { origin: ORIGIN } });
-  const found: ReadDifference[] = originDifferences(`GET /server/status from ${ORIGIN}`, refused.answer.headers);
+  const found: ReadDifference[] = originDifferences(
+    `GET /server/status from ${ORIGIN}`,
+    refused.answer.headers,
+    at.revision,
+  );
   const permitted = new Map(['origin', 'methods', 'headers'].map((name) => [`access-control-allow-${name}`, '*']));
   for (const operation of operationsOf(at.revision)) {
     const { answer } = await preflight(operation, at);
-    // A missing operation is reported by the rule about operations.
-    if (answer.status >= 300) continue;
     const request = `OPTIONS ${operation.path} from ${ORIGIN}, before ${operation.method}`;
+    if (!at.revision.anyOrigin) found.push(...originDifferences(request, answer.headers, at.revision));
+    // A missing operation is reported by the rule about operations.
+    if (answer.status >= 300 || !at.revision.anyOrigin) continue;
     const asked = new Map(Object.entries(preflightHeaders(operation)));
     found.push(...corsDifferences(permitted, answer.headers, asked).map((each) => ({ ...each, request })));
   }

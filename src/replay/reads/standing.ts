@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { ScenarioResult } from '../compare/result.js';
-import { traitDifferences, traitWords } from '../compare/trait-differences.js';
+import { differencesInWords } from '../compare/trait-differences.js';
 import type { Look } from './look.js';
 import { type Finding, findingsOf, RULE_NAMES } from './rules.js';
 
@@ -63,7 +63,7 @@ export async function readServer(look: Look, revision: Revision, lines: readonly
       all: others.length,
       told: others.length - fitting.length,
       /** The others that fit, and the traits in which each differs from the one that was asked for. */
-      fitting: fitting.map((each) => ({ id: each.id, by: traitDifferences(revision, each).map(traitWords) })),
+      fitting: fitting.map((each) => ({ id: each.id, by: differencesInWords(revision, each) })),
     },
   };
 }

@@ -135,7 +135,8 @@ function describeAnswer(
   return { status, headers };
 }
 
-function decompressed({ responseBody, responseHeaders: headers }: PassedExchange): Buffer | null {
+/** The body of an answer as it was before compression; null where that cannot be known. */
+export function decompressed({ responseBody, responseHeaders: headers }: PassedExchange): Buffer | null {
   try {
     switch (headers.get('content-encoding')) {
       case undefined:

@@ -1,7 +1,15 @@
-import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  Agent,
+  type ClientRequest,
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { followConnections } from '../../sockets/followed-connections.js';
+import { allowHalfClose } from '../../sockets/http-server.js';
 import type { PassedExchange } from './describe.js';
 
 /** An exchange that passed, with what tells one client from another. */
@@ -12,6 +20,17 @@ export interface ProxiedExchange extends PassedExchange {
   readonly client: string;
 }
 
+/** A request as its head says it. */
+export type ProxiedRequest = Pick<ProxiedExchange, 'sequence' | 'client' | 'method' | 'path'>;
+
+/** Follows one request as it passes. */
+export interface PassingWatch {
+  /** Tells whether so many bytes more of its bodies are kept; once they are not, nothing of them is. */
+  keeps(bytes: number): boolean;
+  /** Told instead of `onExchange` of the end of a request of which nothing can be handed out. */
+  unkept(): void;
+}
+
 export interface ProxyOptions {
   /** `http://host:port` of the server. */
   readonly origin: string;
@@ -19,6 +38,8 @@ export interface ProxyOptions {
   readonly ca?: Buffer;
   readonly listen: { readonly host: string; readonly port: number };
   readonly onExchange: (exchange: ProxiedExchange) => void;
+  /** Told of each request when its head has come; all of every body is kept when left out. */
+  readonly watch?: (request: ProxiedRequest) => PassingWatch;
   /** Told when the server gave no answer, or only a part of one, to a client that waits for it. */
   readonly onFailure: (reason: string) => void;
 }
@@ -41,11 +62,14 @@ export async function startProxy(options: ProxyOptions) {
   });
   const server = followConnections(plain);
   // The server behind decides how long a connection stays open and a request may take, not the proxy.
+  allowHalfClose(server);
   server.keepAliveTimeout = 0;
   server.requestTimeout = 0;
   server.headersTimeout = 0;
   server.on('connection', (socket) => {
     socket.on('error', () => socket.destroy());
+    // A client that has ended its side may still wait for answers, or be gone: the server decides, as it would without a proxy.
+    socket.on('end', () => upstreams.get(socket)?.endBehindRequests());
     socket.on('close', () => {
       upstreams.get(socket)?.agent.destroy();
       upstreams.delete(socket);
@@ -91,7 +115,33 @@ function openUpstream(client: Socket, { origin, ca }: Pick<ProxyOptions, 'origin
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (secure ? 443 : 80) : Number(port),
   };
-  return { agent, open: secure ? httpsRequest : httpRequest, options, host };
+  const unsent = new Set<ClientRequest>();
+  let [isEnding, last]: [boolean, ClientRequest | null] = [false, null];
+  const endWhenSent = () => {
+    if (isEnding && unsent.size === 0) last?.socket?.end();
+  };
+  return {
+    agent,
+    open: secure ? httpsRequest : httpRequest,
+    options,
+    host,
+    /** Follows a request until it has gone out whole. */
+    follow(request: ClientRequest): void {
+      unsent.add(request);
+      last = request;
+      const sent = () => {
+        unsent.delete(request);
+        endWhenSent();
+      };
+      request.on('finish', sent);
+      request.on('close', sent);
+    },
+    /** Ends the side of the client, once every request has gone out. */
+    endBehindRequests(): void {
+      isEnding = true;
+      endWhenSent();
+    },
+  };
 }
 
 const ONE_CONNECTION = { keepAlive: true, maxSockets: 1 };
@@ -102,49 +152,57 @@ interface Passing extends ProxyOptions {
 }
 
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Passing): void {
-  const { upstream, onFailure } = passing;
-  const requestBody: Buffer[] = [];
+  const { upstream, onFailure, sequence } = passing;
   const headers = withHost(incoming.rawHeaders, upstream.host);
   const { method = 'GET', url: path = '/' } = incoming;
-  let hasLeft = false;
   const client = `${incoming.socket.remoteAddress} ${incoming.headers['user-agent'] ?? ''}`;
+  const watch = passing.watch?.({ sequence, client, method, path }) ?? KEEPS_ALL;
+  const kept = new KeptBodies(watch);
+  let [hasLeft, isHandedOut] = [false, false];
   const asked = upstream.open({ ...upstream.options, method, path, headers }, (answer) => {
-    const responseBody: Buffer[] = [];
     outgoing.sendDate = false;
     // Node would add its own; what the server says of the connection stands among its headers.
     outgoing.removeHeader('connection');
     outgoing.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
     outgoing.flushHeaders();
-    answer.on('data', (chunk: Buffer) => responseBody.push(chunk));
+    answer.on('data', (chunk: Buffer) => kept.add('response', chunk));
     answer.pipe(outgoing);
     answer.on('error', () => undefined);
     answer.on('close', () => {
       if (!answer.complete) {
-        if (hasLeft) return;
-        onFailure(`${method}: the server ended its answer half-way`);
+        if (!hasLeft && !incoming.socket.readableEnded) onFailure(`${method}: the server ended its answer half-way`);
         outgoing.destroy();
         return;
       }
+      if (!kept.isWhole) return;
+      isHandedOut = true;
       passing.onExchange({
-        sequence: passing.sequence,
+        sequence,
         client,
         method,
         path,
         requestHeaders: headerMap(incoming),
-        requestBody: Buffer.concat(requestBody),
+        requestBody: kept.body('request'),
         status: answer.statusCode ?? 0,
         responseHeaders: headerMap(answer),
-        responseBody: Buffer.concat(responseBody),
+        responseBody: kept.body('response'),
       });
     });
   });
+  upstream.follow(asked);
   asked.on('error', (error: NodeJS.ErrnoException) => {
     if (hasLeft || outgoing.headersSent) return;
+    if (incoming.socket.readableEnded) {
+      incoming.socket.destroy();
+      return;
+    }
     onFailure(`${method}: no answer from the server (${error.code ?? error.message})`);
     // Without an answer there is nothing to pass on but the end of the connection.
     incoming.socket.destroy();
   });
-  incoming.on('data', (chunk: Buffer) => requestBody.push(chunk));
+  // What came to an end just now may still be on its way out of the answer's stream.
+  asked.on('close', () => setImmediate(() => isHandedOut || watch.unkept()));
+  incoming.on('data', (chunk: Buffer) => kept.add('request', chunk));
   incoming.on('error', () => asked.destroy());
   outgoing.on('close', () => {
     if (outgoing.writableFinished) return;
@@ -152,6 +210,40 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
     asked.destroy();
   });
   incoming.pipe(asked);
+}
+
+const KEEPS_ALL: PassingWatch = { keeps: () => true, unkept: () => undefined };
+
+/** The two bodies of an exchange, as far as its watch lets them be kept. */
+class KeptBodies {
+  readonly #watch: PassingWatch;
+  readonly #pieces: Record<'request' | 'response', Buffer[]> = { request: [], response: [] };
+  #isWhole = true;
+
+  constructor(watch: PassingWatch) {
+    this.#watch = watch;
+  }
+
+  /** False once anything was not kept. */
+  get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  add(of: 'request' | 'response', piece: Buffer): void {
+    if (!this.#isWhole) return;
+    if (this.#watch.keeps(piece.length)) {
+      this.#pieces[of].push(piece);
+      return;
+    }
+    this.#isWhole = false;
+    this.#pieces.request = [];
+    this.#pieces.response = [];
+  }
+
+  body(of: 'request' | 'response'): Buffer {
+    const [only, ...others] = this.#pieces[of];
+    return only !== undefined && others.length === 0 ? only : Buffer.concat(this.#pieces[of]);
+  }
 }
 
 /** Names in lower case, repeated ones joined. */

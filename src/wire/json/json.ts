@@ -39,8 +39,8 @@ export interface JsonOptions {
   /** The effect of a second member of the same name: fail (the default), or replace the first. */
   readonly duplicates?: 'reject' | 'last';
   /**
-   * Whether a stranger may have written it; default false. Then half of a surrogate pair is an error, and an integer that
-   * is too long for 64 bits a double, which takes no time to speak of to read.
+   * True where a stranger may have written it; default false. Then half of a surrogate pair is an error, and an integer
+   * too long for 64 bits a double, which takes no time to speak of to read.
    */
   readonly foreign?: boolean;
 }

@@ -188,8 +188,8 @@ export function skipTrivia(bytes: Buffer, at: number): number {
 }
 
 /**
- * Where the comment that starts here ends (exclusive): a line comment before its line end, a block comment after its
- * star and slash. Throws with the step `comments` for a lone slash and for a block that nothing closes.
+ * Returns the end (exclusive) of the comment that starts here: a line comment's before its line end, a block's after
+ * its star and slash. Throws with the step `comments` for a lone slash and for a block that nothing closes.
  */
 export function commentEnd(bytes: Buffer, at: number): number {
   if (bytes[at] === SLASH && bytes[at + 1] === STAR) {

@@ -1,6 +1,7 @@
 import type { Failure } from '../errors.js';
 import type { Encodable } from '../json/write-json.js';
-import { type Operation, operationsOf } from '../operations.js';
+import { accessOf, type Operation, operationsOf } from '../operations.js';
+import { mayBeOpen } from '../traits/auth.js';
 import type { Revision } from '../traits/revision.js';
 import { jsonSchema } from './json-schema.js';
 
@@ -34,7 +35,7 @@ export function openApiDocument(revision: Revision): Encodable {
         authorization: {
           type: 'http',
           scheme: 'bearer',
-          description: `Access by ${revision.auth.name}. Without ${revision.auth.closedBy} configured the protected operations are open.`,
+          description: `Access by ${revision.auth.name}. Without ${revision.auth.closedBy} configured ${mayBeOpen(revision.auth) ? 'the protected operations are open' : 'there is no API'}.`,
         },
       },
       schemas: { Failure: FAILURE },
@@ -51,22 +52,25 @@ const FAILURE: Members = {
 };
 
 function describe(operation: Operation, revision: Revision): Members {
-  const hasKey = operation.path.includes('{key}');
+  const parameters = parametersOf(operation);
+  const beside = Object.fromEntries(
+    Object.entries(operation.beside?.(revision) ?? {}).map(([name, schema]) => [name, jsonSchema(schema)]),
+  );
   return {
     operationId: operation.name,
     summary: operation.summary,
     description: operation.description,
-    ...(hasKey ? { parameters: [KEY_PARAMETER] } : {}),
+    ...(parameters.length > 0 && { parameters }),
     // An empty list says that none is needed, where leaving it out would say nothing.
-    security: operation.access === 'protected' ? [{ authorization: [] }] : [],
+    security: accessOf(operation, revision) === 'protected' ? [{ authorization: [] }] : [],
     ...requestBody(operation, revision),
     responses: {
       200: {
         description: 'Success.',
         content: json({
           type: 'object',
-          required: ['ok', 'data'],
-          properties: { ok: { const: true }, data: jsonSchema(operation.answer(revision)) },
+          required: ['ok', 'data', ...Object.keys(beside)],
+          properties: { ok: { const: true }, data: jsonSchema(operation.answer(revision)), ...beside },
         }),
       },
       ...failures(operation, revision),
@@ -82,6 +86,16 @@ const KEY_PARAMETER: Members = {
   description: 'The access key, percent-encoded: any character may occur in it.',
 };
 
+function parametersOf({ path, query = {} }: Operation): readonly Members[] {
+  const inQuery = Object.entries(query).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: false,
+    schema: jsonSchema(schema),
+  }));
+  return [...(path.includes('{key}') ? [KEY_PARAMETER] : []), ...inQuery];
+}
+
 const WHOLE_CONFIG: Members = {
   type: 'object',
   required: ['mode'],
@@ -95,17 +109,20 @@ function requestBody(operation: Operation, revision: Revision): Members {
   return { requestBody: { required: true, content: json(schema) } };
 }
 
-function failures(operation: Operation, { errors }: Revision): Members {
+function failures(operation: Operation, revision: Revision): Members {
+  const { errors } = revision;
   const takesBody = operation.body.kind !== 'none';
+  const takesQuery = operation.query !== undefined;
   const words = new Map<number, readonly string[]>();
   const say = (status: number, ...texts: readonly string[]) =>
     words.set(status, [...(words.get(status) ?? []), ...texts]);
-  if (operation.access === 'protected') say(errors.unauthorized.status, quoted(errors.unauthorized));
+  if (operation.subject === 'session' && errors.tooManyLogins.status !== errors.unauthorized.status)
+    say(errors.tooManyLogins.status, quoted(errors.tooManyLogins));
+  if (accessOf(operation, revision) === 'protected') say(errors.unauthorized.status, quoted(errors.unauthorized));
   for (const name of operation.failures) say(errors[name].status, quoted(errors[name]));
-  if (takesBody) {
+  if (takesBody || takesQuery)
     say(errors.invalidBody.status, 'a text that names the member and what was expected there');
-    say(errors.bodyTooLarge.status, `A body of more than ${operation.bodyLimit} bytes.`);
-  }
+  if (takesBody) say(errors.bodyTooLarge.status, `A body of more than ${operation.bodyLimit} bytes.`);
   return Object.fromEntries([...words].map(([status, texts]) => [status, failure(texts.join('; '))]));
 }
 

@@ -1,6 +1,7 @@
 import { flag, object, text, yes } from '../schemas.js';
+import type { Revision } from '../traits/revision.js';
 import { Type } from '../typebox.js';
-import { destroys, json, NO_BODY, type OperationRows, READS, STRANGER_BODY_LIMIT } from './operation.js';
+import { ALL_ALONE, destroys, json, NO_BODY, type OperationRows, READS, STRANGER_BODY_LIMIT } from './operation.js';
 
 const EVENT = {
   eventEn: text('Event text, first language.'),
@@ -14,11 +15,14 @@ const ENTRY = Type.Object({
   ...EVENT,
 });
 
+const accessOfAudit = ({ capabilities }: Revision) => capabilities.audit?.access ?? 'open';
+
 /** The audit list. */
 export const AUDIT = {
   listAudit: {
     endpoint: 'GET /audit',
-    access: 'open',
+    access: accessOfAudit,
+    presets: ALL_ALONE,
     capability: 'audit',
     body: NO_BODY,
     answer: () => Type.Array(ENTRY),
@@ -26,11 +30,12 @@ export const AUDIT = {
     effect: READS,
     failures: [],
     summary: 'The audit list, newest first',
-    description: 'At most 100 entries, kept in memory. Open to everyone, as are the other audit operations.',
+    description: 'At most 100 entries, kept in memory.',
   },
   addAudit: {
     endpoint: 'POST /audit',
-    access: 'open',
+    access: accessOfAudit,
+    presets: ALL_ALONE,
     capability: 'audit',
     body: json(object(EVENT)),
     bodyLimit: STRANGER_BODY_LIMIT,
@@ -43,7 +48,8 @@ export const AUDIT = {
   },
   clearAudit: {
     endpoint: 'DELETE /audit',
-    access: 'open',
+    access: accessOfAudit,
+    presets: ALL_ALONE,
     capability: 'audit',
     body: NO_BODY,
     answer: () => Type.Null(),

@@ -1,7 +1,7 @@
 import { flag, text, u64, yes } from '../schemas.js';
 import { traitsOf } from '../traits/revision.js';
 import { Type } from '../typebox.js';
-import { destroys, MAY_CHANGE, NO_BODY, type OperationRows, READS } from './operation.js';
+import { ALL_ALONE, destroys, MAY_CHANGE, NO_BODY, type OperationRows, READS } from './operation.js';
 
 const QUERIES = Type.Array(
   Type.Object({
@@ -18,6 +18,7 @@ export const DNS = {
   getDnsConfig: {
     endpoint: 'GET /dns/config',
     access: 'protected',
+    presets: ALL_ALONE,
     capability: 'dns',
     body: NO_BODY,
     answer: (revision) => traitsOf(revision, 'dns').form.schema,
@@ -30,6 +31,7 @@ export const DNS = {
   putDnsConfig: {
     endpoint: 'POST /dns/config',
     access: 'protected',
+    presets: ALL_ALONE,
     capability: 'dns',
     body: { kind: 'json', schema: (revision) => traitsOf(revision, 'dns').form.schema },
     answer: () => yes,
@@ -43,6 +45,7 @@ export const DNS = {
   listDnsQueries: {
     endpoint: 'GET /dns/queries',
     access: 'protected',
+    presets: ALL_ALONE,
     capability: 'dns',
     body: NO_BODY,
     answer: () => QUERIES,
@@ -55,6 +58,7 @@ export const DNS = {
   refreshBlocklists: {
     endpoint: 'POST /dns/blocklists/refresh',
     access: 'protected',
+    presets: ALL_ALONE,
     capability: 'dns',
     body: NO_BODY,
     answer: () => yes,

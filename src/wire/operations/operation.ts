@@ -1,10 +1,11 @@
 import type { TSchema } from 'typebox';
+import type { Preset } from '../../core/principal.js';
 import type { FailureName } from '../errors.js';
-import type { Capability, Revision } from '../traits/revision.js';
+import type { Access, Capability, Revision } from '../traits/revision.js';
 
 /**
- * What a request carries: nothing that is looked at, JSON that a schema describes, or the bytes of a whole configuration.
- * The schema is one object per revision, however often it is asked for.
+ * The body of a request: nothing that is looked at, JSON that a schema describes, or the bytes of a whole
+ * configuration. The schema is one object per revision, however often it is asked for.
  */
 export type RequestBody =
   | { readonly kind: 'none' | 'wholeConfig' }
@@ -14,7 +15,7 @@ export type RequestBody =
 export type Subject = 'keys' | 'configuration' | 'rules' | 'dns' | 'audit' | 'session' | 'other';
 
 /**
- * What an operation does to a server, for whoever wants to ask a live one: `reads` leaves everything as it is, `writes`
+ * The effect of an operation on a server, for those who ask a live one: `reads` leaves everything as it is, `writes`
  * can be undone by removing what was made, `destroys` replaces what was there. `does` says so to people.
  */
 export type Effect =
@@ -26,14 +27,20 @@ export type Effect =
 export interface OperationRow {
   /** Method, and path relative to the API root; `{key}` is the access key, percent-encoded. */
   readonly endpoint: `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`;
-  readonly access: 'protected' | 'open';
+  readonly access: Access | ((revision: Revision) => Access);
+  /** The presets of named tokens that allow it besides `all`. */
+  readonly presets: readonly Preset[];
   /** Null is served by every revision. */
   readonly capability: Capability | null;
   readonly body: RequestBody;
+  /** The schemas of the query's parameters, each of which may be left out; nothing when left out. */
+  readonly query?: Readonly<Record<string, TSchema>>;
   /** Bytes; 1 MiB when left out. */
   readonly bodyLimit?: number;
   /** The schema of `data` on success. */
   readonly answer: (revision: Revision) => TSchema;
+  /** The schemas of what stands beside `data` in the envelope; nothing when left out. */
+  readonly beside?: (revision: Revision) => Readonly<Record<string, TSchema>>;
   readonly subject: Subject;
   readonly effect: Effect;
   /** Rows of the error table that are its own, in their words; beside them those of any access check and of any body. */
@@ -46,6 +53,9 @@ export interface OperationRow {
 export const STRANGER_BODY_LIMIT = 4 * 1024;
 
 export type OperationRows = Readonly<Record<string, OperationRow>>;
+
+/** For what holds credentials or changes more than keys, and for what asks for no credential. */
+export const ALL_ALONE: readonly Preset[] = [];
 
 export const NO_BODY: RequestBody = { kind: 'none' };
 

@@ -1,12 +1,13 @@
 import { yes } from '../schemas.js';
 import { traitsOf } from '../traits/revision.js';
-import { destroys, NO_BODY, type OperationRows, READS } from './operation.js';
+import { ALL_ALONE, destroys, NO_BODY, type OperationRows, READS } from './operation.js';
 
 /** The outbound rules. */
 export const RULES = {
   getRules: {
     endpoint: 'GET /router/rules',
     access: 'protected',
+    presets: ALL_ALONE,
     capability: 'rules',
     body: NO_BODY,
     answer: (revision) => traitsOf(revision, 'rules').form.answer,
@@ -19,6 +20,7 @@ export const RULES = {
   putRules: {
     endpoint: 'PUT /router/rules',
     access: 'protected',
+    presets: ALL_ALONE,
     capability: 'rules',
     body: { kind: 'json', schema: (revision) => traitsOf(revision, 'rules').form.body },
     answer: () => yes,

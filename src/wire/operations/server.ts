@@ -1,23 +1,17 @@
 import { FILE_LIMITS } from '../../core/file-limits.js';
-import { text, u64, yes } from '../schemas.js';
+import { yes } from '../schemas.js';
 import { Type } from '../typebox.js';
-import { destroys, NO_BODY, type OperationRows, READS } from './operation.js';
-
-export const STATUS = Type.Object({
-  version: text('Version of the server package that this revision stands for.', 'version'),
-  uptime_seconds: Type.BigInt({ ...u64('Whole seconds since the API started.'), recorded: 'uptime' }),
-  active_users: u64('Keys with traffic.'),
-  total_users: u64('Registered keys.'),
-});
+import { ALL_ALONE, destroys, NO_BODY, type OperationRows, READS } from './operation.js';
 
 /** Status and configuration. */
 export const SERVER = {
   getStatus: {
     endpoint: 'GET /server/status',
     access: 'protected',
+    presets: ['status', 'keys'],
     capability: null,
     body: NO_BODY,
-    answer: () => STATUS,
+    answer: (revision) => revision.status.schema,
     subject: 'other',
     effect: READS,
     failures: [],
@@ -27,6 +21,7 @@ export const SERVER = {
   getConfig: {
     endpoint: 'GET /server/config',
     access: 'protected',
+    presets: ALL_ALONE,
     capability: 'config',
     body: NO_BODY,
     answer: () => Type.Object({}, { description: 'The configuration file, comments left out.' }),
@@ -40,6 +35,7 @@ export const SERVER = {
   putConfig: {
     endpoint: 'PUT /server/config',
     access: 'protected',
+    presets: ALL_ALONE,
     capability: 'config',
     body: { kind: 'wholeConfig' },
     bodyLimit: FILE_LIMITS.configuration,

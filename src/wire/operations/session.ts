@@ -1,12 +1,13 @@
 import { object, optional, text } from '../schemas.js';
 import { Type } from '../typebox.js';
-import { json, type OperationRows, STRANGER_BODY_LIMIT, writes } from './operation.js';
+import { ALL_ALONE, json, type OperationRows, STRANGER_BODY_LIMIT, writes } from './operation.js';
 
 /** The operator's session. */
 export const SESSION = {
   login: {
     endpoint: 'POST /login',
     access: 'open',
+    presets: ALL_ALONE,
     capability: 'login',
     body: json(
       object({

@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { done, limitBytes, name, object, optional, text, u64, yes } from '../schemas.js';
 import type { Revision } from '../traits/revision.js';
 import { Type } from '../typebox.js';
-import { json, NO_BODY, type OperationRows, READS, writes } from './operation.js';
+import { ALL_ALONE, json, NO_BODY, type OperationRows, READS, writes } from './operation.js';
 
 const CreateBody = object({
   access_key: optional(
@@ -20,22 +20,6 @@ const BulkBody = object({
 
 export type CreateUser = Static<typeof CreateBody>;
 
-const CLIENT_CONFIG = Type.Object({
-  mode: Type.Literal('client'),
-  server: text('`host:port` as announced to clients.'),
-  access_key: text('The requested key.'),
-  socks5_bind: text('Where the client listens.'),
-  tun: Type.Object({ enable: Type.Boolean(), dns: Type.String() }),
-  exclude: Type.Object({
-    domains: Type.Array(Type.String()),
-    ips: Type.Array(Type.String()),
-    processes: Type.Array(Type.String()),
-  }),
-  turn: Type.Object({ enabled: Type.Boolean() }),
-  mux: Type.Object({ enabled: Type.Boolean(), sessions: Type.BigInt() }),
-  debug: Type.Boolean(),
-});
-
 const snapshot = (revision: Revision) => revision.snapshot.schema(revision.online.name);
 
 const CHANGES_KEYS = writes('makes or changes keys');
@@ -45,6 +29,7 @@ export const USERS = {
   listUsers: {
     endpoint: 'GET /users',
     access: 'protected',
+    presets: ['relay', 'create', 'keys'],
     capability: null,
     body: NO_BODY,
     answer: (revision) => Type.Array(snapshot(revision)),
@@ -58,6 +43,7 @@ export const USERS = {
   createUser: {
     endpoint: 'POST /users',
     access: 'protected',
+    presets: ['create', 'keys'],
     capability: null,
     body: json(CreateBody),
     answer: () => text('The key, given or generated (32 lowercase hexadecimal characters).', 'key'),
@@ -71,6 +57,7 @@ export const USERS = {
   bulkCreateUsers: {
     endpoint: 'POST /users/bulk',
     access: 'protected',
+    presets: ['create', 'keys'],
     capability: 'bulk',
     body: json(BulkBody),
     answer: () => Type.Array(text('A generated key of 16 lowercase hexadecimal characters.', 'key')),
@@ -84,6 +71,7 @@ export const USERS = {
   getUser: {
     endpoint: 'GET /users/{key}',
     access: 'protected',
+    presets: ['relay', 'create', 'keys'],
     capability: null,
     body: NO_BODY,
     answer: snapshot,
@@ -96,6 +84,7 @@ export const USERS = {
   updateUser: {
     endpoint: 'PUT /users/{key}',
     access: 'protected',
+    presets: ['keys'],
     capability: null,
     body: json(object({ name, limit_bytes: limitBytes })),
     answer: () => done('User updated'),
@@ -108,6 +97,7 @@ export const USERS = {
   deleteUser: {
     endpoint: 'DELETE /users/{key}',
     access: 'protected',
+    presets: ['keys'],
     capability: null,
     body: NO_BODY,
     answer: () => done('User removed'),
@@ -120,6 +110,7 @@ export const USERS = {
   setLimit: {
     endpoint: 'PUT /users/{key}/limit',
     access: 'protected',
+    presets: ['keys'],
     capability: null,
     body: json(object({ limit_bytes: limitBytes })),
     answer: () => yes,
@@ -132,6 +123,7 @@ export const USERS = {
   resetUser: {
     endpoint: 'POST /users/{key}/reset',
     access: 'protected',
+    presets: ['keys'],
     capability: null,
     body: NO_BODY,
     answer: () => yes,
@@ -145,9 +137,11 @@ export const USERS = {
   subscribe: {
     endpoint: 'GET /subscribe/{key}',
     access: 'open',
+    presets: ALL_ALONE,
     capability: null,
     body: NO_BODY,
-    answer: () => Type.Union([text('A share link.', 'share link'), CLIENT_CONFIG]),
+    answer: (revision) => revision.subscribe.data,
+    beside: (revision) => revision.subscribe.beside,
     subject: 'keys',
     effect: READS,
     failures: ['invalidAccessKey'],

@@ -1,4 +1,4 @@
-import type { MaybeAsync } from '../../core/maybe-async.js';
+import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
 import type { Credentials } from '../../core/model.js';
 import { equalSecrets, type Session } from '../../core/session.js';
 
@@ -13,6 +13,8 @@ export interface AuthScheme {
   readonly name: string;
   /** Tells whether every request passes under these credentials. */
   isOpen(credentials: Credentials): boolean;
+  /** Tells whether the line's own servers start no API under these credentials, because nobody could be let in. */
+  admitsNobody(credentials: Credentials): boolean;
   /** The `Authorization` value that shows this credential, or null where the scheme takes none of its kind. */
   encode(credential: Credential): string | null;
   /** The credentials that an `Authorization` value may show: it passes when one of them is right. */
@@ -21,25 +23,36 @@ export interface AuthScheme {
   readonly closedBy: string;
 }
 
+/** Tells whether the scheme lets everybody in where nothing is configured. */
+export function mayBeOpen(scheme: AuthScheme): boolean {
+  return scheme.isOpen({ token: null, username: '', passwordHash: '' });
+}
+
 /**
- * Whether a request with this `Authorization` value passes, on a mount that is not open. Only what is no token is asked of
- * the session, which may have to ask elsewhere.
+ * Returns the kind of the right credential that this `Authorization` value shows; null where it shows none. Only what is no
+ * token is asked of the session, which may have to ask elsewhere.
  */
-export function accepts(
+export function acceptedKind(
   scheme: AuthScheme,
   authorization: string,
   { token }: Credentials,
   session: Pick<Session, 'matches'>,
-): MaybeAsync<boolean> {
+): MaybeAsync<Credential['kind'] | null> {
   const shown = scheme.decode(authorization);
-  if (shown.some(({ kind, secret }) => kind === 'token' && isToken(secret, token))) return true;
+  if (shown.some(({ kind, secret }) => kind === 'token' && isToken(secret, token))) return 'token';
   const ofSession = shown.find(({ kind }) => kind === 'session');
-  return ofSession !== undefined && session.matches(ofSession.secret);
+  if (ofSession === undefined) return null;
+  return mapMaybeAsync(session.matches(ofSession.secret), (matches) => (matches ? 'session' : null));
+}
+
+/** Tells whether a request with this `Authorization` value passes, on a mount that is not open. */
+export function accepts(...asked: Parameters<typeof acceptedKind>): MaybeAsync<boolean> {
+  return mapMaybeAsync(acceptedKind(...asked), (kind) => kind !== null);
 }
 
 /** Nothing empty ever matches (design: "An empty token"). */
 function isToken(given: string, token: string | null): boolean {
-  return token !== null && token !== '' && equalSecrets(given, token);
+  return token !== null && !isBlank(token) && equalSecrets(given, token);
 }
 
 const BEARER = 'Bearer ';
@@ -50,12 +63,15 @@ const bearerOf = (authorization: string): string | null =>
 const token = (secret: string): Credential => ({ kind: 'token', secret });
 const session = (secret: string): Credential => ({ kind: 'session', secret });
 
+const isBlank = (token: string | null): boolean => (token ?? '').trim() === '';
+
 const noOperator = ({ username, passwordHash }: Credentials): boolean => username === '' && passwordHash === '';
 
 /** Earliest revision: a single static token, empty for open; no login. */
 export const staticToken: AuthScheme = {
   name: 'static token',
   isOpen: (credentials) => credentials.token === null || credentials.token === '',
+  admitsNobody: () => false,
   encode: ({ kind, secret }) => (kind === 'token' ? BEARER + secret : null),
   decode(authorization) {
     const bearer = bearerOf(authorization);
@@ -68,6 +84,7 @@ export const staticToken: AuthScheme = {
 export const sessionToken: AuthScheme = {
   name: 'session token',
   isOpen: noOperator,
+  admitsNobody: () => false,
   encode: ({ kind, secret }) => (kind === 'session' ? BEARER + secret : null),
   decode(authorization) {
     const bearer = bearerOf(authorization);
@@ -80,10 +97,19 @@ export const sessionToken: AuthScheme = {
 export const sessionOrStaticToken: AuthScheme = {
   name: 'session or static token',
   isOpen: (credentials) => noOperator(credentials) && credentials.token === null,
+  admitsNobody: () => false,
   encode: ({ secret }) => BEARER + secret,
   decode(authorization) {
     const bearer = bearerOf(authorization);
     return bearer === null ? [token(authorization)] : [session(bearer), token(bearer)];
   },
   closedBy: 'token, or username and password_hash',
+};
+
+/** The same from 0.4.6 on, but never open: without a credential that lets somebody in there is no API. */
+export const sessionOrTokenNeverOpen: AuthScheme = {
+  ...sessionOrStaticToken,
+  name: 'session or static token, never open',
+  isOpen: () => false,
+  admitsNobody: ({ token, username, passwordHash }) => isBlank(token) && (username === '' || passwordHash === ''),
 };

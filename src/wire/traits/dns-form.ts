@@ -1,4 +1,5 @@
 import type { Static, TSchema } from 'typebox';
+import { olderMembers } from '../../core/dns-settings.js';
 import type { DnsChange, DnsConfig } from '../../core/model.js';
 import { checkCustomDomains, checkListUrls, checkUpstream } from '../dns-values.js';
 import type { Encodable } from '../json/write-json.js';
@@ -43,12 +44,15 @@ const sixMembers = object({
 
 export type WireDnsChange = Static<typeof sixMembers>;
 
-const encodeFour = (dns: DnsConfig) => ({
-  enabled: dns.enabled,
-  doh_upstream: dns.dohUpstream,
-  adblock_urls: dns.adblockUrls,
-  custom_domains: dns.customDomains,
-});
+function encodeFour(dns: DnsConfig) {
+  const { dohUpstream, adblockUrls, customDomains } = olderMembers(dns);
+  return {
+    enabled: dns.enabled,
+    doh_upstream: dohUpstream,
+    adblock_urls: adblockUrls,
+    custom_domains: customDomains,
+  };
+}
 
 function check(wire: WireDnsChange): void {
   if (isGiven(wire.doh_upstream)) checkUpstream(wire.doh_upstream);

@@ -1,4 +1,6 @@
 import gte from 'semver/functions/gte.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json/json.js';
+import { flatFile, flatFileWithDomain, flatFileWithOvernet, type ServerFileSchema } from './server-file.js';
 
 /** The number of keys in one place of a file, and of those among them that carry something. */
 export interface KeyCount {
@@ -18,6 +20,8 @@ export interface FileOffer {
   readonly inboundListener: boolean;
   /** True where a root array `outbounds` stands there. */
   readonly hasOutbounds: boolean;
+  /** The other root members, without `inbounds` and `access_keys`. */
+  readonly members: JsonObject;
 }
 
 /** A root `access_keys` whose elements are strings or have `access_key`, or `key` as in an inbound. */
@@ -25,10 +29,13 @@ export interface RootListOffer extends KeyCount {
   /** Keys of the inbounds that it does not have, and its own that no inbound has. */
   readonly missing: number;
   readonly besides: number;
+  readonly elements: number;
   /** Elements with `key` alone; they count among the keys. */
   readonly underKey: number;
   /** Elements that are no plain strings. */
   readonly objects: number;
+  /** Elements that are neither strings nor objects with `access_key`, or have a name or limit of another type. */
+  readonly mistyped: number;
   /** Every element is a string or has `key` alone: what a server that knows inbounds takes. */
   readonly takenAtReload: boolean;
 }
@@ -44,10 +51,16 @@ export interface KeysRead extends KeyCount {
 /** The parts of a configuration file that servers of a line read (design: "Saving keys"). */
 export interface FileReading {
   readonly name: string;
+  /** The layout in which these servers look for keys. */
+  readonly layout: 'access_keys' | 'inbounds';
+  /** The types of the other members, where a start depends on them. */
+  readonly schema: ServerFileSchema | null;
   /** The versions of the line from which on it is another, rising. */
   readonly changesAt: readonly string[];
   /** Tells how servers of a version read a legacy key list; null for servers that know no inbounds. */
   legacyListReading(version: string): LegacyListReading | null;
+  /** True where one element of `access_keys` that is no plain string ends a start and every live reload. */
+  readonly plainKeysAlone: boolean;
   /** Why a server does not start from the file, in a sentence; null where it does. */
   startProblem(offer: FileOffer): string | null;
   /** The keys that a start reads, where it comes to that. */
@@ -69,8 +82,11 @@ const NOTHING: KeyCount = { keys: 0, named: 0, limited: 0 };
 /** Keys in the root `access_keys`, the listener under `api`, at every time. */
 export const rootMembers: FileReading = {
   name: 'access_keys and api',
+  layout: 'access_keys',
+  schema: null,
   changesAt: [],
   legacyListReading: () => null,
+  plainKeysAlone: false,
   startProblem: () => null,
   atStart: readRootList,
   atLiveReload: readRootList,
@@ -80,12 +96,67 @@ export const rootMembers: FileReading = {
 /** The same, each key a plain string (seen in the history of these servers). */
 export const rootStrings: FileReading = {
   ...rootMembers,
+  plainKeysAlone: true,
   startProblem({ rootList }) {
     const objects = rootList?.objects ?? 0;
     if (objects === 0) return null;
     return `it takes plain strings in access_keys: of its elements ${objects} are none, which end its live reloads, too`;
   },
 };
+
+/** The same, with every member of its type, and at least one key. */
+const typedRootMembers = (name: string, schema: ServerFileSchema, readsListener: FileReading['readsListener']) => ({
+  ...rootMembers,
+  name,
+  schema,
+  startProblem: (offer: FileOffer) => keysProblem(offer) ?? schema.problem(offer.members),
+  atLiveReload: readTypedList,
+  readsListener,
+});
+
+/** Servers from 0.4.0 on (inferred from those before and after). */
+export const typedFlatFile: FileReading = typedRootMembers('typed', flatFile, rootMembers.readsListener);
+
+/** Servers from 0.4.6 on, which serve no API that nobody could sign in to. */
+export const typedFlatFileWithDomain: FileReading = typedRootMembers(
+  'typed, config_version 2',
+  flatFileWithDomain,
+  hasCredential,
+);
+
+/** Servers from 0.4.7 on. */
+export const typedFlatFileWithOvernet: FileReading = typedRootMembers(
+  'typed, config_version 3',
+  flatFileWithOvernet,
+  hasCredential,
+);
+
+function keysProblem({ inbounds, rootList }: FileOffer): string | null {
+  const elsewhere = inbounds === null ? '' : '; it does not read inbounds';
+  if (rootList === null) return `access_keys: expected an array${elsewhere}`;
+  if (rootList.elements === 0) return `access_keys: expected at least one key${elsewhere}`;
+  if (rootList.mistyped === 0) return null;
+  return `access_keys: expected strings or objects with "access_key", found ${rootList.mistyped} other elements`;
+}
+
+function readTypedList(offer: FileOffer): KeysRead {
+  const read = readRootList(offer);
+  const { rootList } = offer;
+  if (rootList === null) return { ...read, note: 'there is no access_keys: every key is dropped' };
+  return rootList.mistyped === 0 ? read : { ...read, note: TYPED_RELOAD_STOPPED };
+}
+
+const TYPED_RELOAD_STOPPED =
+  'an element of access_keys that is neither a string nor an object with "access_key" stops its live reloads';
+
+function hasCredential({ rootListener, members: { api } }: FileOffer): boolean {
+  if (!rootListener || !isJsonObject(api)) return false;
+  return hasText(api.token) || (hasText(api.username) && hasText(api.password_hash));
+}
+
+function hasText(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' && value.trim() !== '';
+}
 
 /** From this version on a live reload reads the inbounds, too. */
 const UNION_SINCE = '0.3.11';
@@ -96,8 +167,11 @@ const UNION_SINCE = '0.3.11';
  */
 export const inboundsThenLegacyList: FileReading = {
   name: 'inbounds, at a live reload access_keys',
+  layout: 'inbounds',
+  schema: null,
   changesAt: [UNION_SINCE],
   legacyListReading: (version) => (gte(version, UNION_SINCE) ? 'union' : 'list only'),
+  plainKeysAlone: false,
   startProblem: ({ hasOutbounds }) => (hasOutbounds ? null : NO_OUTBOUNDS),
   atStart: readInbounds,
   atLiveReload(offer, version) {

@@ -1,17 +1,25 @@
 import type { ErrorTable } from '../errors.js';
 import type { ApiRoot } from './api-root.js';
 import type { AuthScheme } from './auth.js';
+import type { DnsEngineForm } from './dns-engine-form.js';
 import type { DnsForm } from './dns-form.js';
+import type { EarlierBuild } from './earlier-builds.js';
 import type { FileReading } from './file-reading.js';
 import type { MissingFileRule } from './missing-file.js';
 import type { OnlineRule } from './online.js';
+import type { OvernetForm } from './overnet-form.js';
 import type { RuleForm } from './rule-form.js';
 import type { ShareQueryRule } from './share-link.js';
 import type { SnapshotForm } from './snapshot.js';
+import type { StatusForm } from './status-form.js';
 import type { Storing } from './storing.js';
+import type { SubscribeForm } from './subscribe-form.js';
+
+/** Whom an operation is for: everyone, or callers with a credential. */
+export type Access = 'protected' | 'open';
 
 /**
- * What a revision may lack. One that is there carries the traits that only its operations ask for, so that a record names
+ * The parts that a revision may lack. Each carries the traits that only its operations ask for, so that a record names
  * no strategy that it never serves.
  */
 export interface Capabilities {
@@ -20,10 +28,17 @@ export interface Capabilities {
   readonly login?: true;
   readonly panel?: { readonly missingFile: MissingFileRule };
   readonly dns?: { readonly form: DnsForm };
-  readonly audit?: true;
+  /** `access`: whom the audit operations are for. */
+  readonly audit?: { readonly access: Access };
   /** Making many keys by one request. */
   readonly bulk?: true;
   readonly rules?: { readonly form: RuleForm };
+  /** Links of a key for people, and codes of them. */
+  readonly share?: true;
+  readonly qr?: true;
+  /** The newer DNS endpoints: settings as a whole, counts, log, lists. */
+  readonly dnsEngine?: { readonly form: DnsEngineForm };
+  readonly overnet?: { readonly form: OvernetForm };
 }
 
 export type Capability = keyof Capabilities;
@@ -44,6 +59,10 @@ export interface Revision {
   readonly snapshot: SnapshotForm;
   readonly online: OnlineRule;
   readonly shareQuery: ShareQueryRule;
+  readonly subscribe: SubscribeForm;
+  readonly status: StatusForm;
+  /** True where pages of any origin may call (protocol: "Addressing"). */
+  readonly anyOrigin: boolean;
   /** The status and text of each failure. */
   readonly errors: ErrorTable;
   /** The parts of a configuration file that the line's own servers read; Keyway serves any file in any revision. */
@@ -52,6 +71,10 @@ export interface Revision {
   readonly storing: Storing;
   /** False where the line's own servers ask for a limit at the handshake alone, so that sessions that are open go on past it. */
   readonly endsSessionsOverLimit: boolean;
+  /** True where `connections` of the line's own servers are live sessions; false where they count handshakes and never fall. */
+  readonly connectionsFall: boolean;
+  /** Builds that report the line's version and lack some of it, the earliest first; left out where none are known. */
+  readonly earlierBuilds?: readonly EarlierBuild[];
   readonly capabilities: Capabilities;
 }
 

@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Static, TSchema } from 'typebox';
+import type { UnsaidMember } from '../../core/continued-rules.js';
 import type { OutboundRule } from '../../core/model.js';
 import type { Encodable } from '../json/write-json.js';
 import { optional, orNull, text, texts } from '../schemas.js';
@@ -13,10 +13,8 @@ export interface RuleForm {
   readonly answer: TSchema;
   encode(rule: OutboundRule): Encodable;
   decode(wire: WireOutboundRule): OutboundRule;
-  /** Gives decoded rules what the form cannot say, from those of the `present` ones that are otherwise the same; null where it says all. */
-  readonly complete:
-    | ((rules: readonly OutboundRule[], present: readonly OutboundRule[]) => readonly OutboundRule[])
-    | null;
+  /** The members of a rule that the form cannot say; a written rule has those of the one that it continues. */
+  readonly unsaid: readonly UnsaidMember[];
 }
 
 const bodyMembers = {
@@ -25,6 +23,9 @@ const bodyMembers = {
 };
 const bodyProtocol = {
   protocol: optional(text('Text.'), 'a string or null', 'Transport protocol that the rule matches; null for any.'),
+};
+const bodySendFrom = {
+  send_from: optional(text('Text.'), 'a string or null', 'Address from which such connections leave; null for any.'),
 };
 const bodyAction = {
   action: Type.Union([Type.Literal('proxy'), Type.Literal('direct'), Type.Literal('block')], {
@@ -39,19 +40,22 @@ const ofRules = <S extends TSchema>(rule: S) =>
   });
 const ONE_RULE = { expected: 'an outbound rule (a JSON object)' };
 
-const bodyWithProtocol = Type.Object({ ...bodyMembers, ...bodyProtocol, ...bodyAction }, ONE_RULE);
+const bodyWithSendFrom = Type.Object({ ...bodyMembers, ...bodyProtocol, ...bodyAction, ...bodySendFrom }, ONE_RULE);
 
-export type WireOutboundRule = Static<typeof bodyWithProtocol>;
+export type WireOutboundRule = Static<typeof bodyWithSendFrom>;
 
 const answerMembers = {
   domain_suffix: Type.Array(Type.String(), { description: 'Domain suffixes that the rule matches.' }),
   ip_cidr: Type.Array(Type.String(), { description: 'Networks that the rule matches.' }),
 };
 const answerProtocol = { protocol: orNull(Type.String(), 'a string or null', 'Transport protocol; null for any.') };
+const answerSendFrom = {
+  send_from: orNull(Type.String(), 'a string or null', 'Address from which such connections leave; null for any.'),
+};
 const answerAction = { action: Type.Union([Type.Literal('proxy'), Type.Literal('direct'), Type.Literal('block')]) };
 
 /** Absent lists are empty, an absent protocol is null. */
-function decode(wire: WireOutboundRule): OutboundRule {
+function decodeWithProtocol(wire: WireOutboundRule): OutboundRule {
   return {
     domainSuffix: wire.domain_suffix ?? [],
     ipCidr: wire.ip_cidr ?? [],
@@ -60,19 +64,31 @@ function decode(wire: WireOutboundRule): OutboundRule {
   };
 }
 
+function encodeWithProtocol(rule: OutboundRule) {
+  return { domain_suffix: rule.domainSuffix, ip_cidr: rule.ipCidr, protocol: rule.protocol, action: rule.action };
+}
+
 /** Four members, as in the current revision. */
 export const ruleWithProtocol: RuleForm = {
   name: 'with protocol',
-  body: ofRules(bodyWithProtocol),
+  body: ofRules(Type.Object({ ...bodyMembers, ...bodyProtocol, ...bodyAction }, ONE_RULE)),
   answer: Type.Array(Type.Object({ ...answerMembers, ...answerProtocol, ...answerAction })),
-  encode: (rule) => ({
-    domain_suffix: rule.domainSuffix,
-    ip_cidr: rule.ipCidr,
-    protocol: rule.protocol,
-    action: rule.action,
+  encode: encodeWithProtocol,
+  decode: decodeWithProtocol,
+  unsaid: ['sendFrom'],
+};
+
+/** Five members, as servers from 0.4.5 on have them (read in their source, not measured). */
+export const ruleWithSendFrom: RuleForm = {
+  name: 'with protocol and send_from',
+  body: ofRules(bodyWithSendFrom),
+  answer: Type.Array(Type.Object({ ...answerMembers, ...answerProtocol, ...answerAction, ...answerSendFrom })),
+  encode: (rule) => ({ ...encodeWithProtocol(rule), send_from: rule.sendFrom ?? null }),
+  decode: (wire) => ({
+    ...decodeWithProtocol(wire),
+    ...(wire.send_from == null ? {} : { sendFrom: wire.send_from }),
   }),
-  decode,
-  complete: null,
+  unsaid: [],
 };
 
 /** Three members; a `protocol` in a body is an unknown member there. */
@@ -81,13 +97,6 @@ export const ruleWithoutProtocol: RuleForm = {
   body: ofRules(Type.Object({ ...bodyMembers, ...bodyAction }, ONE_RULE)),
   answer: Type.Array(Type.Object({ ...answerMembers, ...answerAction })),
   encode: (rule) => ({ domain_suffix: rule.domainSuffix, ip_cidr: rule.ipCidr, action: rule.action }),
-  decode: (wire) => ({ ...decode(wire), protocol: null }),
-  complete(rules, present) {
-    const left = [...present];
-    return rules.map((rule) => {
-      const at = left.findIndex((other) => isDeepStrictEqual({ ...other, protocol: null }, rule));
-      const [same] = at < 0 ? [] : left.splice(at, 1);
-      return same ?? rule;
-    });
-  },
+  decode: (wire) => ({ ...decodeWithProtocol(wire), protocol: null }),
+  unsaid: ['protocol', 'sendFrom'],
 };

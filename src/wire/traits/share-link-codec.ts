@@ -16,6 +16,15 @@ export interface ShareLink {
   readonly name: string | null;
 }
 
+/** A way to a server: a link without what is a key's own. */
+export type LinkWay = Omit<ShareLink, 'accessKey' | 'name'>;
+
+/** The ways to a server over UDP, and over TLS where that is set up. */
+export interface LinkWays {
+  readonly udp: LinkWay;
+  readonly tls: LinkWay | null;
+}
+
 /** A text that is no share link; the message is the clients' own. */
 export class ShareLinkError extends Error {
   constructor(message: string) {

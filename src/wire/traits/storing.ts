@@ -3,8 +3,8 @@ import lte from 'semver/functions/lte.js';
 import valid from 'semver/functions/valid.js';
 
 /**
- * How many milliseconds a server takes at most to settle a change: to read one of its file, which it looks at every 5 s, and to
- * store and read back one that its API has acknowledged (design: "When a write is settled").
+ * The most milliseconds that a server takes to settle a change: to read one of its file, which it looks at every 5 s,
+ * and to store and read back one that its API has acknowledged (design: "When a write is settled").
  */
 export const SETTLED_AFTER = 7_000;
 
@@ -36,7 +36,14 @@ export const storesAll: Storing = {
   keepsCounters: () => false,
 };
 
-/** What its API changes is in memory alone (seen in the history of these servers, not run). */
+/** Counters, too, are there after a restart. */
+export const storesAllAndCounters: Storing = {
+  ...storesAll,
+  name: 'keys, rules and counters',
+  keepsCounters: (version) => valid(version) !== null && gte(version, KEEPS_COUNTERS_SINCE),
+};
+
+/** Keeps in memory alone what its API changes (seen in the history of these servers, not run). */
 export const storesNothing: Storing = {
   name: 'nothing',
   startsWithKeys: false,

@@ -7,12 +7,12 @@ import { createLosses } from '../../../src/document/convert/losses.js';
 import { toAccessKeys } from '../../../src/document/convert/to-access-keys.js';
 import { toInbounds } from '../../../src/document/convert/to-inbounds.js';
 import { readDocument } from '../../../src/document/document.js';
-import { createMemoryFiles } from '../../../src/embedded/memory-files.js';
 import { openLocalBackend } from '../../../src/homes/file/backend.js';
 import { ReappliedChanges } from '../../../src/homes/file/configuration/reapplied-changes.js';
 import { createUnreadJournal } from '../../../src/homes/file/configuration/unread-journal.js';
 import { recordText } from '../../../src/homes/file/counters/recreated-keys.js';
 import { openWriteJournal } from '../../../src/homes/upstream/write-journal.js';
+import { createMemoryFiles } from '../../../src/platform/memory-files.js';
 import { runHere } from '../../cli/context.js';
 import { held, key, staged } from '../../southbound/staged.js';
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_RESOLVER } from '../../../src/core/dns-settings.js';
 import {
   type AccessKey,
   type ConfigurationChange,
@@ -77,6 +78,10 @@ describe('what another program took back within 7 s', () => {
       { dns: { customDomains: domains, enabled: true } },
     );
     expect(unread.findReverted(found([], { ...DEFAULT_DNS, enabled: true })).dns).toEqual({ customDomains: domains });
+    const resolver = { ...DEFAULT_RESOLVER, upstreams: ['9.9.9.9'] };
+    unread.record({ dns: { resolver: null } }, { dns: { resolver } });
+    expect(unread.findReverted(found([], { ...DEFAULT_DNS, enabled: true })).dns).toEqual({ resolver });
+    expect(unread.findReverted(found([], { ...DEFAULT_DNS, resolver })).dns).toEqual({ enabled: true });
     const rule = { domainSuffix: ['.a'], ipCidr: [], protocol: null, action: 'block' } as const;
     unread.record({ rules: [] }, { rules: [rule] });
     const outbound = { enabled: true, protocol: '', address: '', port: 0, defaultAction: 'direct', rules: [] } as const;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_RESOLVER } from '../../../src/core/dns-settings.js';
 import type { ConfigurationChange } from '../../../src/core/model.js';
 import type { FileSystemPort } from '../../../src/core/ports.js';
 import { createUnreadJournal, type JournalLine } from '../../../src/homes/file/configuration/unread-journal.js';
@@ -49,6 +50,22 @@ describe('the journal of changes that a server may not have read', () => {
     for (const at of [1, 10_000, 10_001, 60_000]) await add(journal, at);
     expect(calls).toEqual(['append', 'append', 'append', 'append']);
     expect(await start().read()).toEqual([0, 1, 10_000, 10_001, 60_000].map((at) => lineAt(at)));
+  });
+
+  it('has DNS settings of both forms as they were', async () => {
+    const { start } = machine();
+    const resolver = {
+      ...DEFAULT_RESOLVER,
+      allowlists: [{ name: 'Allowed', url: 'https://a.example/l', enabled: false }],
+      rewrites: [{ domain: '*.lab.example', answer: '192.0.2.1' }],
+    };
+    const line: JournalLine = {
+      at: 0,
+      former: { dns: { resolver: null, customDomains: new Map([['a', '::1']]), localPort: 53 } },
+      written: { dns: { resolver, enabled: true } },
+    };
+    await start().add(line);
+    expect(await start().read()).toEqual([line]);
   });
 
   it('is read up to its last whole line wherever its end was torn off', async () => {

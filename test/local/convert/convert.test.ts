@@ -4,9 +4,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkFile } from '../../../src/document/check/file-check.js';
 import { convertFile } from '../../../src/document/convert/convert.js';
+import type { ConversionTarget } from '../../../src/document/convert/target.js';
 import { type ConfigurationDocument, readDocument } from '../../../src/document/document.js';
 import { commentsBetween } from '../../../src/document/sequence.js';
 import { isJsonObject, type JsonValue, parseJson } from '../../../src/wire/json/json.js';
+import {
+  typedFlatFile,
+  typedFlatFileWithDomain,
+  typedFlatFileWithOvernet,
+} from '../../../src/wire/traits/file-reading.js';
 import { ROOT } from '../../clone.js';
 import { behaviourOf } from '../../stand-in/behaviour.js';
 import { parseConfiguration, readAtStart } from '../../stand-in/configuration.js';
@@ -14,9 +20,14 @@ import { anyFile } from '../document/generated.js';
 
 const sample = (name: string) => readFile(join(ROOT, 'fixtures/samples', name));
 
+const FLAT: ConversionTarget = { layout: 'access_keys', schema: null };
+const NESTED: ConversionTarget = { layout: 'inbounds', schema: null };
+const FLAT_2 = typedFlatFileWithDomain;
+const FLAT_3 = typedFlatFileWithOvernet;
+
 function there(bytes: Buffer): Buffer {
   const { layout } = readDocument(bytes).document;
-  return convertFile(bytes, layout.name === 'inbounds' ? 'access_keys' : 'inbounds').bytes;
+  return convertFile(bytes, layout.name === 'inbounds' ? FLAT : NESTED).bytes;
 }
 
 /** The comments inside the brackets of the lists of keys, in their order. */
@@ -101,8 +112,8 @@ describe('converting a file and back', () => {
           `${marked ? '\ufeff' : ''}${JSON.stringify({ mode: 'server', ...value }, null, indent)}`,
         );
         const { configuration } = readDocument(bytes);
-        const converted = convertFile(bytes, 'inbounds');
-        const back = convertFile(converted.bytes, 'access_keys');
+        const converted = convertFile(bytes, NESTED);
+        const back = convertFile(converted.bytes, FLAT);
         expect([converted.losses, back.losses]).toEqual([[], []]);
         for (const { bytes: one } of [converted, back]) {
           expect({ ...readDocument(one).configuration, warnings: [] }).toEqual({ ...configuration, warnings: [] });
@@ -114,10 +125,10 @@ describe('converting a file and back', () => {
   it('of the sample with access_keys gives a file that reads the same, and then the same again, without a loss', async () => {
     const bytes = await sample('server.jsonc');
     const before = readDocument(bytes).configuration;
-    const { bytes: converted, losses } = convertFile(bytes, 'inbounds');
+    const { bytes: converted, losses } = convertFile(bytes, NESTED);
     expect(losses).toEqual([]);
     expect(readDocument(converted).configuration).toEqual(before);
-    const back = convertFile(converted, 'access_keys');
+    const back = convertFile(converted, FLAT);
     expect(back.losses).toEqual([]);
     expect(readDocument(back.bytes).configuration).toEqual(before);
   });
@@ -130,7 +141,7 @@ describe('a file that becomes one with inbounds', () => {
       fc.property(anyFile, ({ text }) => {
         const bytes = Buffer.from(text);
         if (readDocument(bytes).document.layout.name === 'inbounds') return;
-        const { bytes: converted } = convertFile(bytes, 'inbounds');
+        const { bytes: converted } = convertFile(bytes, NESTED);
         expect(() => readAtStart(parseConfiguration(converted), server)).not.toThrow();
         expect(checkFile(converted).offer.hasOutbounds).toBe(true);
       }),
@@ -140,7 +151,7 @@ describe('a file that becomes one with inbounds', () => {
 
   it('has empty outbounds behind the inbounds, where no routing is configured', () => {
     const text = '{\n  // ours\n  "access_keys": ["a"],\n  "dns": {}\n}\n';
-    const { bytes } = convertFile(Buffer.from(text), 'inbounds');
+    const { bytes } = convertFile(Buffer.from(text), NESTED);
     expect(bytes.toString()).toMatch(/\n {2}\],\n {2}"outbounds": \[\],\n {2}"dns": \{\}\n\}\n$/);
   });
 });
@@ -148,7 +159,7 @@ describe('a file that becomes one with inbounds', () => {
 describe('what has no place in the other layout', () => {
   const lossesOf = (value: object) => {
     const bytes = Buffer.from(JSON.stringify(value));
-    const to = 'inbounds' in value ? 'access_keys' : 'inbounds';
+    const to = 'inbounds' in value ? FLAT : NESTED;
     const { losses, bytes: converted } = convertFile(bytes, to);
     return { places: losses.map(({ place }) => place), converted: JSON.parse(converted.toString()) };
   };
@@ -207,7 +218,7 @@ describe('what has no place in the other layout', () => {
       { "protocol": "ostp", "users": [] }, { "protocol": "ostp" },
       { "protocol": "ostp", "users": [ /* first of the last */ { "key": "a" }, { "key": "c" } ] }
     ] }`;
-    const { bytes } = convertFile(Buffer.from(text), 'access_keys');
+    const { bytes } = convertFile(Buffer.from(text), FLAT);
     const { configuration, document } = readDocument(bytes);
     expect(configuration.keys.map(({ accessKey }) => accessKey)).toEqual(['a', 'b', 'c']);
     expect(besideKeys(document)).toEqual(['// last of the first', '/* first of the last */']);
@@ -218,6 +229,100 @@ describe('what has no place in the other layout', () => {
     ['{"mode": "server", "api": {"token": "a", "token": "b"}}', 'api.token: it stands there twice; leave one'],
     ['{"mode": ', 'unexpected end of input'],
   ])('%s is an error that says why', (text, message) => {
-    expect(() => convertFile(Buffer.from(text), 'inbounds')).toThrow(message);
+    expect(() => convertFile(Buffer.from(text), NESTED)).toThrow(message);
+  });
+});
+
+describe('a file for servers from 0.4.6 on', () => {
+  const versionIn = (bytes: Buffer) => {
+    const root = parseJson(bytes, { comments: true, duplicates: 'last' });
+    return isJsonObject(root) ? root.config_version : null;
+  };
+
+  it('from any file and back has the same keys, elements, comments and reading, and its number in between', () => {
+    fc.assert(
+      fc.property(anyFile, fc.constantFrom(FLAT_2, FLAT_3), ({ text, inbounds }, to) => {
+        const bytes = Buffer.from(text);
+        const before = readDocument(bytes);
+        const there = convertFile(bytes, to);
+        const back = convertFile(there.bytes, inbounds ? NESTED : FLAT);
+        expect(versionIn(there.bytes)).toBe(BigInt(to.schema?.configVersion ?? 0));
+        expect(versionIn(back.bytes)).toBeUndefined();
+        for (const one of [there.bytes, back.bytes]) {
+          const { configuration, document } = readDocument(one);
+          expect(configuration.keys).toEqual(before.configuration.keys);
+          expect(elements(document)).toEqual(elements(before.document));
+          expect(besideKeys(document)).toEqual(besideKeys(before.document));
+          expect(allComments(one)).toEqual(allComments(bytes));
+        }
+        if (!inbounds) expect([there.losses, back.losses]).toEqual([[], []]);
+        expect(readDocument(back.bytes).document.layout).toBe(before.document.layout);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('has its number behind the mode, in the style of the file, and nothing else changes', async () => {
+    const bytes = await sample('server.jsonc');
+    const { bytes: converted, losses } = convertFile(bytes, FLAT_2);
+    expect(losses).toEqual([]);
+    expect(converted.toString()).toBe(
+      bytes.toString().replace('"mode": "server",\n', '"mode": "server",\n  "config_version": 2,\n'),
+    );
+    expect(FLAT_2.startProblem(checkFile(converted).offer)).toBeNull();
+    const next = convertFile(converted, FLAT_3);
+    expect(next.bytes.toString()).toBe(converted.toString().replace('"config_version": 2', '"config_version": 3'));
+    expect(() => convertFile(converted, FLAT_2)).toThrow(
+      'the file has the layout with access_keys and config_version 2 already',
+    );
+  });
+
+  it('made from the sample of 0.3.21 is one from which such a server starts, with its token and all keys', async () => {
+    const bytes = await sample('server-0.3.21.jsonc');
+    const { bytes: converted, losses } = convertFile(bytes, FLAT_2);
+    const { offer, configuration } = checkFile(converted);
+    expect(losses.map(({ place }) => place)).toEqual(['access_keys', 'outbounds[0].tag']);
+    expect(FLAT_2.startProblem(offer)).toBeNull();
+    expect(FLAT_2.atStart(offer)).toMatchObject({ keys: 3, named: 2, limited: 1 });
+    expect(FLAT_2.readsListener(offer)).toBe(true);
+    expect(configuration.listener?.token).toBe('sample-static-token');
+  });
+
+  const LATER = {
+    mode: 'server',
+    config_version: 3,
+    listen: '203.0.113.7:50000',
+    access_keys: ['a'],
+    domain: 'vpn.example.com',
+    tls: { enabled: true, ws_path: '/s3cr3tpath' },
+    subscription: { enabled: true },
+    overnet: { enabled: true },
+    local_access: true,
+    outbound: {
+      enabled: true,
+      protocol: 'socks5',
+      address: '127.0.0.1',
+      port: 1080,
+      rules: [{ action: 'proxy' }, { action: 'direct', send_from: '192.0.2.1' }],
+    },
+  };
+  const ALL = ['domain', 'tls', 'subscription', 'overnet', 'local_access'];
+  it.each([
+    [NESTED, [...ALL, 'outbound.rules[1].send_from']],
+    [FLAT, [...ALL, 'outbound.rules[1].send_from']],
+    [typedFlatFile, ALL],
+    [FLAT_2, ['overnet', 'local_access']],
+  ])('moved to $layout with $schema.configVersion names what nobody reads there, and keeps it', (to, places) => {
+    const { losses, bytes } = convertFile(Buffer.from(JSON.stringify(LATER)), to);
+    expect(losses).toEqual(places.map((place) => ({ place, text: 'servers of the target pass over it; it stays' })));
+    const { domain, tls, subscription, overnet, local_access } = LATER;
+    expect(JSON.parse(bytes.toString())).toMatchObject({ domain, tls, subscription, overnet, local_access });
+    const back = convertFile(bytes, FLAT_3);
+    expect(JSON.parse(back.bytes.toString())).toEqual(LATER);
+  });
+
+  it('names no member that is null', () => {
+    const nulls = { mode: 'server', config_version: 2, access_keys: [], domain: null, overnet: null, tls: null };
+    expect(convertFile(Buffer.from(JSON.stringify(nulls)), FLAT).losses).toEqual([]);
   });
 });

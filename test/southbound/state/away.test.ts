@@ -192,6 +192,29 @@ describe('what clients are told', () => {
     await backend.close();
   });
 
+  it('is asked for anew after the configuration was replaced, and the next who subscribes waits for it', async () => {
+    const { world, server, backend } = await staged({ before: two });
+    const body = Buffer.from('{"mode":"server","access_keys":["a","b"],"domain":"other.example"}');
+    server.announced = { host: 'other.example', port: 1, shareScheme: 'ostp', shareQuery: '', ownDns: null };
+    await world.until(backend.document?.replace(body) ?? Promise.reject());
+    await world.until(Promise.resolve(backend.replica?.find('a')));
+    expect(backend.settings().announced).toMatchObject({ host: 'other.example', port: 1 });
+    await world.until(backend.close());
+  });
+
+  it('is what the status says, where the line has it there, without anybody who subscribes', async () => {
+    const { world, server, backend } = await staged({ revision: '0.4.6', before: two });
+    expect(backend.settings().toldHost).toBe('vpn.example');
+    server.announced = { host: 'other.example', port: 1, shareScheme: 'ostp', shareQuery: '', ownDns: null };
+    await world.pass(2_000);
+    await world.until(Promise.resolve(backend.live?.status()));
+    expect(backend.settings()).toMatchObject({
+      toldHost: 'other.example',
+      announced: { host: 'other.example', port: 1 },
+    });
+    await backend.close();
+  });
+
   it('goes on without the server', async () => {
     const { world, server, backend } = await staged({ before: two });
     server.becomes('away');

@@ -222,7 +222,7 @@ describe('a server with a flat file that is called as one with inbounds', () => 
   ])('%s gets no configuration of its keys, and its writes are settled by the list', async (_why, later) => {
     const { world, server, backend, logged } = await staged({
       revision: '0.3.7',
-      version: '0.4.6',
+      version: '0.3.22',
       before(fake) {
         fake.later = later;
       },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { keyDigest } from '../../../src/core/key-digest.js';
-import { createMemoryFiles } from '../../../src/embedded/memory-files.js';
 import { openWriteJournal, WRITE_JOURNAL_FILE } from '../../../src/homes/upstream/write-journal.js';
+import { createMemoryFiles } from '../../../src/platform/memory-files.js';
 import { keptLog } from '../called-server.js';
 import type { FakeServer } from '../fake-server.js';
 import { held, key, type Staged, type StagedOptions, staged } from '../staged.js';

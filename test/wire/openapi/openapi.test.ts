@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../../revisions/all.js';
 import { encodeJson } from '../../../src/wire/json/write-json.js';
 import { openApiDocument } from '../../../src/wire/openapi/openapi.js';
-import { operationsOf } from '../../../src/wire/operations.js';
+import { accessOf, operationsOf } from '../../../src/wire/operations.js';
 
 interface Described {
   readonly operationId: string;
@@ -56,7 +56,8 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
     const defined = Object.keys(document.components.securitySchemes);
     const served = operationsOf(revision);
     for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
-      const { access } = served.find(({ name }) => name === operation.operationId) ?? {};
+      const row = served.find(({ name }) => name === operation.operationId);
+      const access = row && accessOf(row, revision);
       const named = operation.security.flatMap((one) => Object.keys(one));
       expect(named.length > 0).toBe(access === 'protected');
       expect(named.filter((name) => !defined.includes(name))).toEqual([]);

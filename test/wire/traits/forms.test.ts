@@ -49,6 +49,7 @@ describe.each(dnsForms)('DNS settings of $name', (form) => {
     bind: fc.constant(DEFAULT_DNS.bind),
     blockedAnswer: fc.constant(DEFAULT_DNS.blockedAnswer),
     refreshHours: fc.constant(DEFAULT_DNS.refreshHours),
+    resolver: fc.constant(null),
   });
 
   it('are what they were when what was answered is sent back, and fit the schema', () => {

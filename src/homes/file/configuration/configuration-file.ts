@@ -1,10 +1,11 @@
 import { resolve } from 'node:path';
+import type { ConfigurationFingerprint, ConfigurationPatch } from '../../../core/backend.js';
 import type { ConfigurationObserverPort } from '../../../core/configuration-observer.js';
 import { DomainError } from '../../../core/errors.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import { inTurns } from '../../../core/steps.js';
-import { type ReadConfiguration, readDocument } from '../../../document/document.js';
+import { ConfigurationShapeError, type ReadConfiguration, readDocument } from '../../../document/document.js';
 import { toReplacement } from '../../../document/replacement.js';
 import { type Hold, holdForServing } from '../../../files/hold.js';
 import { createInPlaceWriting, type InPlaceWriting } from '../../../files/in-place.js';
@@ -43,6 +44,8 @@ export interface ConfigurationFile {
   readAsJson(): Promise<readonly Buffer[]>;
   /** Replaces the whole file with this JSON text, pretty-printed. Rejects with configModeMissing/Format/WriteFailed. */
   replace(body: Buffer): Promise<void>;
+  /** Makes a patch by the smallest edit, over what the file holds now. Rejects as the port's does. */
+  patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint>;
   /** Called synchronously with each configuration that became live from outside or by `replace`. */
   onReload(listener: ReloadListener): void;
   /** The last good configuration, with the changes that are not written yet laid over it. */
@@ -90,6 +93,8 @@ export interface ConfigurationFileOptions {
   readonly guard?: boolean;
   /** The reading of a legacy key list by the file's servers; default `union`. */
   readonly legacyListReading?: LegacyListReading;
+  /** The file's server takes keys as plain strings alone: a replacement with more others than the file has is refused. Default false. */
+  readonly plainKeysAlone?: boolean;
   /** The time that a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
   readonly unreadMilliseconds?: number;
   /** The time between looks at the file, in milliseconds, 0 for never; default 500. */
@@ -130,16 +135,19 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
   const { processes, wait } = { ...lockPorts(fileSystem), ...options };
   const path = resolve(options.path);
   const held = { fileSystem, processes, wait, log, dataFolder, configurationPath: path };
-  const hold = await holdForServing({ ...held, lookMilliseconds: pollMilliseconds });
+  const hold = await holdForServing({ ...held, lookMilliseconds: pollMilliseconds }).catch(async (error: unknown) => {
+    // Whoever may not read the file may not write beside it, as a rule: the file is what is to be said.
+    throw (await refusedReading(fileSystem, path)) ?? error;
+  });
   try {
     const { folder } = hold;
     const versions = createKeptVersions({ fileSystem, folder: folder.versions, clock });
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
     const first = await openFile({ fileSystem, path, wait, log }, overwriting);
     const { reapplied, journal } = await openUnread(options, processes, hold, first);
-    const { observer, watch = true, guard = false, legacyListReading = 'union' } = options;
+    const { observer, watch = true, guard = false, legacyListReading = 'union', plainKeysAlone = false } = options;
     const served: ServedFile = {
-      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, guard, legacyListReading },
+      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, guard, legacyListReading, plainKeysAlone },
       ...(observer && { observer }),
       ...{ hold, versions, journal, overwriting: options.inPlace ? overwriting : null },
       state: new FileState(first.configuration, reapplied),
@@ -149,6 +157,15 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
   } catch (error) {
     await hold.release();
     throw error;
+  }
+}
+
+async function refusedReading(fileSystem: FileSystemPort, path: string): Promise<ConfigurationFileError | null> {
+  try {
+    await (await fileSystem.open(path)).close();
+    return null;
+  } catch (error) {
+    return new ConfigurationFileError(path, error);
   }
 }
 
@@ -162,6 +179,12 @@ async function openFile(
   try {
     await overwriting.recover(path);
     const first = await readFirst({ fileSystem, path, wait });
+    const { bytes, lists, wrongLists } = first.document;
+    // Served, it would have no keys, and the next write would make that last.
+    if (lists.length === 0 && wrongLists.length > 0)
+      throw new BrokenFileError(bytes, {
+        cause: new ConfigurationShapeError(`${wrongLists.join(', ')}: expected an array`),
+      });
     await removeStaleTemporaries(fileSystem, first.target.realPath).catch((error: unknown) => {
       log.debug({ file: path, reason: failureWords(error) }, 'left-over temporary files could not be removed');
     });
@@ -257,6 +280,10 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
       refuseWhenClosing();
       const whole = toReplacement(body, { read: readDocument });
       await queue.exclusive(() => writes.putWhole(whole, 'replaced'));
+    },
+    patch: async (patch) => {
+      refuseWhenClosing();
+      return queue.exclusive(() => writes.patch(patch));
     },
     readAsJson: () => {
       // Only while it is being overwritten does the file hold half a configuration.

@@ -10,6 +10,10 @@ import { changeCount, layOver, mergeChanges } from './pending-changes.js';
 import type { ReappliedChanges } from './reapplied-changes.js';
 import type { UnreadJournal } from './unread-journal.js';
 
+/** The reason why such a change is refused: a server of 0.2.0 to 0.2.30 would not go on with it. */
+export const PLAIN_KEYS_ALONE =
+  'the server that reads the file (--server-version) takes keys as plain strings: one with a name or a limit would end its start and its reloads';
+
 /** A configuration file that is served, as every part that serves it is handed it. */
 export interface ServedFile {
   readonly path: string;
@@ -22,6 +26,7 @@ export interface ServedFile {
   readonly watch: boolean;
   readonly guard: boolean;
   readonly legacyListReading: LegacyListReading;
+  readonly plainKeysAlone: boolean;
   readonly observer?: ConfigurationObserverPort;
   readonly hold: Hold;
   readonly versions: KeptVersions;
@@ -33,8 +38,8 @@ export interface ServedFile {
 }
 
 /**
- * How the last reading of the file ended. A `broken` file is read again once it looks another, an `unavailable` one at the
- * next look, because it may be readable by then although it looks the same from outside.
+ * The outcome of the file's last reading. A `broken` file is read again once it looks another, an `unavailable` one at
+ * the next look, because it may be readable by then although it looks the same from outside.
  */
 export type LastReading = 'good' | 'broken' | 'unavailable';
 

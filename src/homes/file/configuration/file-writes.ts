@@ -1,3 +1,4 @@
+import type { ConfigurationFingerprint, ConfigurationPatch } from '../../../core/backend.js';
 import { createBufferReuse } from '../../../core/buffer-reuse.js';
 import type { ConfigurationWrite } from '../../../core/configuration-observer.js';
 import { DomainError } from '../../../core/errors.js';
@@ -7,11 +8,13 @@ import { judgeReplacement } from '../../../core/replace-policy.js';
 import { changeDocument } from '../../../document/change.js';
 import {
   type ConfigurationDocument,
-  losesInbounds,
+  lossesBetween,
+  objectsIn,
   type ReadConfiguration,
   readDocument,
 } from '../../../document/document.js';
 import { recordsOf } from '../../../document/key-changes.js';
+import { type PatchedDocument, patchDocument } from '../../../document/patch/patch-document.js';
 import {
   createTarget,
   readTarget,
@@ -22,7 +25,7 @@ import {
 } from '../../../files/write-file.js';
 import { failureWords } from '../../../platform/failure-words.js';
 import { unlessMissing } from '../../../platform/presence.js';
-import type { ServedFile } from './file-state.js';
+import { PLAIN_KEYS_ALONE, type ServedFile } from './file-state.js';
 import type { FoundFile, KnownFile } from './known-file.js';
 import { changeCount, differences, mergeChanges } from './pending-changes.js';
 import type { Reloads } from './reloads.js';
@@ -83,12 +86,12 @@ export class FileWrites {
       await this.#note(former, carried);
       if (changeCount(refused) === 0) this.#succeeded();
       ended({ failed: changeCount(refused) > 0 });
-      return changes.map((one) => (isRefused(one, refused) ? new DomainError('saveFailed') : carried));
+      return changes.map((one) => (isRefused(one, refused) ? this.#unsaved() : carried));
     } catch (error) {
       this.#accounted(changes, mergeChanges(state.pending, change));
       this.#failed(error);
       ended({ failed: true });
-      return changes.map(() => new DomainError('saveFailed'));
+      return changes.map(() => this.#unsaved());
     } finally {
       this.#isWriting = false;
     }
@@ -104,19 +107,39 @@ export class FileWrites {
     { dropWaiting = false }: { readonly dropWaiting?: boolean } = {},
   ): Promise<ConfigurationChange> {
     const { state } = this.#served;
-    const ended = this.#beginning('whole', 1);
-    this.#isWriting = true;
-    try {
+    return this.#asWhole(async () => {
       const before = state.inFile();
       await this.#undisturbed(() => this.#replaceWith(whole, reason));
       const { former, written } = differences(before, whole.configuration);
       await this.#note(former, written);
       const dropped = dropWaiting ? state.pending : {};
       if (dropWaiting) state.pending = {};
+      return { result: dropped, follow: () => this.#reloads.replaced(whole, reason) };
+    });
+  }
+
+  /** Makes a patch over what the file holds now, with the changes that wait. Rejects as `patchDocument` throws, and with configWriteFailed. */
+  async patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint> {
+    const { state } = this.#served;
+    return this.#asWhole(async () => {
+      const before = state.inFile();
+      const { document, configuration, fingerprint } = await this.#undisturbed(() => this.#writePatched(patch));
+      const { former, written } = differences({ ...before, keys: [] }, { ...configuration, keys: [] });
+      await this.#note(former, written);
+      return { result: fingerprint, follow: () => this.#reloads.patched(configuration, document) };
+    });
+  }
+
+  /** Makes one write of the whole file, followed where it succeeds. Rejects with a refusal of its own, else with configWriteFailed. */
+  async #asWhole<T>(write: () => Promise<{ readonly result: T; readonly follow: () => void }>): Promise<T> {
+    const ended = this.#beginning('whole', 1);
+    this.#isWriting = true;
+    try {
+      const { result, follow } = await write();
       this.#succeeded();
       ended({ failed: false });
-      this.#reloads.replaced(whole, reason);
-      return dropped;
+      follow();
+      return result;
     } catch (error) {
       if (error instanceof DomainError) throw error;
       this.#failed(error);
@@ -125,6 +148,25 @@ export class FileWrites {
     } finally {
       this.#isWriting = false;
     }
+  }
+
+  async #writePatched(patch: ConfigurationPatch): Promise<PatchedDocument> {
+    const { state, versions } = this.#served;
+    const file = this.#file;
+    const found = await this.#reading(() => file.settled());
+    const waiting = state.pending;
+    const { document, refused } = this.#applyParts(found.document, waiting);
+    const patched = patchDocument(document, patch);
+    if (patched.document === found.document) await file.makeDurable(found);
+    else {
+      await versions.keep(found.document.bytes);
+      file.attempts(patched.document);
+      file.holds(patched.document, await this.#put(found.target, patched.document.bytes));
+      this.#hasWritten = true;
+    }
+    state.pending = refused;
+    state.wrote(without(waiting, refused));
+    return patched;
   }
 
   /** Notes, so that a killed Keyway knows it, what a server beside may take back. Never rejects. */
@@ -252,12 +294,14 @@ export class FileWrites {
   }
 
   async #replaceWith({ document, configuration }: ReadConfiguration, reason: WholeReason): Promise<void> {
-    const { path, fileSystem, log, guard, versions } = this.#served;
+    const { path, fileSystem, log, guard, versions, plainKeysAlone } = this.#served;
     const file = this.#file;
     const present = await this.#reading(() => unlessMissing(readTarget(fileSystem, path)));
-    const losing = losesInbounds(this.#documentIn(present), document);
+    const before = this.#documentIn(present);
+    if (plainKeysAlone && reason === 'replaced' && objectsIn(document) > objectsIn(before))
+      throw new DomainError('configRefused', PLAIN_KEYS_ALONE);
     const removed = this.#reloads.wouldRemove(configuration);
-    const verdict = judgeReplacement({ reason, losesInbounds: losing, removed }, guard);
+    const verdict = judgeReplacement({ reason, ...lossesBetween(before, document), removed }, guard);
     const { forever } = verdict;
     // The last good content goes first where the file holds something else by now.
     if (forever) await versions.keep(file.document.bytes, { forever });
@@ -290,6 +334,10 @@ export class FileWrites {
     this.#lastError = reason;
     this.#lastReadFailed = error === this.#readFailure;
     this.#readFailure = null;
+  }
+
+  #unsaved(): DomainError {
+    return new DomainError('saveFailed', this.#lastError ?? '');
   }
 
   #succeeded(): void {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { OLDER_MEMBERS } from '../../../core/dns-settings.js';
 import type { KeyFieldName } from '../../../core/keys/key-fields.js';
 import { recordBy } from '../../../core/keys/key-record.js';
 import type {
@@ -56,6 +57,8 @@ export class ReappliedChanges {
       keep(this.#keys, accessKey, this.#extended(this.#keys.get(accessKey), before, record, until));
     }
     if (written.rules && former.rules) this.#rules = this.#extended(this.#rules, former.rules, written.rules, until);
+    // Those that its settings stand for are not to come back beside them.
+    if (written.dns?.resolver) for (const member of OLDER_MEMBERS) this.#dns.delete(member);
     for (const member of dnsMembers(written)) {
       const chain = this.#dns.get(member);
       keep(this.#dns, member, this.#extended<unknown>(chain, former.dns?.[member], written.dns?.[member], until));

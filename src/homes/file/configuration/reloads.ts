@@ -2,15 +2,18 @@ import type { ReloadReason } from '../../../core/backend.js';
 import { keyDigest } from '../../../core/key-digest.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
 import { areMany, reportRemoved } from '../../../core/replace-policy.js';
-import type { ReadConfiguration } from '../../../document/document.js';
+import type { ConfigurationDocument, ReadConfiguration } from '../../../document/document.js';
 import { keysInLegacyList } from '../../../document/sync-legacy-list.js';
 import { failureWords } from '../../../platform/failure-words.js';
 import type { ServedFile } from './file-state.js';
 import { BrokenFileError } from './known-file.js';
 import { changeCount, layOver, mergeChanges, removedKeys } from './pending-changes.js';
 
-/** Told of each configuration that became live from outside or as a whole, in that turn of the event loop. */
-export type ReloadListener = (configuration: ServerConfiguration, reason: ReloadReason) => void;
+/**
+ * Told of each configuration that became live from outside or as a whole, in that turn of the event loop; with `hasSameKeys`
+ * its keys are those of before.
+ */
+export type ReloadListener = (configuration: ServerConfiguration, reason: ReloadReason, hasSameKeys: boolean) => void;
 
 /** Makes live what others have put into the file, tells listeners, and keeps versions of it. */
 export class Reloads {
@@ -71,6 +74,16 @@ export class Reloads {
     this.#goLive(reading, reason);
   }
 
+  /** Makes live what a patch has put into the file. */
+  patched(configuration: Omit<ServerConfiguration, 'keys'>, document: ConfigurationDocument): void {
+    const { state, inbounds } = this.#served;
+    state.keepsNext = true;
+    inbounds.look(document);
+    this.readable();
+    const whole = { ...configuration, keys: state.inFile().keys };
+    if (this.#isApplied(whole, 'replaced')) this.#tell(whole, 'replaced', true);
+  }
+
   /** Says how many keys went while no Keyway served the file, which holds `content` now. */
   goneMeanwhile(removed: number, content: Buffer): void {
     const { path, versions, log } = this.#served;
@@ -113,26 +126,35 @@ export class Reloads {
   }
 
   #goLive({ configuration }: ReadConfiguration, reason: ReloadReason): number {
-    const { path, state, log, observer } = this.#served;
-    if (!isServer(configuration)) {
-      log.warn({ file: path, mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
-      observer?.reloaded(reason, 'refused');
-      return 0;
-    }
+    const { path, log } = this.#served;
+    if (!this.#isApplied(configuration, reason)) return 0;
     const removed = this.wouldRemove(configuration);
+    this.#tell(configuration, reason, false);
+    if (reason === 'edited') reportRemoved(removed, log, { file: path });
+    return removed;
+  }
+
+  #isApplied({ mode }: ServerConfiguration, reason: ReloadReason): boolean {
+    const { path, log, observer } = this.#served;
+    if (mode === 'server') return true;
+    log.warn({ file: path, mode }, 'the configuration is not applied: its mode is not "server"');
+    observer?.reloaded(reason, 'refused');
+    return false;
+  }
+
+  #tell(configuration: ServerConfiguration, reason: ReloadReason, hasSameKeys: boolean): void {
+    const { path, state, log, observer } = this.#served;
     state.becomes(configuration);
     const next = state.live();
     log.info({ file: path, reason, keys: next.keys.length }, 'the configuration file was read again');
-    if (reason === 'edited') reportRemoved(removed, log, { file: path });
     for (const listener of this.#listeners) {
       try {
-        listener(next, reason);
+        listener(next, reason, hasSameKeys);
       } catch (error) {
         log.error({ file: path, reason: failureWords(error) }, 'a reload of the configuration could not be followed');
       }
     }
     observer?.reloaded(reason, 'applied');
-    return removed;
   }
 
   /** Keeps a version beside whatever else is done. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { FILE_LIMITS } from '../../../core/file-limits.js';
 import { recordBy, valueIn } from '../../../core/keys/key-record.js';
-import type { AccessKey, ConfigurationChange, DnsChange } from '../../../core/model.js';
+import type { AccessKey, ConfigurationChange, DnsChange, DnsList, DnsRewrite } from '../../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import { createWhole } from '../../../files/write-file.js';
 import { failureWords } from '../../../platform/failure-words.js';
@@ -126,8 +126,20 @@ function encodeChange({ keys, rules, dns }: ConfigurationChange): Encodable {
   return {
     ...(keys && { keys: records }),
     ...(rules && { rules: rules.map((rule) => ({ ...rule })) }),
-    ...(dns && { dns: { ...dns } }),
+    ...(dns && { dns: encodeDns(dns) }),
   };
+}
+
+function encodeDns({ resolver, ...dns }: DnsChange): Encodable {
+  if (!resolver) return { ...dns, ...(resolver === null && { resolver }) };
+  const { lists, allowlists, rewrites, ...others } = resolver;
+  const plain = { lists: lists.map(copied), allowlists: allowlists.map(copied), rewrites: rewrites.map(copied) };
+  return { ...dns, resolver: { ...others, ...plain } };
+}
+
+/** An interface's value as one of a type that can be encoded. */
+function copied<T extends DnsList | DnsRewrite>(value: T): { [K in keyof T]: T[K] } {
+  return { ...value };
 }
 
 function lineOf({ at, former, written }: JsonObject): JournalLine | null {
@@ -153,14 +165,18 @@ function recordOf(pair: JsonValue): readonly (readonly [string, AccessKey | null
 
 function dnsOf(members: JsonObject): DnsChange {
   const { customDomains, ...others } = members;
-  const values = Object.entries(others).map(([name, value]) => [
-    name,
-    typeof value === 'bigint' ? Number(value) : value,
-  ]);
   return {
-    ...Object.fromEntries(values),
+    ...Object.fromEntries(Object.entries(others).map(([name, value]) => [name, withNumbers(value)])),
     ...(isJsonObject(customDomains) && {
       customDomains: new Map(Object.entries(customDomains).map(([name, address]) => [name, String(address)])),
     }),
   };
+}
+
+/** JSON as it was written, integers as numbers again. */
+function withNumbers(value: JsonValue): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  if (Array.isArray(value)) return value.map(withNumbers);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withNumbers(member)]));
 }

@@ -15,7 +15,7 @@ export interface Source {
   readonly run: KnownRun;
   /** The number of the last post that was begun. */
   readonly number: bigint;
-  /** That post is not taken to its end, so that it may come again. */
+  /** True until that post is taken to its end; it may come again. */
   readonly isBegun: boolean;
   /** A key without a base gets one without being counted: no post has been taken to its end yet. */
   readonly isBaseline: boolean;

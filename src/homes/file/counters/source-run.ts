@@ -20,7 +20,7 @@ export function runAt(run: SourceRun, now: number): KnownRun {
 }
 
 /**
- * What a post's run is to the one that is known: the same, one that began later, or one that has ended. Throws
+ * Compares a post's run with the known one: it is the same, one that began later, or one that has ended. Throws
  * `invalidBody` where they are told in different ways.
  */
 export function comparedRun(known: KnownRun, posted: KnownRun): 'same' | 'later' | 'ended' {

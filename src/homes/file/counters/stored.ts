@@ -29,7 +29,7 @@ export interface ReadState extends StoredState {
 }
 
 /**
- * What is durable at one moment: configuration file, counters and remembered reports, read beside a Keyway that may be
+ * Reads configuration file, counters and remembered reports as durable at one moment, beside a Keyway that may be
  * serving. The store's sizes are taken while the configuration file is seen to stay the same, and what the store had by
  * then never changes. Without a configuration path, counters and reports alone. Changes nothing. Rejects with
  * `CountersStoreError` or the file system's error.

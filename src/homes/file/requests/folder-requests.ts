@@ -7,8 +7,8 @@ import { createWhole } from '../../../files/write-file.js';
 import { unlessMissing } from '../../../platform/presence.js';
 
 /**
- * What a command asks of the Keyway that holds a data folder: a file in it, which goes once it has been done. It outlives
- * a crash on either side: the next start of that Keyway does what is left.
+ * A command's request to the Keyway that holds a data folder: a file in it, which goes once it has been done. It
+ * outlives a crash on either side: the next start of that Keyway does what is left.
  */
 export interface FolderRequest {
   readonly path: string;

@@ -4,7 +4,7 @@ import { JSON_TYPE } from '../../../wire/envelope.js';
 import { encodeError, type FailureName } from '../../../wire/errors.js';
 import type { JsonValue } from '../../../wire/json/json.js';
 import { writeJson } from '../../../wire/json/write-json.js';
-import { type Operation, type OperationName, operationNamed, serves } from '../../../wire/operations.js';
+import { accessOf, type Operation, type OperationName, operationNamed, serves } from '../../../wire/operations.js';
 import type { ScenarioResult } from '../../compare/result.js';
 import { answerDifferences } from '../../reads/answers.js';
 import { type Seen, seenIn } from '../../reads/look.js';
@@ -80,7 +80,8 @@ class Trying {
   /** Resolves to whether the next ones can be tried. */
   async whole(trial: Trial, operation: Operation): Promise<boolean> {
     try {
-      if (operation.access === 'protected' && !this.#live.facts.isOpen) await this.#asNobody(trial, operation);
+      if (accessOf(operation, this.#live.options.revision) === 'protected' && !this.#live.facts.isOpen)
+        await this.#asNobody(trial, operation);
       await this.#refused(trial, operation);
       return await this.#asPage(trial, operation);
     } catch (error) {
@@ -101,7 +102,9 @@ class Trying {
     const before = await trial.isMade?.(this.#ground);
     const seen = await this.#send(operation, body, null);
     const request = `${shown(operation)} without a credential`;
-    this.byNobody.push(...failureDifferences(request, this.#failure(operation, 'unauthorized'), seen));
+    this.byNobody.push(
+      ...failureDifferences(request, this.#failure(operation, 'unauthorized'), seen, this.#live.options.revision),
+    );
     if ((await trial.isMade?.(this.#ground)) !== before)
       this.byNobody.push({ request, where: 'what it changes', expected: 'as before', actual: 'changed' });
   }
@@ -114,7 +117,14 @@ class Trying {
     // At once: a server that has taken it would not start from it.
     if (seen.answer.status === 200) await this.#send(operation, body, authorization);
     const request = `${shown(operation)}, refused`;
-    this.byPage.push(...failureDifferences(request, this.#failure(operation, trial.refused.failure), seen));
+    this.byPage.push(
+      ...failureDifferences(
+        request,
+        this.#failure(operation, trial.refused.failure),
+        seen,
+        this.#live.options.revision,
+      ),
+    );
   }
 
   async #asPage(trial: Trial, operation: Operation): Promise<boolean> {

@@ -1,0 +1,76 @@
+import { parseExact, type Whole } from '../text/exact-json.js';
+import { isObject } from './objects.js';
+import type { OwnInterface } from './own-interface.js';
+import { listOf, objectOf, readText, readTime } from './wire.js';
+
+/** Something that happened (docs/api.md, "Events"). */
+export interface ServerEvent {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+interface EventPage {
+  /** The place behind the last of them. */
+  readonly cursor: string;
+  /** Oldest first. */
+  readonly events: readonly ServerEvent[];
+}
+
+/** Asks for the newest events. Rejects with `ApiFailure`. */
+export async function newestEvents(own: OwnInterface, limit: number): Promise<EventPage> {
+  const data = objectOf(await own.ask({ method: 'GET', path: `/events?limit=${limit}` }), 'data');
+  return {
+    cursor: readText(data.cursor, 'data.cursor'),
+    events: listOf(data.events, 'data.events').map((event, index) => readEvent(event, `data.events[${index}]`)),
+  };
+}
+
+/** The events behind a place as they come, until the stream ends. Throws `ApiFailure`. */
+export async function* laterEvents(
+  own: OwnInterface,
+  cursor: string,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent, void> {
+  for await (const { data } of own.stream(`/events?since=${encodeURIComponent(cursor)}`, signal))
+    yield readEvent(parseExact(data), 'event');
+}
+
+function readEvent(value: unknown, place: string): ServerEvent {
+  const { id, time, type, data } = objectOf(value, place);
+  return {
+    id: readText(id, `${place}.id`),
+    time: readTime(time, `${place}.time`),
+    type: readText(type, `${place}.type`),
+    data: isObject(data) ? data : {},
+  };
+}
+
+/** A key that an event tells of; its name is empty where it is gone. */
+export interface EventKey {
+  readonly key: string;
+  readonly name: string;
+}
+
+export function keysOf({ data }: ServerEvent): readonly EventKey[] {
+  if (!Array.isArray(data.keys)) return [];
+  return data.keys.flatMap((item: unknown) =>
+    isObject(item) && typeof item.access_key === 'string'
+      ? [{ key: item.access_key, name: typeof item.name === 'string' ? item.name : '' }]
+      : [],
+  );
+}
+
+/** A number of an event's data; 0 where there is none. */
+export function numberOf({ data }: ServerEvent, name: string): Whole {
+  const value = data[name];
+  return typeof value === 'number' || typeof value === 'bigint' ? value : 0;
+}
+
+/** A text of an event's data; empty where there is none. */
+export function textOf({ data }: ServerEvent, name: string): string {
+  const value = data[name];
+  return typeof value === 'string' ? value : '';
+}

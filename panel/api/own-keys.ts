@@ -1,0 +1,60 @@
+import { isWhole } from '../text/exact-json.js';
+import { ApiFailure } from './failure.js';
+import { isObject } from './objects.js';
+import type { OwnInterface } from './own-interface.js';
+import { readText, readTexts, type User } from './wire.js';
+
+/** A key that changed: whole, or with its counters alone. */
+export type ChangedKey = Pick<User, 'access_key' | 'bytes_up' | 'bytes_down' | 'connections' | 'online'> &
+  Partial<Pick<User, 'name' | 'limit_bytes'>>;
+
+/** The changes of keys after a cursor. */
+export interface KeyChanges {
+  readonly cursor: string;
+  /** True where these are all keys: what came after the cursor is not known any more. */
+  readonly whole: boolean;
+  readonly keys: readonly ChangedKey[];
+  readonly removed: readonly string[];
+}
+
+/** Keys of an answer at most. */
+const MOST = 10_000;
+
+/** The cursor of the keys as they are now. */
+export async function presentKeyCursor(own: OwnInterface): Promise<string> {
+  return readKeyChanges(await own.ask({ method: 'GET', path: '/keys?limit=1' })).cursor;
+}
+
+/** Reads the changes since; null where they are more than one answer holds, or not all are known. */
+export async function keyChangesSince(own: OwnInterface, cursor: string): Promise<KeyChanges | null> {
+  const path = `/keys?limit=${MOST}&since=${encodeURIComponent(cursor)}`;
+  const changes = readKeyChanges(await own.ask({ method: 'GET', path }));
+  return changes.whole || changes.keys.length + changes.removed.length >= MOST ? null : changes;
+}
+
+/** Throws `ApiFailure`. */
+export function readKeyChanges(value: unknown): KeyChanges {
+  if (!isObject(value) || !Array.isArray(value.keys)) throw new ApiFailure('garbled', 'keys');
+  const wrong = value.keys.findIndex((key) => !isChangedKey(key));
+  if (wrong !== -1) throw new ApiFailure('garbled', `keys[${wrong}]`);
+  return {
+    cursor: readText(value.cursor, 'cursor'),
+    whole: value.whole === true,
+    keys: value.keys.filter(isChangedKey),
+    removed: readTexts(value.removed, 'removed'),
+  };
+}
+
+function isChangedKey(value: unknown): value is ChangedKey {
+  if (!isObject(value)) return false;
+  const { name, limit_bytes: limit } = value;
+  return (
+    typeof value.access_key === 'string' &&
+    isWhole(value.bytes_up) &&
+    isWhole(value.bytes_down) &&
+    isWhole(value.connections) &&
+    typeof value.online === 'boolean' &&
+    (name === undefined || name === null || typeof name === 'string') &&
+    (limit === undefined || limit === null || isWhole(limit))
+  );
+}

@@ -1,0 +1,198 @@
+import type { ComponentChildren } from 'preact';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import type { AuditEntry } from '../../api/wire.js';
+import { fullTime, type MessageName, sentence, useWords, type Words } from '../../i18n/text.js';
+import { useRefreshed } from '../../state/tasks.js';
+import { say } from '../../state/toasts.js';
+import { useWorkspace } from '../../state/workspace.js';
+import type { Language } from '../../store/preferences.js';
+import { useStore } from '../../store/store.js';
+import { type AuditText, readAuditText } from '../../text/audit-text.js';
+import { csvTable, jsonLines } from '../../text/tables.js';
+import { Button } from '../../ui/button.js';
+import { DialogFoot, FormDialog } from '../../ui/dialog.js';
+import { download, fileStamp } from '../../ui/download.js';
+import { Icon } from '../../ui/icon.js';
+import { Empty, Failure, Loading } from '../../ui/notice.js';
+import { Page, Scrolls, Table } from '../../ui/page.js';
+
+/** The kinds of credentials that this page notes. */
+const KINDS: Readonly<Record<string, MessageName>> = {
+  session: 'who.session',
+  static: 'who.static',
+  token: 'who.token',
+  open: 'who.open',
+};
+
+type Shown = AuditText & Pick<AuditEntry, 'id' | 'time' | 'success'>;
+
+/** In the viewer's language; other panels may have written one language alone. */
+function shownIn(language: Language, { eventEn, eventRu, ...entry }: AuditEntry): Shown {
+  const text = language === 'ru' ? eventRu || eventEn : eventEn || eventRu;
+  return { ...entry, ...readAuditText(text) };
+}
+
+/** The audit list, newest first. */
+export function AuditList({ tabs }: { readonly tabs: ComponentChildren }) {
+  const has = useStore(useWorkspace().offers, ({ audit }) => audit);
+  const words = useWords();
+  if (has !== false) return <Entries tabs={tabs} />;
+  return (
+    <Page title={words('page.audit')} tools={tabs || undefined}>
+      <Empty icon="audit" title={words('absent.short')} text={words('absent.audit')} />
+    </Page>
+  );
+}
+
+function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
+  const words = useWords();
+  const { server } = useWorkspace();
+  const [entries, setEntries] = useState<readonly AuditEntry[] | null>(null);
+  const [asking, setAsking] = useState(false);
+  const [part, setPart] = useState('');
+  const [failedOnly, setFailedOnly] = useState(false);
+  const clearings = useRef(0);
+  const error = useRefreshed(async () => {
+    const asked = clearings.current;
+    const fresh = await server.audit();
+    // Cleared since it was asked: the answer may be older than that.
+    if (clearings.current === asked) setEntries(fresh);
+  });
+  const clear = async () => {
+    try {
+      await server.clearAudit();
+      clearings.current += 1;
+      setEntries([]);
+      say({ tone: 'good', text: words('audit.cleared') });
+    } catch (problem) {
+      say({ tone: 'bad', text: sentence(problem, words) });
+    }
+    setAsking(false);
+  };
+  const shown = useMemo(() => {
+    const wanted = part.trim().toLowerCase();
+    const read = (entries ?? []).map((entry) => shownIn(words.language, entry));
+    return read.filter(
+      ({ text, by, success }) =>
+        !(failedOnly && success) && [text, by ?? ''].some((value) => value.toLowerCase().includes(wanted)),
+    );
+  }, [entries, part, failedOnly, words]);
+  const isEmpty = entries === null || entries.length === 0;
+  const tools = (
+    <>
+      {tabs}
+      <span class="grow" />
+      <ExportButtons entries={shown} off={isEmpty && words('audit.none')} />
+      <Button off={isEmpty && words('audit.none')} onClick={() => setAsking(true)}>
+        {words('audit.clear')}
+      </Button>
+    </>
+  );
+  return (
+    <Page title={words('page.audit')} tools={tools}>
+      <Failure of={error} />
+      {entries === null && error === null && <Loading />}
+      {entries?.length === 0 && <Empty icon="audit" title={words('audit.none')} text={words('audit.noneText')} />}
+      {!isEmpty && (
+        <>
+          <div class="toolbar-line">
+            <div class="search">
+              <Icon name="search" />
+              <input
+                type="search"
+                data-search=""
+                aria-label={words('audit.filter')}
+                placeholder={words('audit.filter')}
+                value={part}
+                onInput={(event) => setPart(event.currentTarget.value)}
+              />
+            </div>
+            <div class="segments" role="group" aria-label={words('keys.filter')}>
+              <button type="button" aria-pressed={failedOnly} onClick={() => setFailedOnly(!failedOnly)}>
+                {words('audit.failedOnly')}
+              </button>
+            </div>
+          </div>
+          {shown.length === 0 ? (
+            <p class="hint">{words('audit.noMatch')}</p>
+          ) : (
+            <Scrolls class="card card-flush entry-table" label={words('page.audit')}>
+              <Table heads={[zoned(words), ...HEADS.map((name) => words(name))]}>
+                {shown.map((entry) => (
+                  <Row key={entry.id} entry={entry} />
+                ))}
+              </Table>
+            </Scrolls>
+          )}
+        </>
+      )}
+      <p class="hint">{words('audit.note')}</p>
+      {asking && (
+        <FormDialog title={words('audit.clearTitle')} onSubmit={clear} onClose={() => setAsking(false)}>
+          <p>{words('audit.clearText')}</p>
+          <DialogFoot onClose={() => setAsking(false)} isSafe>
+            <Button type="submit" kind="danger">
+              {words('audit.clear')}
+            </Button>
+          </DialogFoot>
+        </FormDialog>
+      )}
+    </Page>
+  );
+}
+
+const HEADS = ['usage.by', 'audit.event', 'audit.outcome'] as const;
+
+function Row({ entry: { text, by, at, time, success } }: { readonly entry: Shown }) {
+  const words = useWords();
+  const kind = by === null ? undefined : KINDS[by];
+  return (
+    <tr>
+      <td title={at === null ? words('audit.serverTime') : undefined}>
+        {at === null ? time : fullTime(at, words.language)}
+      </td>
+      <td>{kind === undefined ? (by ?? '—') : words(kind)}</td>
+      <td>{text.slice(0, 500)}</td>
+      <td>
+        <span class={success ? 'badge badge-good' : 'badge badge-block'}>
+          {words(success ? 'audit.success' : 'audit.failure')}
+        </span>
+      </td>
+    </tr>
+  );
+}
+
+/** The head of the times, with the viewer's zone. */
+function zoned(words: Words): string {
+  const parts = new Intl.DateTimeFormat(words.language, { timeZoneName: 'short' }).formatToParts();
+  return `${words('audit.time')} (${parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''})`;
+}
+
+interface ExportProps {
+  readonly entries: readonly Shown[];
+  readonly off: string | false;
+}
+
+/** Saves the entries that the list shows. */
+function ExportButtons({ entries, off }: ExportProps) {
+  const words = useWords();
+  const rows = () =>
+    entries.map(({ at, time, by, text, success }) => ({
+      time: at === null ? null : new Date(at).toISOString(),
+      server_time: time,
+      by,
+      event: text,
+      success,
+    }));
+  const name = () => `audit-${fileStamp(Date.now())}`;
+  return (
+    <>
+      <Button icon="table" off={off} onClick={() => download(`${name()}.csv`, csvTable(rows()), 'text/csv')}>
+        {words('bulk.csv')}
+      </Button>
+      <Button icon="braces" off={off} onClick={() => download(`${name()}.json`, jsonLines(rows()), 'application/json')}>
+        {words('bulk.json')}
+      </Button>
+    </>
+  );
+}

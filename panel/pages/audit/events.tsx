@@ -1,0 +1,149 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { type EventKey, keysOf, numberOf, type ServerEvent, textOf } from '../../api/events.js';
+import { fullTime, type MessageName, useWords, type Words } from '../../i18n/text.js';
+import { useEventFeed } from '../../state/event-feed.js';
+import { titleOf } from '../../state/key-list.js';
+import { hrefOf } from '../../state/route.js';
+import { useWorkspace } from '../../state/workspace.js';
+import { useStore } from '../../store/store.js';
+import { Button } from '../../ui/button.js';
+import { Select } from '../../ui/field.js';
+import { Empty, Failure, Loading } from '../../ui/notice.js';
+import { Page } from '../../ui/page.js';
+
+/** Events that are asked for at first, and at most. */
+const FIRST = 100;
+const MOST = 10_000;
+/** Keys that a sentence names. */
+const NAMED = 5;
+
+/** The kinds of events by the beginnings of their types. */
+const KINDS = {
+  created: 'key.created',
+  changed: 'key.changed',
+  removed: 'key.removed',
+  reset: 'key.reset',
+  over: 'key.over_limit',
+  rotated: 'key.rotated',
+  configuration: 'configuration.',
+  server: 'server.',
+  jobs: 'job.',
+} as const;
+type Kind = keyof typeof KINDS;
+const FILTERS = ['all', ...Object.keys(KINDS)] as readonly ('all' | Kind)[]; // The members of a constant.
+
+/** The events of the last 7 days, newest first, as they happen. */
+export function Events({ tabs }: { readonly tabs: ComponentChildren }) {
+  const words = useWords();
+  const [limit, setLimit] = useState(FIRST);
+  const [kind, setKind] = useState<'all' | Kind>('all');
+  const { events, hasMore, error } = useEventFeed(limit);
+  const shown = events?.filter(({ type }) => kind === 'all' || type.startsWith(KINDS[kind])) ?? null;
+  const tools = (
+    <>
+      {tabs}
+      <span class="grow" />
+      <Select aria-label={words('keys.filter')} names={FILTERS} value={kind} onChoose={setKind}>
+        {(name) => words(name === 'all' ? 'keys.filter.all' : `events.kind.${name}`)}
+      </Select>
+    </>
+  );
+  return (
+    <Page title={words('page.audit')} tools={tools}>
+      <Failure of={error} />
+      {shown === null && error === null && <Loading />}
+      {shown?.length === 0 && <Empty icon="audit" title={words('audit.none')} text={words('events.noneText')} />}
+      {shown !== null && shown.length > 0 && (
+        <ol class="card card-flush entries" aria-label={words('events.title')}>
+          {shown.map((event) => (
+            <li key={event.id} class="event">
+              <time dateTime={new Date(event.time).toISOString()}>{fullTime(event.time, words.language)}</time>
+              <p>
+                <Sentence event={event} />
+              </p>
+            </li>
+          ))}
+        </ol>
+      )}
+      {hasMore && limit < MOST && (
+        <div class="buttons">
+          <Button onClick={() => setLimit(Math.min(MOST, limit * 5))}>{words('events.older')}</Button>
+        </div>
+      )}
+      <p class="hint">{words('events.note')}</p>
+    </Page>
+  );
+}
+
+const KEY_SENTENCES: Readonly<Record<string, MessageName>> = {
+  'key.created': 'events.created',
+  'key.changed': 'events.changed',
+  'key.removed': 'events.removed',
+  'key.reset': 'events.reset',
+  'key.over_limit': 'events.over',
+  'key.rotated': 'events.rotated',
+};
+
+function Sentence({ event }: { readonly event: ServerEvent }) {
+  const words = useWords();
+  const sentence = KEY_SENTENCES[event.type];
+  if (sentence === undefined) return <>{plainSentence(event, words)}</>;
+  const keys = keysOf(event);
+  if (keys.length === 0) return <>{words('events.many')}</>;
+  const more = keys.length - NAMED;
+  return (
+    <>
+      {words(sentence, { n: keys.length })}:{' '}
+      {keys.slice(0, NAMED).map((key, index) => (
+        <span key={key.key}>
+          {index > 0 && ', '}
+          <KeyName of={key} />
+        </span>
+      ))}
+      {more > 0 && ` ${words('failed.more', { n: more })}`}
+    </>
+  );
+}
+
+/** The key by its name, as a link where it is still there. */
+function KeyName({ of: { key, name } }: { readonly of: EventKey }) {
+  const { users } = useWorkspace();
+  const isThere = useStore(users.state, ({ byKey }) => byKey.has(key));
+  const title = titleOf({ access_key: key, name }).slice(0, 120);
+  if (!isThere) return <bdi>{title}</bdi>;
+  return (
+    <a href={hrefOf('keys', key)} dir="auto">
+      {title}
+    </a>
+  );
+}
+
+const REASONS: Readonly<Record<string, MessageName>> = {
+  saved: 'events.configuration.saved',
+  edited: 'events.configuration.edited',
+  replaced: 'events.configuration.replaced',
+  restored: 'events.configuration.restored',
+};
+
+/** A sentence for an event that is about no key; the type itself where it is not known. */
+function plainSentence(event: ServerEvent, words: Words): string {
+  switch (event.type) {
+    case 'configuration.changed':
+      return words(REASONS[textOf(event, 'reason')] ?? 'events.configuration.saved');
+    case 'server.away':
+      return words('events.server.away');
+    case 'server.back':
+      return words('events.server.back');
+    case 'server.updated':
+      return words('events.server.updated', { from: textOf(event, 'from'), to: textOf(event, 'to') });
+    case 'job.ended': {
+      const [done, total, failed] = ['done', 'total', 'failed'].map((name) => numberOf(event, name));
+      const ended = textOf(event, 'state') === 'stopped' ? 'events.job.stopped' : 'events.job.done';
+      const told = words(ended, { done: done ?? 0, n: total ?? 0 });
+      return failed === 0 ? told : `${told} ${words('events.job.failed', { n: failed ?? 0 })}`;
+    }
+    default:
+      return event.type;
+  }
+}

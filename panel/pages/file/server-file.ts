@@ -1,0 +1,47 @@
+import { ApiFailure, isAbsent } from '../../api/failure.js';
+import { patchOwnConfiguration, readOwnConfiguration } from '../../api/own-configuration.js';
+import type { Workspace } from '../../state/workspace.js';
+import { textOfFile } from './content.js';
+import { textFromAnswer } from './document.js';
+import type { PresentFile, SavePlan } from './save-plan.js';
+
+/** Reads and changes the server's file: by Keyway's own interface where the credential may, else as a whole. */
+export function createServerFile({ server, own, reach, contact }: Workspace) {
+  async function isOwn(): Promise<boolean> {
+    if (reach.get() === null) await contact.now();
+    return reach.get() === 'all';
+  }
+
+  /** Rejects where the server cannot read its own file. */
+  async function fetch(): Promise<PresentFile> {
+    if (await isOwn()) {
+      try {
+        const { answer, tag } = await readOwnConfiguration(own);
+        return { content: { text: textFromAnswer(answer) }, tag };
+      } catch (problem) {
+        // The reason is told as the server's own API tells it; where that interface is no more, the file is.
+        const isTold = problem instanceof ApiFailure && problem.envelope.code !== undefined;
+        if (!isTold && !isAbsent(problem)) throw problem;
+      }
+    }
+    return { content: { text: textFromAnswer(await server.configText()) }, tag: null };
+  }
+
+  return {
+    fetch,
+    present: () =>
+      fetch().catch((problem: unknown): PresentFile => {
+        if (problem instanceof ApiFailure && problem.kind === 'refused') return { content: { text: '' }, tag: null };
+        throw problem;
+      }),
+    /** Rejects where the file of the plan's tag is another one by now (`isChangedMeanwhile`). */
+    async write({ after, fields }: SavePlan): Promise<void> {
+      if (fields === null) await server.replaceConfig(textOfFile(after));
+      else if (fields.patch !== null) await patchOwnConfiguration(own, fields.patch, fields.tag);
+    },
+  };
+}
+
+export function isChangedMeanwhile(problem: unknown): boolean {
+  return problem instanceof ApiFailure && problem.status === 412;
+}

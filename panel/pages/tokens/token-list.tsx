@@ -1,0 +1,117 @@
+import { useState } from 'preact/hooks';
+import { listTokens, type NamedToken, removeToken } from '../../api/named-tokens.js';
+import { fullTime, useWords } from '../../i18n/text.js';
+import { perWorkspace } from '../../state/per-workspace.js';
+import { lastUseOf } from '../../state/revision-use.js';
+import { useRefreshed, useTask } from '../../state/tasks.js';
+import { say } from '../../state/toasts.js';
+import { useWorkspace } from '../../state/workspace.js';
+import { createStore, type Store, useStore } from '../../store/store.js';
+import { Button } from '../../ui/button.js';
+import { DialogFoot, FormDialog } from '../../ui/dialog.js';
+import { Empty, Failure, Loading } from '../../ui/notice.js';
+import { Fact } from '../../ui/page.js';
+import type { KnownUsage } from './usage.js';
+
+/** The named tokens as last seen; null until they have come. */
+export const tokensOf = perWorkspace<Store<readonly NamedToken[] | null>>(() => createStore(null));
+
+/** Every token with what it may do, until when, and when it was last used. */
+export function TokenList({ usage, onAdd }: { readonly usage: KnownUsage; readonly onAdd: () => void }) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const store = tokensOf(workspace);
+  const tokens = useStore(store);
+  const [leaving, setLeaving] = useState<NamedToken | null>(null);
+  const error = useRefreshed(async () => store.set(await listTokens(workspace.own)));
+  return (
+    <>
+      <Failure of={error} />
+      {tokens === null && error === null && <Loading />}
+      {tokens?.length === 0 && (
+        <Empty icon="tokens" title={words('tokens.none')} text={words('tokens.noneText')}>
+          <Button kind="primary" onClick={onAdd}>
+            {words('tokens.first')}
+          </Button>
+        </Empty>
+      )}
+      {tokens !== null && tokens.length > 0 && (
+        <ul class="card card-flush entries" aria-label={words('page.tokens')}>
+          {tokens.map((token) => (
+            <TokenRow key={token.name} token={token} usage={usage} onRemove={() => setLeaving(token)} />
+          ))}
+        </ul>
+      )}
+      <p class="hint">{words('tokens.note')}</p>
+      {leaving !== null && <RemoveDialog token={leaving} onClose={() => setLeaving(null)} />}
+    </>
+  );
+}
+
+interface TokenRowProps {
+  readonly token: NamedToken;
+  readonly usage: KnownUsage;
+  readonly onRemove: () => void;
+}
+
+function TokenRow({ token, usage, onRemove }: TokenRowProps) {
+  const words = useWords();
+  const { name, may, createdAt, expiresAt, madeBy } = token;
+  const time = (value: number) => fullTime(value, words.language);
+  const hasExpired = expiresAt !== null && expiresAt <= Date.now();
+  return (
+    <li>
+      <div class="entry-head">
+        <strong class="mono">{name}</strong>
+        <span class="badge">{may}</span>
+        {hasExpired && <span class="badge badge-warn">{words('tokens.expired')}</span>}
+        <p class="hint">{words(`tokens.may.${may}`)}</p>
+      </div>
+      <dl class="entry-facts">
+        <Fact label={words('tokens.made')} title={words('tokens.madeBy', { name: madeBy })}>
+          {time(createdAt)}
+        </Fact>
+        <Fact label={words('tokens.expires')}>{expiresAt === null ? words('tokens.never') : time(expiresAt)}</Fact>
+        <Fact label={words('tokens.used')}>
+          <LastUsed name={name} usage={usage} />
+        </Fact>
+      </dl>
+      <Button kind="quiet-danger" aria-label={words('tokens.removeOne', { name })} onClick={onRemove}>
+        {words('action.remove')}
+      </Button>
+    </li>
+  );
+}
+
+function LastUsed({ name, usage: { rows, error } }: { readonly name: string; readonly usage: KnownUsage }) {
+  const words = useWords();
+  if (rows === null && error === null) return <>…</>;
+  const last = rows === null ? undefined : lastUseOf(rows, name);
+  if (last === undefined) return <>{words('tokens.usedUnknown')}</>;
+  return <>{last === null ? words('tokens.unused') : fullTime(last, words.language)}</>;
+}
+
+function RemoveDialog({ token: { name }, onClose }: { readonly token: NamedToken; readonly onClose: () => void }) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const { busy, error, run } = useTask();
+  const remove = () =>
+    run(async () => {
+      await removeToken(workspace.own, name);
+      const store = tokensOf(workspace);
+      store.set(store.get()?.filter((token) => token.name !== name) ?? null);
+      say({ tone: 'good', text: words('tokens.removed', { name }) });
+      onClose();
+    });
+  return (
+    <FormDialog title={words('tokens.removeTitle', { name })} onSubmit={remove} onClose={onClose}>
+      <p>{words('tokens.removeText')}</p>
+      <Failure of={error} urgent />
+      <DialogFoot onClose={onClose} isSafe>
+        <Button type="submit" kind="danger" aria-disabled={busy}>
+          {words('action.remove')}
+        </Button>
+      </DialogFoot>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,96 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { UsageRow } from '../../api/usage.js';
+import { fullTime, type MessageName, useWords } from '../../i18n/text.js';
+import { type Caller, lastDays, OWN, type RevisionUse, useByRevision } from '../../state/revision-use.js';
+import { formatExact } from '../../text/sizes.js';
+import { Segments } from '../../ui/button.js';
+import { Empty, Failure, Loading } from '../../ui/notice.js';
+import { Scrolls, Table } from '../../ui/page.js';
+
+/** The answer to who uses what. */
+export interface KnownUsage {
+  /** Null until it has come. */
+  readonly rows: readonly UsageRow[] | null;
+  readonly error: unknown;
+}
+
+const PERIODS = ['7', '30', '90'] as const;
+
+/** The programs that still use each revision, which an end of it would cut off. */
+export function Usage({ usage: { rows, error } }: { readonly usage: KnownUsage }) {
+  const words = useWords();
+  const [period, setPeriod] = useState<(typeof PERIODS)[number]>('30');
+  const revisions = useMemo(
+    () => (rows === null ? null : useByRevision(lastDays(rows, Number(period), Date.now()))),
+    [rows, period],
+  );
+  return (
+    <>
+      <Segments label={words('usage.period')} names={PERIODS} chosen={period} onChoose={setPeriod}>
+        {(days) => words('time.days', { n: Number(days) })}
+      </Segments>
+      <Failure of={error} />
+      {revisions === null && error === null && <Loading />}
+      {revisions?.length === 0 && <Empty icon="tokens" title={words('usage.none')} text={words('usage.noneText')} />}
+      {revisions !== null && revisions.length > 0 && (
+        <div class="card card-flush entries">
+          {revisions.map((use) => (
+            <Revision key={use.revision} use={use} />
+          ))}
+        </div>
+      )}
+      <p class="hint">{words('usage.note')}</p>
+    </>
+  );
+}
+
+function Revision({ use }: { readonly use: RevisionUse }) {
+  const words = useWords();
+  const { revision, sunset, callers, calls, lastSeen } = use;
+  const isOwn = revision === OWN;
+  return (
+    <details class="disclosure entry">
+      <summary>
+        <strong class="mono">{isOwn ? words('usage.own') : revision}</strong>
+        {sunset !== null && (
+          <span class="badge badge-warn">{words('usage.sunset', { time: fullTime(sunset, words.language) })}</span>
+        )}
+        <span class="hint">
+          {words('usage.callers', { n: callers.length })} · {words('usage.calls', { n: calls })} ·{' '}
+          {words('usage.last', { time: fullTime(lastSeen, words.language) })}
+        </span>
+      </summary>
+      <p>{words(isOwn ? 'usage.usedBy' : 'usage.cutOff', { revision, n: callers.length })}</p>
+      <Scrolls class="entry-table" label={revision}>
+        <Table heads={HEADS.map((name) => words(name))}>
+          {callers.map((caller) => (
+            <Row key={`${caller.by} ${caller.program}`} caller={caller} />
+          ))}
+        </Table>
+      </Scrolls>
+    </details>
+  );
+}
+
+const HEADS = ['usage.by', 'usage.program', 'usage.callsHead', 'usage.days', 'usage.lastHead'] as const;
+
+const KINDS: Readonly<Record<string, MessageName>> = {
+  session: 'who.session',
+  static: 'who.static',
+  open: 'who.open',
+  others: 'who.others',
+};
+
+function Row({ caller: { by, program, calls, days, lastSeen, operations } }: { readonly caller: Caller }) {
+  const words = useWords();
+  const kind = KINDS[by];
+  return (
+    <tr title={operations.join(', ')}>
+      <td class={kind === undefined ? 'mono' : ''}>{kind === undefined ? by : words(kind)}</td>
+      <td class="mono">{program === '' ? '—' : program.slice(0, 120)}</td>
+      <td>{formatExact(calls, words.language)}</td>
+      <td>{formatExact(days.size, words.language)}</td>
+      <td>{fullTime(lastSeen, words.language)}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,81 @@
+import { laterEvents, newestEvents, type ServerEvent } from '../api/events.js';
+import type { OwnInterface } from '../api/own-interface.js';
+import type { Store } from '../store/store.js';
+
+/** Milliseconds until an ended stream is begun anew: doubled each time that nothing was answered. */
+const BREATH = 2_000;
+const LONGEST_BREATH = 60_000;
+
+export interface EventFeed {
+  /** Newest first; null until they have come. */
+  readonly events: readonly ServerEvent[] | null;
+  /** There may be older ones. */
+  readonly hasMore: boolean;
+  readonly error: unknown;
+}
+
+/** The server that events are told by, and how it is reached. */
+interface Teller {
+  readonly own: OwnInterface;
+  readonly contact: { readonly state: Watched<{ readonly failingSince: number | null }> };
+  readonly session: { readonly state: Watched<{ readonly phase: string }> };
+}
+
+type Watched<T> = Pick<Store<T>, 'get' | 'subscribe'>;
+
+/** Follows the newest events, at most so many, until the signal ends it. */
+export async function followEvents(
+  teller: Teller,
+  limit: number,
+  setFeed: (change: (feed: EventFeed) => EventFeed) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let breath = BREATH;
+  while (!signal.aborted) {
+    try {
+      const { cursor, events } = await newestEvents(teller.own, limit);
+      if (signal.aborted) return;
+      breath = BREATH;
+      setFeed(() => ({ events: events.toReversed(), hasMore: events.length >= limit, error: null }));
+      for await (const event of laterEvents(teller.own, cursor, signal)) {
+        setFeed((feed) => {
+          const known = [event, ...(feed.events ?? [])];
+          return { ...feed, events: known.slice(0, limit), hasMore: feed.hasMore || known.length > limit };
+        });
+      }
+    } catch (error) {
+      if (!signal.aborted) setFeed((feed) => ({ ...feed, error }));
+    }
+    await pause(breath, signal);
+    breath = Math.min(2 * breath, LONGEST_BREATH);
+    await whileAway(teller, signal);
+  }
+}
+
+function pause(time: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, time);
+    signal.addEventListener('abort', end);
+  });
+}
+
+/** Waits until the server is reached, which is asked for elsewhere already, and somebody is signed in. */
+function whileAway({ contact, session }: Teller, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const isAway = () => contact.state.get().failingSince !== null || session.state.get().phase !== 'signedIn';
+    const check = () => {
+      if (!signal.aborted && isAway()) return;
+      for (const stop of stops) stop();
+      signal.removeEventListener('abort', check);
+      resolve();
+    };
+    const stops = [contact.state.subscribe(check), session.state.subscribe(check)];
+    signal.addEventListener('abort', check);
+    check();
+  });
+}

@@ -1,0 +1,53 @@
+import type { OwnInterface } from '../api/own-interface.js';
+import { type KeyChanges, readKeyChanges } from '../api/own-keys.js';
+import { parseExact } from '../text/exact-json.js';
+
+/** Milliseconds from the end of a stream to the next one: doubled each time that it brings nothing. */
+const FIRST_BREATH = 2_000;
+const LONGEST_BREATH = 60_000;
+
+/**
+ * The stream of changes of keys. It is begun by `keep`, which is called at every refresh, and ends in a hidden tab: a browser
+ * has few connections to one server.
+ */
+export function createKeyStream(own: OwnInterface, take: (changes: KeyChanges) => void) {
+  let running: AbortController | null = null;
+  let breath = FIRST_BREATH;
+  let endedAt = 0;
+
+  async function read(cursor: string, { signal }: AbortController): Promise<void> {
+    try {
+      for await (const { data } of own.stream(`/keys?since=${encodeURIComponent(cursor)}`, signal)) {
+        breath = FIRST_BREATH;
+        take(readKeyChanges(parseExact(data)));
+      }
+    } catch {
+      // Why it ended is told by the refreshes, which go on.
+    }
+  }
+
+  return {
+    /** Tells whether changes come by themselves. */
+    get isOpen() {
+      return running !== null;
+    },
+    /** Begins it after a cursor, unless it is there, the tab is hidden, or the last one has ended just now. */
+    keep(cursor: string): void {
+      if (running !== null || document.hidden || Date.now() - endedAt < breath) return;
+      const controller = new AbortController();
+      running = controller;
+      breath = Math.min(2 * breath, LONGEST_BREATH);
+      void read(cursor, controller).finally(() => {
+        if (running !== controller) return;
+        running = null;
+        endedAt = Date.now();
+      });
+    },
+    stop(): void {
+      running?.abort();
+      running = null;
+      breath = FIRST_BREATH;
+      endedAt = 0;
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import { isIP } from 'node:net';
+import {
+  DEFAULT_DNS,
+  type DnsChange,
+  type DnsConfig,
+  type DnsList,
+  type DnsRewrite,
+  type ResolverSettings,
+} from './model.js';
+
+/** The defaults of the form of 0.4.6, which servers take for members that a file in that form lacks. */
+export const DEFAULT_RESOLVER: ResolverSettings = {
+  upstreams: ['https://cloudflare-dns.com/dns-query', 'https://dns.google/dns-query'],
+  upstreamMode: 'fallback',
+  cacheSize: 10_000,
+  cacheMinTtl: 60,
+  cacheMaxTtl: 86_400,
+  blockingMode: 'nxdomain',
+  blockedTtl: 300,
+  lists: [
+    {
+      name: 'AdGuard DNS filter',
+      url: 'https://adguardteam.github.io/AdGuardSDNSFilter/Filters/filter.txt',
+      enabled: true,
+    },
+  ],
+  allowlists: [],
+  updateIntervalHours: 24,
+  userRules: [],
+  rewrites: [],
+  safeSearch: false,
+  blockDohBypass: true,
+  blockedServices: [],
+  queryLogSize: 1000,
+};
+
+/** The members of the older forms for which the form of 0.4.6 has others. */
+export type OlderMember = (typeof OLDER_MEMBERS)[number];
+
+export const OLDER_MEMBERS = ['dohUpstream', 'adblockUrls', 'customDomains', 'blockedAnswer', 'refreshHours'] as const;
+
+/** The settings that count where they have the older form, besides what that says. */
+const OF_OLDER_FORM = {
+  cacheSize: 50_000,
+  cacheMinTtl: 0,
+  cacheMaxTtl: 86_400,
+  blockedTtl: 60,
+  blockDohBypass: false,
+} as const;
+
+/** The settings that are in force, in the form of 0.4.6, whichever form they have. */
+export function resolverSettings(dns: DnsConfig): ResolverSettings {
+  if (dns.resolver !== null) return dns.resolver;
+  const { dohUpstream, adblockUrls, customDomains, blockedAnswer, refreshHours } = dns;
+  return {
+    ...DEFAULT_RESOLVER,
+    ...OF_OLDER_FORM,
+    upstreams: dohUpstream === '' ? [] : [dohUpstream],
+    lists: adblockUrls.map(namedList),
+    rewrites: rewritesOf(customDomains),
+    blockingMode: blockedAnswer === 'zero' ? 'null_ip' : 'nxdomain',
+    updateIntervalHours: refreshHours,
+  };
+}
+
+/** The same settings as the older forms say them; what those cannot say is left out. */
+export function olderMembers(dns: DnsConfig): Pick<DnsConfig, OlderMember> {
+  const { resolver } = dns;
+  if (resolver === null) return dns;
+  const { upstreams, lists, rewrites, blockingMode, updateIntervalHours } = resolver;
+  return {
+    dohUpstream: upstreams[0] ?? DEFAULT_DNS.dohUpstream,
+    adblockUrls: lists.filter(({ enabled }) => enabled).map(({ url }) => url),
+    customDomains: new Map(rewrites.filter(hasAddress).map(({ domain, answer }) => [domain, answer])),
+    blockedAnswer: blockingMode === 'null_ip' ? 'zero' : 'nxdomain',
+    refreshHours: updateIntervalHours,
+  };
+}
+
+/**
+ * A change in the form that the settings have: one of an older form becomes one of their `resolver`, of which it leaves all that
+ * it cannot say.
+ */
+export function inFormOf({ resolver }: Pick<DnsConfig, 'resolver'>, change: DnsChange): DnsChange {
+  if (resolver === null || change.resolver !== undefined) return change;
+  const { dohUpstream, adblockUrls, customDomains, blockedAnswer, refreshHours, ...others } = change;
+  const { upstreams, lists, rewrites, blockingMode } = resolver;
+  const changed: ResolverSettings = {
+    ...resolver,
+    ...(dohUpstream !== undefined && { upstreams: withUpstream(upstreams, dohUpstream) }),
+    ...(adblockUrls !== undefined && { lists: withLists(lists, adblockUrls) }),
+    ...(customDomains !== undefined && { rewrites: withDomains(rewrites, customDomains) }),
+    ...(blockedAnswer !== undefined && {
+      blockingMode: blockedAnswer === 'zero' ? 'null_ip' : blockingMode === 'null_ip' ? 'nxdomain' : blockingMode,
+    }),
+    ...(refreshHours !== undefined && { updateIntervalHours: refreshHours }),
+  };
+  return { ...others, resolver: changed };
+}
+
+/** Settings that a file has in both forms, as servers of 0.4.6 read them: the older members join the others. */
+export function foldedIn(settings: ResolverSettings, older: Partial<Pick<DnsConfig, OlderMember>>): ResolverSettings {
+  const { upstreams, lists, rewrites } = settings;
+  const { dohUpstream = '', adblockUrls = [], customDomains = new Map() } = older;
+  const known = (url: string) => lists.some((list) => list.url === url);
+  const answered = ({ domain }: DnsRewrite) => rewrites.some((rewrite) => rewrite.domain === domain);
+  return {
+    ...settings,
+    upstreams: dohUpstream === '' || upstreams.includes(dohUpstream) ? upstreams : [dohUpstream, ...upstreams],
+    lists: [...lists, ...adblockUrls.filter((url) => !known(url)).map(namedList)],
+    rewrites: [...rewrites, ...rewritesOf(customDomains).filter((rewrite) => !answered(rewrite))],
+  };
+}
+
+function namedList(url: string): DnsList {
+  return { name: url, url, enabled: true };
+}
+
+function rewritesOf(domains: ReadonlyMap<string, string>): readonly DnsRewrite[] {
+  return [...domains].map(([domain, answer]) => ({ domain, answer }));
+}
+
+function hasAddress({ answer }: DnsRewrite): boolean {
+  return isIP(answer) !== 0;
+}
+
+/** The older forms know one upstream, which is the first. */
+function withUpstream([, ...others]: readonly string[], wanted: string): readonly string[] {
+  return [wanted, ...others.filter((upstream) => upstream !== wanted)];
+}
+
+/** Lists keep their names, and those that are switched off stay so unless they are asked for. */
+function withLists(lists: readonly DnsList[], wanted: readonly string[]): readonly DnsList[] {
+  const kept = lists.flatMap((list) => {
+    if (wanted.includes(list.url)) return [{ ...list, enabled: true }];
+    return list.enabled ? [] : [list];
+  });
+  const urls = new Set(kept.map(({ url }) => url));
+  return [...kept, ...[...new Set(wanted)].filter((url) => !urls.has(url)).map(namedList)];
+}
+
+/** Answers that are names are none of the older forms' affair. */
+function withDomains(rewrites: readonly DnsRewrite[], wanted: ReadonlyMap<string, string>): readonly DnsRewrite[] {
+  const kept = rewrites.flatMap((rewrite) => {
+    const answer = wanted.get(rewrite.domain);
+    if (answer !== undefined) return [{ ...rewrite, answer }];
+    return hasAddress(rewrite) ? [] : [rewrite];
+  });
+  const names = new Set(kept.map(({ domain }) => domain));
+  return [...kept, ...rewritesOf(wanted).filter(({ domain }) => !names.has(domain))];
+}

@@ -1,0 +1,87 @@
+import type { Core } from '../core.js';
+import { DomainError } from '../errors.js';
+import type { KeptRecords } from '../kept-records.js';
+import type { ClockPort } from '../ports.js';
+import type { Principal } from '../principal.js';
+import type { KeyEntry, KeyReader } from './types.js';
+
+/** Milliseconds. */
+const FORGOTTEN_AFTER = 3_600_000;
+
+/** The makers of keys that were made with a token which sees its own keys alone. */
+export class KeyMakers {
+  readonly #records: KeptRecords;
+  readonly #makers: ReadonlyMap<string, string>;
+  /** The times at which keys went, by the monotonic clock: their makers are still to be told of that. */
+  readonly #gone = new Map<string, number>();
+  readonly #clock: Pick<ClockPort, 'monotonic'>;
+
+  constructor(records: KeptRecords, clock: Pick<ClockPort, 'monotonic'>) {
+    this.#records = records;
+    this.#clock = clock;
+    this.#makers = records.of('makers');
+  }
+
+  /** Tells whether a caller may know of a key; null is a caller of an open mount. */
+  sees(caller: Principal | null, accessKey: string): boolean {
+    return !seesOwnAlone(caller) || this.#makers.get(accessKey) === JSON.stringify(caller.name);
+  }
+
+  /** Returns the keys that a caller may know of; those that his token made in the order in which it made them. */
+  seen(keys: Pick<KeyReader, 'entries' | 'get'>, caller: Principal | null): Iterable<KeyEntry> {
+    if (!seesOwnAlone(caller)) return keys.entries();
+    const body = JSON.stringify(caller.name);
+    return [...this.#makers].flatMap(([accessKey, maker]) => (maker === body ? (keys.get(accessKey) ?? []) : []));
+  }
+
+  /** Notes who made keys that are there now. Rejects as a change of records does. */
+  async made(caller: Principal | null, accessKeys: readonly string[]): Promise<void> {
+    for (const accessKey of accessKeys) this.#gone.delete(accessKey);
+    await this.#put(accessKeys, seesOwnAlone(caller) ? JSON.stringify(caller.name) : null);
+  }
+
+  /** Notes that keys are gone; who made them is forgotten some time later. */
+  async gone(accessKeys: readonly string[]): Promise<void> {
+    const now = this.#clock.monotonic();
+    const old = [...this.#gone].filter(([, at]) => at < now - FORGOTTEN_AFTER).map(([accessKey]) => accessKey);
+    for (const accessKey of old) this.#gone.delete(accessKey);
+    for (const accessKey of accessKeys) if (this.#makers.has(accessKey)) this.#gone.set(accessKey, now);
+    await this.#put(old, null);
+  }
+
+  /** Notes keys that went without a call of this gateway: by a hand in the file, another gateway, or at the server itself. */
+  async sweep(keys: Pick<KeyReader, 'get'>): Promise<void> {
+    const absent: string[] = [];
+    for (const accessKey of this.#makers.keys()) {
+      if (keys.get(accessKey) !== undefined) this.#gone.delete(accessKey);
+      else if (!this.#gone.has(accessKey)) absent.push(accessKey);
+    }
+    await this.gone(absent);
+  }
+
+  /** Notes that a key stands in the place of another one. */
+  async moved(from: string, to: string): Promise<void> {
+    await this.#put([to], this.#makers.get(from) ?? null);
+  }
+
+  async #put(accessKeys: readonly string[], body: string | null): Promise<void> {
+    const others = [...new Set(accessKeys)].filter((id) => (this.#makers.get(id) ?? null) !== body);
+    if (others.length > 0) await this.#records.change(others.map((id) => ({ kind: 'makers', id, body })));
+  }
+}
+
+/** Tells whether a caller is shown the keys alone that were made with its token. */
+export function seesOwnAlone(caller: Principal | null): caller is Principal {
+  return caller?.may === 'create';
+}
+
+/** Rejects with `notPermitted` where a create of this key would replace one that its caller does not see. */
+export async function expectNoOthersKey(
+  core: Pick<Core, 'key'>,
+  makers: KeyMakers,
+  caller: Principal | null,
+  accessKey: string | null,
+): Promise<void> {
+  if (accessKey === null || makers.sees(caller, accessKey)) return;
+  if ((await core.key(accessKey)) !== undefined) throw new DomainError('notPermitted');
+}

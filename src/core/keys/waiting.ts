@@ -1,0 +1,41 @@
+import type { ChangeReader } from './change-log.js';
+
+/** Callers who wait for the next change. */
+export interface Waiting {
+  /** Resolves at the next change, after so many milliseconds, when the signal says so, or when all are released. */
+  until(milliseconds: number, gone: AbortSignal): Promise<void>;
+  /** Lets everybody go, now and from now on. */
+  release(): void;
+  readonly isReleased: boolean;
+}
+
+export function createWaiting({ onChange }: Pick<ChangeReader, 'onChange'>): Waiting {
+  const waiting = new Set<() => void>();
+  let isReleased = false;
+
+  return {
+    get isReleased() {
+      return isReleased;
+    },
+    until(milliseconds, gone) {
+      if (isReleased || gone.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        const finish = () => {
+          clearTimeout(timer);
+          stopListening();
+          waiting.delete(finish);
+          gone.removeEventListener('abort', finish);
+          resolve();
+        };
+        const timer = setTimeout(finish, milliseconds);
+        const stopListening = onChange(finish);
+        waiting.add(finish);
+        gone.addEventListener('abort', finish);
+      });
+    },
+    release() {
+      isReleased = true;
+      for (const finish of [...waiting]) finish();
+    },
+  };
+}

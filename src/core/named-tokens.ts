@@ -1,0 +1,154 @@
+import { hash } from 'node:crypto';
+import { DomainError } from './errors.js';
+import type { KeptRecords } from './kept-records.js';
+import type { ClockPort, RandomPort } from './ports.js';
+import { PRESETS, type Preset, type Principal } from './principal.js';
+
+/** A token that somebody gave a name, without its secret. Times are milliseconds since the epoch. */
+export interface NamedToken {
+  readonly name: string;
+  readonly may: Preset;
+  readonly createdAt: number;
+  /** Null where it does not end. */
+  readonly expiresAt: number | null;
+  /** The name of the credential with which it was made. */
+  readonly madeBy: string;
+}
+
+/** A new token, as somebody asks for it. */
+export type AskedToken = Pick<NamedToken, 'name' | 'may' | 'expiresAt'>;
+
+export interface NamedTokensOptions {
+  readonly records: KeptRecords;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+}
+
+/** Begins every secret, so that it is known as one wherever it is found. */
+const PREFIX = 'kw_';
+const BEARER = `Bearer ${PREFIX}`;
+const SECRET_BYTES = 32;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** Names under which what others do is told. */
+const RESERVED_NAMES = ['static', 'session', 'terminal', 'open', 'others'];
+const NAME_EXPECTED = `1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit, and none of ${RESERVED_NAMES.join(', ')}`;
+
+/** A token with what is needed of it at a request. */
+interface Known {
+  readonly token: NamedToken;
+  readonly digest: string;
+  readonly principal: Principal;
+}
+
+/** The named tokens of a state. Their secrets are shown once, and kept as digests. */
+export class NamedTokens {
+  readonly #records: KeptRecords;
+  readonly #clock: ClockPort;
+  readonly #random: RandomPort;
+  /** By the digest of the secret. */
+  #known: ReadonlyMap<string, Known> = new Map();
+
+  constructor({ records, clock, random }: NamedTokensOptions) {
+    this.#records = records;
+    this.#clock = clock;
+    this.#random = random;
+    this.#read();
+    records.onChange('tokens', () => this.#read());
+  }
+
+  /** False where tokens end with this process. */
+  get outliveProcess(): boolean {
+    return this.#records.outliveProcess;
+  }
+
+  /** Returns the tokens by their names, also those that have expired. */
+  list(): readonly NamedToken[] {
+    return [...this.#known.values()].map(({ token }) => token).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Tells whether an `Authorization` value shows what may be a named token, without a look at it. */
+  isShown(authorization: string | undefined): authorization is string {
+    return authorization?.startsWith(BEARER) === true;
+  }
+
+  /** Returns the holder of the token that an `Authorization` value shows; null for one that is unknown or has expired. */
+  principalShown(authorization: string): Principal | null {
+    if (!this.isShown(authorization)) return null;
+    const found = this.#known.get(digestOf(authorization.slice(BEARER.length - PREFIX.length)));
+    return found === undefined || this.hasExpired(found.token) ? null : found.principal;
+  }
+
+  hasExpired({ expiresAt }: Pick<NamedToken, 'expiresAt'>): boolean {
+    return expiresAt !== null && expiresAt <= this.#clock.now();
+  }
+
+  /**
+   * Makes a token and resolves to its secret; to null where the name is taken. Rejects with `invalidBody` for a name that is
+   * none, `notPermitted` where it may more or lives longer than its maker, and as a change of records does.
+   */
+  async add({ name, may, expiresAt }: AskedToken, maker: Principal): Promise<string | null> {
+    if (!NAME.test(name) || RESERVED_NAMES.includes(name))
+      throw new DomainError('invalidBody', `name: expected ${NAME_EXPECTED}`);
+    if (this.hasExpired({ expiresAt })) throw new DomainError('invalidBody', 'expires_at: expected a time to come');
+    this.#expectNoMore({ may, expiresAt }, maker);
+    const present = this.#records.of('tokens').get(name) ?? null;
+    const isTaken = present !== null && !this.list().some((token) => token.name === name && this.hasExpired(token));
+    if (isTaken) return null;
+    const secret = PREFIX + this.#random.bytes(SECRET_BYTES).toString('base64url');
+    const token = { name, may, expiresAt, createdAt: this.#clock.now(), madeBy: maker.name };
+    const change = { kind: 'tokens', id: name, body: bodyOf(token, digestOf(secret)), expected: present } as const;
+    return (await this.#records.change([change])) ? secret : null;
+  }
+
+  /** Resolves to whether there was one of this name. Rejects as a change of records does. */
+  async remove(name: string): Promise<boolean> {
+    if (!this.#records.of('tokens').has(name)) return false;
+    return this.#records.change([{ kind: 'tokens', id: name, body: null }]);
+  }
+
+  #expectNoMore({ may, expiresAt }: Pick<NamedToken, 'may' | 'expiresAt'>, maker: Principal): void {
+    if (maker.may !== 'all' && maker.may !== may)
+      throw new DomainError('notPermitted', 'a token makes none that may more than itself');
+    const own = this.list().find(({ name }) => name === maker.name)?.expiresAt ?? null;
+    if (own !== null && (expiresAt === null || expiresAt > own))
+      throw new DomainError(
+        'notPermitted',
+        `expires_at: expected ${new Date(own).toISOString()} at the latest, when its maker ends`,
+      );
+  }
+
+  /** Holders stay the same objects while their tokens do. */
+  #read(): void {
+    const next = new Map<string, Known>();
+    for (const [name, body] of this.#records.of('tokens')) {
+      const read = readToken(name, body);
+      if (read === null) continue;
+      const { token, digest } = read;
+      const before = this.#known.get(digest);
+      const principal = before?.token.may === token.may && before.token.name === name ? before.principal : null;
+      next.set(digest, { token, digest, principal: principal ?? { name, may: token.may } });
+    }
+    this.#known = next;
+  }
+}
+
+export const tokenTaken = (name: string): string => `there is a token ${name} already: remove it, or take another name`;
+export const noToken = (name: string): string => `there is no token ${name}`;
+
+const digestOf = (secret: string): string => hash('sha256', secret);
+
+function bodyOf({ may, createdAt, expiresAt, madeBy }: NamedToken, digest: string): string {
+  return JSON.stringify({ digest, may, created_at: createdAt, expires_at: expiresAt, made_by: madeBy });
+}
+
+/** Null for a token of which this Keyway does not know what it may. */
+function readToken(name: string, body: string): { readonly token: NamedToken; readonly digest: string } | null {
+  const { digest, may, created_at, expires_at, made_by }: Readonly<Record<string, unknown>> = Object(JSON.parse(body));
+  const preset = PRESETS.find((each) => each === may);
+  if (typeof digest !== 'string' || preset === undefined) return null;
+  const token = {
+    ...{ name, may: preset, createdAt: Number(created_at), madeBy: String(made_by) },
+    expiresAt: expires_at === null ? null : Number(expires_at),
+  };
+  return { token, digest };
+}

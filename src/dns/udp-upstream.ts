@@ -1,0 +1,63 @@
+import { randomInt } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import type { Connections } from './connections.js';
+import { type DohMessage, type DohQuestion, writeDohQuery } from './doh.js';
+import { FLAG, HEADER_BYTES } from './message.js';
+import type { StreamUpstream } from './stream-upstream.js';
+
+/** Milliseconds until a datagram is sent once more, which may have been lost. */
+const AGAIN_MS = 700;
+
+/** Asks a server over UDP, each question from a port and under an id of its own, and over TCP where the answer is cut off or a proxy is on the way. */
+export function createUdpUpstream(
+  { host, port }: { readonly host: string; readonly port: number },
+  connections: Connections,
+  stream: StreamUpstream,
+) {
+  async function exchange(question: DohQuestion, signal: AbortSignal): Promise<Buffer> {
+    const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4');
+    const id = randomInt(0x1_0000);
+    const query = writeDohQuery(question);
+    query.writeUInt16BE(id, 0);
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<Buffer>((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+        socket.on('error', reject);
+        socket.on('message', (message) => {
+          // Anything else than the answer to this question may come from anybody.
+          const isAnswer = message.length >= HEADER_BYTES && message.readUInt16BE(0) === id && asks(message, question);
+          if (isAnswer) resolve(message);
+        });
+        socket.connect(port, host, (error?: Error) => {
+          if (error !== undefined) {
+            reject(error);
+            return;
+          }
+          socket.send(query);
+          timer = setTimeout(() => socket.send(query), AGAIN_MS).unref();
+        });
+      });
+    } finally {
+      clearTimeout(timer);
+      socket.close();
+    }
+  }
+
+  return {
+    async ask(question: DohQuestion, signal: AbortSignal): Promise<DohMessage> {
+      if ((await connections.routeTo(host)) === 'proxy') return stream.ask(question, signal);
+      const message = Buffer.from(await exchange(question, signal));
+      if ((message.readUInt16BE(2) & FLAG.truncated) !== 0) return stream.ask(question, signal);
+      message.writeUInt16BE(0, 0);
+      return { message, age: 0 };
+    },
+  };
+}
+
+/** Tells whether a message has this question, whatever the case of its letters. */
+function asks(message: Buffer, { bytes }: DohQuestion): boolean {
+  const asked = message.subarray(HEADER_BYTES, HEADER_BYTES + bytes.length);
+  return asked.toString('latin1').toLowerCase() === bytes.toString('latin1');
+}

@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { DomainError } from '../core/errors.js';
+import { FILE_LIMITS } from '../core/file-limits.js';
+import { LocalRecords, type RecordChange, type RecordKind, RecordTable } from '../core/kept-records.js';
+import type { FileSystemPort, LogPort } from '../core/ports.js';
+import { failureWords } from '../platform/failure-words.js';
+import { unlessMissing } from '../platform/presence.js';
+import { createLineJournal } from './line-journal.js';
+import { removeStaleTemporaries } from './write-file.js';
+
+export const RECORDS_FILE = 'records.jsonl';
+
+const LF = 0x0a;
+
+export interface RecordsFileOptions {
+  readonly fileSystem: FileSystemPort;
+  /** The data folder; it exists, and is held. */
+  readonly folder: string;
+  readonly log: LogPort;
+}
+
+/**
+ * Opens Keyway's own records in the data folder: a line for each write, with all that it changed. Rejects with the file
+ * system's error.
+ */
+export async function openRecordsFile({ fileSystem, folder, log }: RecordsFileOptions): Promise<LocalRecords> {
+  const path = join(folder, RECORDS_FILE);
+  await removeStaleTemporaries(fileSystem, path);
+  const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.counters));
+  const table = new RecordTable();
+  if (bytes !== null) {
+    // What a Keyway that was killed has left in the system's memory alone is acted on from here on.
+    await fileSystem.sync(path);
+    await fileSystem.syncFolder(folder);
+    for (const changes of linesOf(bytes)) table.take(changes);
+  }
+  const journal = createLineJournal({
+    ...{ fileSystem, path },
+    whole: (lines) =>
+      table
+        .all()
+        .map((record) => lineOf([record]))
+        .join('') + lines,
+  });
+  let isFailing = false;
+  return new LocalRecords(table, async (changes) => {
+    try {
+      await journal.write(lineOf(changes));
+      isFailing = false;
+    } catch (error) {
+      const reason = failureWords(error);
+      if (!isFailing)
+        log.error({ file: path, reason }, 'tokens, jobs and other records of Keyway itself cannot be written');
+      isFailing = true;
+      throw new DomainError('saveFailed');
+    }
+  });
+}
+
+function lineOf(changes: readonly RecordChange[]): string {
+  return `${JSON.stringify(changes.map(({ kind, id, body }) => [kind, id, body]))}\n`;
+}
+
+/** Passes over a line that is torn. */
+function* linesOf(bytes: Buffer): Generator<readonly RecordChange[]> {
+  for (let from = 0; from < bytes.length; ) {
+    const end = bytes.indexOf(LF, from);
+    if (end === -1) return;
+    yield changesOf(bytes.toString('utf8', from, end));
+    from = end + 1;
+  }
+}
+
+function changesOf(line: string): readonly RecordChange[] {
+  try {
+    const changes: unknown = JSON.parse(line);
+    return Array.isArray(changes) ? changes.flatMap(changeOf) : [];
+  } catch {
+    return [];
+  }
+}
+
+function changeOf(change: unknown): readonly RecordChange[] {
+  const [kind, id, body]: readonly unknown[] = Array.isArray(change) ? change : [];
+  if (typeof kind !== 'string' || typeof id !== 'string') return [];
+  if (typeof body !== 'string' && body !== null) return [];
+  // One of a later Keyway stays where it is.
+  return [{ kind: kind as RecordKind, id, body }];
+}

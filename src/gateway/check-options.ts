@@ -1,0 +1,84 @@
+import { didYouMean } from '../wire/suggest.js';
+import type { GatewayMount, GatewayOptions } from './options.js';
+
+const MOUNT: Readonly<Record<keyof GatewayMount, null>> = {
+  revision: null,
+  webpath: null,
+  panelDir: null,
+  sunset: null,
+};
+
+/** Every option, with the names of the members of those that are records of settings themselves; null for all others. */
+const OPTIONS: { readonly [Name in keyof Required<GatewayOptions>]: readonly string[] | null } = {
+  mounts: null,
+  configPath: null,
+  upstream: ['url', 'revision', 'token', 'username', 'password', 'ca', 'mostKeys'],
+  backend: null,
+  database: ['url', 'listenUrl', 'stale', 'migrates'],
+  dataDir: null,
+  keepGone: null,
+  countersWriteMilliseconds: null,
+  listener: ['token', 'username', 'passwordHash', 'webpath'],
+  announced: ['host', 'port', 'shareScheme', 'shareQuery'],
+  reportVersion: null,
+  panelDir: null,
+  panelServers: null,
+  ownVersion: null,
+  subscriptions: ['host', 'port', 'tls'],
+  subscriptionTokens: null,
+  ownApi: null,
+  webhook: null,
+  webhookSecret: null,
+  inPlace: null,
+  guardConfig: null,
+  serveStale: null,
+  settle: null,
+  serverVersion: null,
+  trustProxy: null,
+  createServer: null,
+  pollMilliseconds: null,
+  refusesOpen: null,
+  resolver: null,
+  test: ['state', 'fault'],
+  observer: ['requests', 'configuration', 'calls', 'database'],
+  clock: null,
+  random: null,
+  fileSystem: null,
+  log: null,
+  loginGuard: null,
+  allowHosts: null,
+  requestLog: null,
+  protectAudit: null,
+};
+
+const EXAMPLE = "mounts: [{ revision: 'current' }]";
+
+/** Throws an `Error` for people that names the first option which is none, or of another form, as a program without types may give it. */
+export function checkOptions(options: unknown): void {
+  if (!isRecord(options)) throw new Error(`createGateway: expected options, at least ${EXAMPLE}`);
+  refuseUnknown('', options, Object.keys(OPTIONS));
+  for (const [name, members] of Object.entries(OPTIONS)) {
+    const value = options[name];
+    if (members === null || value === undefined || value === null) continue;
+    if (!isRecord(value)) throw new Error(`${name}: expected an object with ${members.join(', ')}`);
+    refuseUnknown(`${name}.`, value, members);
+  }
+  const { mounts } = options;
+  if (!Array.isArray(mounts) || mounts.length === 0)
+    throw new Error(`mounts: expected at least one revision, as ${EXAMPLE}`);
+  for (const [index, mount] of mounts.entries()) {
+    if (!isRecord(mount) || typeof mount.revision !== 'string')
+      throw new Error(`mounts[${index}].revision: expected a revision, as ${EXAMPLE}`);
+    refuseUnknown(`mounts[${index}].`, mount, Object.keys(MOUNT));
+  }
+}
+
+function refuseUnknown(place: string, given: object, known: readonly string[]): void {
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new Error(`${place}${unknown}: there is no such option${didYouMean(unknown, known)}`);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

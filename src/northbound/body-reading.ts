@@ -1,0 +1,51 @@
+import type { FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
+import { DomainError } from '../core/errors.js';
+import type { JsonValue } from '../wire/json/json.js';
+import { parseBody } from '../wire/json-body.js';
+import { checked, expectation, SchemaError } from '../wire/schema-check.js';
+
+/**
+ * Keeps the framework from judging a content type: ours to judge, with an envelope. Operations without a body see none,
+ * whatever a client sends (design: "A body with another content type").
+ */
+export function keepBodyUninterpreted(hasBody: boolean, request: FastifyRequest): void {
+  const { headers } = request.raw;
+  request.sentContentType = headers['content-type'];
+  delete headers['content-type'];
+  if (!hasBody) {
+    delete headers['content-length'];
+    delete headers['transfer-encoding'];
+  } else if (request.sentContentType !== undefined) headers['content-type'] = 'application/octet-stream';
+}
+
+/**
+ * The body as a value that the schema describes, integers as bigint. Throws `notJson` for another content type and
+ * `invalidBody`, whose detail names the member and what was expected, for anything else that is wrong with it.
+ */
+export function readBody(schema: TSchema, contentType: string | undefined, bytes: Buffer | undefined): JsonValue {
+  const value = parseBody(jsonBytes(schema, contentType, bytes));
+  try {
+    checked(schema, value, 'body');
+  } catch (error) {
+    if (error instanceof SchemaError) throw new DomainError('invalidBody', error.message);
+    throw error;
+  }
+  return value;
+}
+
+/** The body's bytes when they are there and declared to be JSON. */
+export function jsonBytes(schema: TSchema | null, contentType: string | undefined, bytes: Buffer | undefined): Buffer {
+  if (bytes === undefined || bytes.length === 0) {
+    throw new DomainError('invalidBody', `body is missing: expected ${expectation(schema) ?? 'a JSON object'}`);
+  }
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType ?? '')) throw new DomainError('notJson');
+  return bytes;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The `Content-Type` as the client sent it. */
+    sentContentType: string | undefined;
+  }
+}

@@ -1,0 +1,117 @@
+import type { FastifyRequest } from 'fastify';
+import type { Backend } from '../core/backend.js';
+import type { Core } from '../core/core.js';
+import type { KeyMakers } from '../core/keys/key-makers.js';
+import { createWaiting, type Waiting } from '../core/keys/waiting.js';
+import type { MaybeAsync } from '../core/maybe-async.js';
+import type { NamedTokens } from '../core/named-tokens.js';
+import type { OperationUse } from '../core/operation-use.js';
+import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
+import type { Principal } from '../core/principal.js';
+import type { OfferFacts } from '../subscription/offer.js';
+import { successEnvelope } from '../wire/envelope.js';
+import type { Encodable } from '../wire/json/write-json.js';
+import type { Events } from './events.js';
+import type { Jobs } from './jobs.js';
+import type { KeptAddresses } from './kept-addresses.js';
+import { KeyChanges } from './key-changes.js';
+import { KeyPages } from './key-pages.js';
+import { KnownFingerprints } from './known-fingerprints.js';
+import type { QueryValues } from './operation.js';
+import type { Rotations } from './rotations.js';
+import type { EventSource } from './streams.js';
+
+/** All that calls work on: the state, and what the room keeps beside it. */
+export interface OwnContext {
+  readonly core: Core;
+  readonly backend: Backend;
+  readonly named: NamedTokens;
+  readonly makers: KeyMakers;
+  readonly addresses: KeptAddresses;
+  /** The facts of the server that addresses name. */
+  readonly offerFacts: () => MaybeAsync<OfferFacts>;
+  readonly use: OperationUse;
+  /** Subscriptions are answered by their tokens. */
+  readonly servesTokens: boolean;
+  /** The announced ends of revisions, in milliseconds since the epoch. */
+  readonly sunsets: ReadonlyMap<string, number>;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+  readonly fingerprints: KnownFingerprints;
+  readonly jobs: Jobs;
+  readonly rotations: Rotations;
+  readonly keyChanges: KeyChanges;
+  readonly keyPages: KeyPages;
+  /** Callers who wait for the next change of keys. */
+  readonly keysWaiting: Waiting;
+  readonly events: Events;
+  readonly eventsWaiting: Waiting;
+}
+
+/** The context of the calls to one gateway. */
+export function createOwnContext(
+  parts: Omit<OwnContext, 'fingerprints' | 'keyChanges' | 'keyPages' | 'keysWaiting' | 'eventsWaiting'>,
+): OwnContext {
+  const { keys } = parts.core;
+  return {
+    ...parts,
+    fingerprints: new KnownFingerprints(),
+    keyChanges: new KeyChanges(keys, parts),
+    keyPages: new KeyPages(parts.clock),
+    keysWaiting: createWaiting(keys.changes),
+    eventsWaiting: createWaiting(parts.events),
+  };
+}
+
+/**
+ * Has the keys followed for so many milliseconds where they stand elsewhere. Whoever holds them may be away: then they are as
+ * last known.
+ */
+export async function follow({ backend }: Pick<OwnContext, 'backend'>, milliseconds: number): Promise<void> {
+  try {
+    await backend.replica?.lastKnown(milliseconds);
+  } catch {
+    // The next look asks again.
+  }
+}
+
+/** One call, its caller let in, its query and body read and found to fit their schemas. */
+export interface OwnCall {
+  readonly context: OwnContext;
+  readonly principal: Principal;
+  readonly request: FastifyRequest;
+  /** The API root of the mount beside which it was called, such as `/panel/keyway/v1`. */
+  readonly root: string;
+  /** The parts of the path in braces, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: QueryValues;
+  /** The body that its row's schema describes; undefined where that has none. */
+  readonly body: unknown;
+}
+
+/** A success; `payload` is the whole envelope. */
+export interface OwnAnswer {
+  /** Default 200. */
+  readonly status?: number;
+  readonly payload: string | Buffer | readonly Buffer[];
+  readonly headers?: Readonly<Record<string, string>>;
+  /** To be called once the payload has been sent, or will not be. */
+  readonly settled?: () => void;
+}
+
+/** A stream of events in place of an answer. */
+export interface OwnStream {
+  readonly stream: EventSource;
+}
+
+export type OwnHandler = (call: OwnCall) => MaybeAsync<OwnAnswer | OwnStream>;
+
+/** A success of this data. */
+export const answer = (data: Encodable): OwnAnswer => ({ payload: successEnvelope(data) });
+
+/** Gives a handler its body typed; it has been found to fit its row's schema. */
+export const withBody =
+  <Body>(handler: (call: OwnCall, body: Body) => MaybeAsync<OwnAnswer>): OwnHandler =>
+  (call) =>
+    handler(call, call.body as Body);

@@ -1,0 +1,333 @@
+import type { Backend } from '../core/backend.js';
+import type { KeptRecords, RecordChange } from '../core/kept-records.js';
+import type { KeyChange } from '../core/keys/change-log.js';
+import { Lease } from '../core/lease.js';
+import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
+import { encodeJson } from '../wire/json/write-json.js';
+
+/** The kinds of events. */
+export const EVENT_TYPES = [
+  'key.created',
+  'key.changed',
+  'key.removed',
+  'key.over_limit',
+  'key.reset',
+  'key.rotated',
+  'configuration.changed',
+  'server.away',
+  'server.back',
+  'server.updated',
+  'job.ended',
+] as const;
+
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** A key that an event tells of, as it was then; `name` is null for one that is gone. */
+export type EventKey = { readonly access_key: string; readonly name: string | null };
+
+/** Texts and numbers that say more of an event, and `keys`, those that it tells of. */
+export type EventData = Readonly<Record<string, string | number | boolean | null | readonly EventKey[]>>;
+
+/** Something that happened. */
+export interface OwnEvent {
+  readonly id: string;
+  /** RFC 3339, in UTC. */
+  readonly time: string;
+  readonly type: EventType;
+  readonly data: EventData;
+}
+
+/** A running server behind Keyway, as far as events tell of it. */
+export interface EventServer {
+  isAway(): Promise<boolean>;
+  /** Null while it is not known. */
+  version(): string | null;
+}
+
+export interface EventsOptions {
+  readonly backend: Pick<Backend, 'keys' | 'settings' | 'onChange' | 'replica'>;
+  readonly records: KeptRecords;
+  /** Null where no server stands behind Keyway. */
+  readonly server: EventServer | null;
+  /** Follows the keys of a state elsewhere although nobody asks. */
+  readonly isFollowing?: boolean;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+}
+
+/** Milliseconds that events are kept, and the most of them, and of their characters. */
+const KEPT = 7 * 86_400_000;
+const MOST_EVENTS = 20_000;
+const MOST_CHARACTERS = 16 * 2 ** 20;
+/** Milliseconds in which changes become one event a kind. */
+const GATHERED = 1_000;
+/** Keys of one event. */
+const MOST_KEYS = 1_000;
+/** Milliseconds between two looks at the server. */
+const LOOK = 5_000;
+/** Digits of the time in an id, which ids are in the order of. */
+const TIME_DIGITS = 15;
+/** The record of the id of the last event, by which gateways write one behind the other. */
+const LAST = 'last';
+const EVENT_ID = /^\d{15}-[0-9a-f]{8}$/;
+
+const TYPES: Readonly<Record<KeyChange, EventType>> = {
+  created: 'key.created',
+  changed: 'key.changed',
+  removed: 'key.removed',
+  reset: 'key.reset',
+  over_limit: 'key.over_limit',
+};
+
+/** Keeps for a week what happens to the state. Of several gateways over one state one at a time writes it down. */
+export class Events {
+  readonly #options: EventsOptions;
+  readonly #lease: Lease;
+  readonly #listeners = new Set<() => void>();
+  /** Ids of the kept events, oldest first. */
+  #ids: string[] = [];
+  #seen = 0;
+  #settings = '';
+  #lastTime = 0;
+  #gathering: NodeJS.Timeout | null = null;
+  #looking: NodeJS.Timeout | null = null;
+  #isAway = false;
+  #isClosed = false;
+  #version: string | null = null;
+  #writing: Promise<unknown> = Promise.resolve();
+  #stop: (() => void) | null = null;
+
+  constructor(options: EventsOptions) {
+    this.#options = options;
+    const { records, random, clock } = options;
+    const holder = random.uuid();
+    this.#lease = new Lease({ ...{ records, holder, clock }, kind: 'events', id: 'lease', onHeld: () => undefined });
+    this.#take([...records.of('events').keys()]);
+    records.onChange('events', (ids) => {
+      if (!this.#take(ids)) return;
+      for (const listener of [...this.#listeners]) listener();
+    });
+  }
+
+  /** True while this gateway is the one that observes the state and delivers. */
+  isHolder(): boolean {
+    return this.#lease.isHeld();
+  }
+
+  /** Observes the state from now on. */
+  start(): void {
+    const { backend, server } = this.#options;
+    this.#lease.start();
+    this.#settings = settingsText(backend);
+    void this.#observeKeys();
+    backend.onChange((reason) => {
+      const settings = settingsText(backend);
+      const isChanged = settings !== this.#settings || reason === 'replaced' || reason === 'restored';
+      this.#settings = settings;
+      if (isChanged && this.isHolder()) this.emit('configuration.changed', { reason });
+    });
+    if (server !== null) this.#look(server);
+  }
+
+  /** The keys of a server that is away at the start are none that are made once it is back. */
+  async #observeKeys(): Promise<void> {
+    const { backend, clock } = this.#options;
+    const { changes } = backend.keys;
+    for (let isKnown = backend.replica === null; !isKnown && !this.#isClosed; ) {
+      isKnown = await this.#lastKnown();
+      if (!isKnown) await new Promise((resolve) => setTimeout(resolve, LOOK).unref());
+    }
+    if (this.#isClosed) return;
+    this.#seen = changes.version;
+    this.#lastTime = Math.max(this.#lastTime, clock.now() - 1);
+    this.#stop = changes.onChange(() => {
+      this.#gathering ??= setTimeout(() => this.#gather(), GATHERED).unref();
+    });
+  }
+
+  /** Tells whether the keys are known, and has them followed for so long. A list that fails is told to whoever asks for it. */
+  async #lastKnown(milliseconds = 0): Promise<boolean> {
+    try {
+      await this.#options.backend.replica?.lastKnown(milliseconds);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Writes down what was gathered, and observes nothing any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#looking !== null) clearTimeout(this.#looking);
+    if (this.#gathering !== null) clearTimeout(this.#gathering);
+    if (this.#stop !== null) this.#gather();
+    this.#stop?.();
+    await this.#writing;
+    await this.#lease.close();
+  }
+
+  /** Notes that something has happened. */
+  emit(type: EventType, data: EventData): void {
+    this.#write([{ type, data }]);
+  }
+
+  /** Notes that something has happened to keys: nothing, where there are none. */
+  emitKeys(type: EventType, accessKeys: readonly string[]): void {
+    const events = this.#ofKeys(type, accessKeys);
+    if (events.length > 0) this.#write(events);
+  }
+
+  #ofKeys(type: EventType, accessKeys: Iterable<string>): readonly Pick<OwnEvent, 'type' | 'data'>[] {
+    const { keys } = this.#options.backend;
+    const told = [...accessKeys].map((key): EventKey => ({ access_key: key, name: keys.get(key)?.name ?? null }));
+    return inParts(told).map((part) => ({ type, data: { keys: part } }));
+  }
+
+  /** Called after events have come. Returns what ends it. */
+  readonly onChange = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  };
+
+  /** The id of the newest event; of none the one that all come after. */
+  get newest(): string {
+    return this.#ids.at(-1) ?? idOf(0, '00000000');
+  }
+
+  /** The events after an id, oldest first; null where some of these are not kept any more, or it is no id. */
+  after(id: string, limit: number): readonly OwnEvent[] | null {
+    if (!EVENT_ID.test(id) || id > this.newest) return null;
+    const [oldest] = this.#ids;
+    if (oldest !== undefined && id < oldest && timeOf(id) !== 0) return null;
+    const from = this.#ids.findIndex((each) => each > id);
+    return from === -1 ? [] : this.#ids.slice(from, from + limit).flatMap((each) => this.#event(each));
+  }
+
+  /** The newest events, oldest first. */
+  latest(limit: number): readonly OwnEvent[] {
+    return this.#ids.slice(-limit).flatMap((id) => this.#event(id));
+  }
+
+  #event(id: string): readonly OwnEvent[] {
+    const body = this.#options.records.of('events').get(id);
+    // Only this class writes records with such an id.
+    return body === undefined ? [] : [JSON.parse(body) as OwnEvent];
+  }
+
+  /** Takes in what became of records; false where none of them is an event. */
+  #take(ids: readonly string[]): boolean {
+    const records = this.#options.records.of('events');
+    const changed = new Set(ids.filter((id) => EVENT_ID.test(id)));
+    if (changed.size === 0) return false;
+    const coming = [...changed].filter((id) => records.has(id)).sort();
+    const staying = this.#ids.filter((id) => !changed.has(id));
+    const isLater = (staying.at(-1) ?? '') < (coming[0] ?? '');
+    this.#ids = isLater ? [...staying, ...coming] : [...staying, ...coming].sort();
+    this.#lastTime = Math.max(this.#lastTime, timeOf(this.newest));
+    return true;
+  }
+
+  #write(happened: readonly Pick<OwnEvent, 'type' | 'data'>[]): void {
+    const { clock, log } = this.#options;
+    const now = clock.now();
+    this.#writing = this.#writing
+      .then(() => this.#writeDown(happened, now))
+      .catch((error: unknown) => log.warn({ err: error, events: happened.length }, 'events could not be written down'));
+  }
+
+  /**
+   * Writes events behind all that there are, whoever wrote those: who has read up to one would never learn of another that
+   * came later with an id before it.
+   */
+  async #writeDown(happened: readonly Pick<OwnEvent, 'type' | 'data'>[], now: number): Promise<void> {
+    const { records, random } = this.#options;
+    const time = new Date(now).toISOString();
+    for (;;) {
+      const expected = records.of('events').get(LAST) ?? null;
+      const puts = happened.map(({ type, data }): RecordChange & { readonly body: string } => {
+        this.#lastTime = Math.max(now, this.#lastTime + 1);
+        const id = idOf(this.#lastTime, random.bytes(4).toString('hex'));
+        return { kind: 'events', id, body: encodeJson({ id, time, type, data }) };
+      });
+      const last = { kind: 'events', id: LAST, body: JSON.stringify(puts.at(-1)?.id), expected } as const;
+      if (await records.change([...puts, last, ...this.#tooOld(puts)])) return;
+    }
+  }
+
+  /** The removal of what need not stay beside new events. */
+  #tooOld(puts: readonly { readonly body: string }[]): readonly RecordChange[] {
+    const { records, clock } = this.#options;
+    const since = idOf(Math.max(0, clock.now() - KEPT), '');
+    const kept = records.of('events');
+    let characters = puts.reduce((sum, { body }) => sum + body.length, 0);
+    for (const id of this.#ids) characters += kept.get(id)?.length ?? 0;
+    let count = this.#ids.length + puts.length;
+    const going: RecordChange[] = [];
+    for (const id of this.#ids) {
+      if (id >= since && count <= MOST_EVENTS && characters <= MOST_CHARACTERS) break;
+      going.push({ kind: 'events', id, body: null });
+      count -= 1;
+      characters -= kept.get(id)?.length ?? 0;
+    }
+    return going;
+  }
+
+  /** Makes events of the changes of keys since the last time. */
+  #gather(): void {
+    this.#gathering = null;
+    const { keys } = this.#options.backend;
+    const changes = keys.changes.changesSince(this.#seen);
+    this.#seen = keys.changes.version;
+    if (!this.isHolder()) return;
+    if (changes === null) {
+      this.emit('key.changed', { keys: [], whole: true });
+      return;
+    }
+    const kinds = new Map<KeyChange, Set<string>>();
+    for (const [accessKey, change] of changes) {
+      // A key that is new is not changed besides.
+      if (change === 'changed' && kinds.get('created')?.has(accessKey) === true) continue;
+      const those = kinds.get(change) ?? new Set();
+      kinds.set(change, those.add(accessKey));
+    }
+    const events = [...kinds].flatMap(([change, accessKeys]) => this.#ofKeys(TYPES[change], accessKeys));
+    if (events.length > 0) this.#write(events);
+  }
+
+  #look(server: EventServer): void {
+    const again = () => {
+      this.#looking = setTimeout(() => this.#look(server), LOOK).unref();
+    };
+    if (this.#options.isFollowing === true) void this.#lastKnown(2 * LOOK);
+    server.isAway().then((isAway) => {
+      const version = server.version();
+      if (this.isHolder()) {
+        if (isAway !== this.#isAway) this.emit(isAway ? 'server.away' : 'server.back', {});
+        if (version !== null && this.#version !== null && version !== this.#version)
+          this.emit('server.updated', { from: this.#version, to: version });
+      }
+      this.#isAway = isAway;
+      this.#version = version ?? this.#version;
+      again();
+    }, again);
+  }
+}
+
+const idOf = (time: number, mark: string): string => `${String(time).padStart(TIME_DIGITS, '0')}-${mark}`;
+
+const timeOf = (id: string): number => Number(id.slice(0, TIME_DIGITS));
+
+function inParts(keys: readonly EventKey[]): readonly (readonly EventKey[])[] {
+  const parts: (readonly EventKey[])[] = [];
+  for (let from = 0; from < keys.length; from += MOST_KEYS) parts.push(keys.slice(from, from + MOST_KEYS));
+  return parts;
+}
+
+/** The settings besides keys, as something that can be compared. */
+function settingsText(backend: Pick<Backend, 'settings'>): string {
+  const { dns, ...others } = backend.settings();
+  return JSON.stringify({ ...others, dns: { ...dns, customDomains: [...dns.customDomains] } });
+}

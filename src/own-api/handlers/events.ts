@@ -1,0 +1,86 @@
+import { seesOwnAlone } from '../../core/keys/key-makers.js';
+import { answer, follow, type OwnCall, type OwnHandler } from '../call.js';
+import type { OwnEvent } from '../events.js';
+import { DEFAULT_LIMIT } from '../operation.js';
+import { type EventSource, type StreamEvent, Streams } from '../streams.js';
+
+/** Milliseconds that a stream waits at a time. */
+const LOOK = 10_000;
+/** Events that a stream takes at a time. */
+const AT_ONCE = 100;
+
+const wireEvent = ({ id, time, type, data }: OwnEvent) => ({ id, time, type, data });
+
+/** The event as far as a caller may know of it: who sees its own keys alone is told of these, and of its own batches. */
+function shown({ context: { makers }, principal }: Caller, event: OwnEvent): readonly OwnEvent[] {
+  if (!seesOwnAlone(principal)) return [event];
+  const { keys, by } = event.data;
+  if (event.type === 'job.ended') return by === principal.name ? [event] : [];
+  if (typeof keys !== 'object' || keys === null) return [];
+  const own = keys.filter(({ access_key }) => makers.sees(principal, access_key));
+  return own.length === 0 ? [] : [{ ...event, data: { keys: own } }];
+}
+
+type Caller = Pick<OwnCall, 'context' | 'principal'>;
+
+function listed(caller: Caller, events: readonly OwnEvent[], cursor: string, whole: boolean) {
+  const told = events.flatMap((event) => shown(caller, event)).map(wireEvent);
+  return answer({ cursor: events.at(-1)?.id ?? cursor, whole, events: told });
+}
+
+async function awaitEvent({ context, request }: OwnCall, cursor: string, milliseconds: number): Promise<void> {
+  const { events, eventsWaiting } = context;
+  if (milliseconds === 0) return;
+  await follow(context, milliseconds);
+  if (events.after(cursor, 1)?.length !== 0) return;
+  const { socket } = request.raw;
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  socket.once('close', abort);
+  await eventsWaiting.until(milliseconds, controller.signal);
+  socket.off('close', abort);
+}
+
+function eventStream(caller: Caller, cursor: string): EventSource {
+  const { context } = caller;
+  const { events, eventsWaiting } = context;
+  return async function* (signal) {
+    let last = cursor === '' ? events.newest : cursor;
+    while (!signal.aborted && !eventsWaiting.isReleased) {
+      await follow(context, LOOK);
+      const known = events.after(last, AT_ONCE);
+      const next = known ?? events.latest(AT_ONCE);
+      if (known === null) {
+        yield WHOLE;
+        last = events.newest;
+      }
+      for (const event of next) {
+        for (const one of shown(caller, event)) yield streamed(one);
+        last = event.id;
+      }
+      if (next.length === 0) await eventsWaiting.until(LOOK, signal);
+    }
+  };
+}
+
+/** Says that the cursor was none, or too old: events may be missing before the next. */
+const WHOLE: StreamEvent = { event: 'whole', data: '{}' };
+
+const streamed = (event: OwnEvent): StreamEvent => ({ event: event.type, id: event.id, data: JSON.stringify(event) });
+
+export const EVENT_HANDLERS = {
+  async listEvents(call) {
+    const { context, request, query } = call;
+    const { events } = context;
+    const limit = Number(query.limit ?? DEFAULT_LIMIT);
+    const last = request.headers['last-event-id'];
+    const since = typeof query.since === 'string' ? query.since : null;
+    if (Streams.isWanted(request))
+      return { stream: eventStream(call, since ?? (typeof last === 'string' ? last : '')) };
+    if (since !== null) await awaitEvent(call, since, Number(query.wait ?? 0) * 1000);
+    const after = since === null ? null : events.after(since, limit);
+    return after === null
+      ? listed(call, events.latest(limit), events.newest, since !== null)
+      : listed(call, after, since ?? '', false);
+  },
+} as const satisfies Readonly<Record<string, OwnHandler>>;

@@ -1,0 +1,137 @@
+import { hash } from 'node:crypto';
+import type { ChangeOutcome, KeyChange } from '../../core/backend.js';
+import { DomainError } from '../../core/errors.js';
+import { recordOf } from '../../core/keys/key-record.js';
+import type { RandomPort } from '../../core/ports.js';
+import { successEnvelope } from '../../wire/envelope.js';
+import type { JsonValue } from '../../wire/json/json.js';
+import type { Encodable } from '../../wire/json/write-json.js';
+import { checked, SchemaError } from '../../wire/schema-check.js';
+import { answer, type OwnAnswer, type OwnCall, type OwnHandler, withBody } from '../call.js';
+import { failureText, OwnError, wireCode } from '../errors.js';
+import { countsIn, type JobCounts, type KeptJob } from '../job-records.js';
+import { DEFAULT_LIMIT } from '../operation.js';
+import { type AnyItem, ITEMS, isItemOp } from '../rows/jobs.js';
+
+/** Random bytes of a key that is made here. */
+const KEY_BYTES = 16;
+const LONGEST_ONCE = 255;
+/** Names an item to its schema. */
+const ITEM = 'item';
+
+/** An item as a change of the core, its new key made. Throws `invalidBody`, which names the member. */
+function changeOf(item: AnyItem, index: number, random: RandomPort): KeyChange {
+  const place = `items[${index}]`;
+  const { op } = item;
+  if (!isItemOp(op)) throw new DomainError('invalidBody', `${place}.op: expected ${Object.keys(ITEMS).join(', ')}`);
+  const newKey = () => random.bytes(KEY_BYTES).toString('hex');
+  try {
+    if (op === 'create') {
+      const given = checked(ITEMS.create, item as JsonValue, ITEM);
+      const values = { name: given.name ?? null, limitBytes: given.limit_bytes ?? null };
+      return { op, key: recordOf(given.access_key ?? newKey(), values) };
+    }
+    if (op === 'update') {
+      const { access_key: accessKey, name, limit_bytes } = checked(ITEMS.update, item as JsonValue, ITEM);
+      const limit = limit_bytes === undefined ? {} : { limitBytes: limit_bytes };
+      return { op, accessKey, update: { ...(name === undefined ? {} : { name }), ...limit } };
+    }
+    const { access_key: accessKey } = checked(ITEMS[op], item as JsonValue, ITEM);
+    return op === 'rotate' ? { op, accessKey, successor: newKey() } : { op, accessKey };
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    const member = error.place === ITEM ? place : `${place}.${error.place}`;
+    throw new DomainError('invalidBody', `${member}: expected ${error.expected}`);
+  }
+}
+
+const keyOf = (asked: KeyChange, isDone: boolean): string => {
+  if (asked.op === 'create') return asked.key.accessKey;
+  return asked.op === 'rotate' && isDone ? asked.successor : asked.accessKey;
+};
+
+function itemOf(asked: KeyChange, index: number, outcome: ChangeOutcome | undefined): Encodable {
+  const isDone = outcome === null;
+  const item = { index, ok: outcome === undefined ? null : isDone, access_key: keyOf(asked, isDone) };
+  return outcome == null ? item : { ...item, error: failureText(outcome), code: wireCode(outcome.code) };
+}
+
+const timeOf = (milliseconds: number | null): string | null =>
+  milliseconds === null ? null : new Date(milliseconds).toISOString();
+
+function headerOf(job: KeptJob, { done, failed }: JobCounts) {
+  return {
+    ...{ id: job.id, kind: 'keys', state: job.state, total: job.total },
+    ...{ done, failed },
+    ...{ started_at: timeOf(job.startedAt), ended_at: timeOf(job.endedAt) },
+  };
+}
+
+/** Items of a job: those that failed alone, behind an index, and so many, where that is asked for. */
+interface AskedItems {
+  readonly failedAlone?: boolean;
+  readonly after?: number;
+  readonly limit?: number;
+}
+
+function jobWithItems({ context: { jobs } }: OwnCall, job: KeptJob, asked: AskedItems = {}): Encodable {
+  const { failedAlone = false, after = -1, limit = job.total } = asked;
+  const outcomes = jobs.outcomesOf(job);
+  const items = jobs
+    .changesOf(job)
+    .map((change, index) => [change, index, outcomes[index]] as const)
+    .filter(([, index, outcome]) => index > after && (!failedAlone || outcome != null))
+    .slice(0, limit);
+  return { ...headerOf(job, job.counts ?? countsIn(outcomes)), items: items.map((each) => itemOf(...each)) };
+}
+
+function onceOf({ request }: OwnCall): { readonly key: string; readonly digest: string } | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key !== 'string' || key === '' || key.length > LONGEST_ONCE)
+    throw new OwnError('invalidQuery', `Idempotency-Key: expected 1 to ${LONGEST_ONCE} characters`);
+  return { key, digest: hash('sha256', request.body instanceof Buffer ? request.body : '', 'hex') };
+}
+
+async function batchKeys(call: OwnCall, { items }: { readonly items: readonly AnyItem[] }): Promise<OwnAnswer> {
+  const { context, principal, root, query } = call;
+  const { jobs, random } = context;
+  const { id } = await jobs.begin({
+    by: principal,
+    changes: items.map((item, index) => changeOf(item, index, random)),
+    delay: Number(query.delay ?? 0) * 1000,
+    once: onceOf(call),
+  });
+  const wait = Number(query.wait ?? 0);
+  if (wait > 0) await jobs.ended(id, wait * 1000);
+  const job = jobs.find(principal, id);
+  const payload = successEnvelope(jobWithItems(call, job));
+  return { status: job.endedAt === null ? 202 : 200, payload, headers: { location: `${root}/jobs/${id}` } };
+}
+
+export const JOB_HANDLERS = {
+  batchKeys: withBody(batchKeys),
+  listJobs: ({ context: { jobs }, principal, query: { after, limit = DEFAULT_LIMIT } }) => {
+    const all = jobs.all(principal);
+    const before = after === undefined ? -1 : all.findIndex(({ id }) => id === after);
+    // The oldest are forgotten first: behind one that is, there is none.
+    const page = after !== undefined && before === -1 ? [] : all.slice(before + 1, before + 1 + Number(limit));
+    return answer(page.map((job) => headerOf(job, jobs.countsOf(job))));
+  },
+  getJob: async (call) => {
+    const { jobs } = call.context;
+    const id = call.params.id ?? '';
+    const { failed, wait = 0, after = -1, limit = DEFAULT_LIMIT } = call.query;
+    let job = jobs.find(call.principal, id);
+    if (Number(wait) > 0) {
+      await jobs.ended(id, Number(wait) * 1000);
+      job = jobs.find(call.principal, id);
+    }
+    return answer(jobWithItems(call, job, { failedAlone: failed === 1, after: Number(after), limit: Number(limit) }));
+  },
+  stopJob: async (call) => {
+    const { context, principal, params } = call;
+    await context.jobs.stop(principal, params.id ?? '');
+    return answer(jobWithItems(call, context.jobs.find(principal, params.id ?? '')));
+  },
+} as const satisfies Readonly<Record<string, OwnHandler>>;

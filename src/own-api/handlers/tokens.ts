@@ -1,0 +1,46 @@
+import type { AuditEvent } from '../../core/audit.js';
+import { DomainError } from '../../core/errors.js';
+import { noToken, tokenTaken } from '../../core/named-tokens.js';
+import { answer, type OwnContext, type OwnHandler, withBody } from '../call.js';
+import { OwnError } from '../errors.js';
+import type { NewToken } from '../rows/tokens.js';
+import { timeIn } from '../times.js';
+
+const timeOf = (milliseconds: number): string => new Date(milliseconds).toISOString();
+
+/** Puts what was done into the audit list. It is done, and its caller must have the secret, also where the list takes nothing now. */
+async function tell({ core, log }: OwnContext, event: Pick<AuditEvent, 'eventEn' | 'eventRu'>): Promise<void> {
+  try {
+    await core.audit.add({ ...event, success: true });
+  } catch (error) {
+    log.warn({ err: error, event: event.eventEn }, 'the audit list does not take what was done to a token');
+  }
+}
+
+export const TOKEN_HANDLERS = {
+  listTokens: ({ context: { named } }) =>
+    answer(
+      named.list().map(({ name, may, createdAt, expiresAt, madeBy }) => ({
+        ...{ name, may, created_at: timeOf(createdAt), made_by: madeBy },
+        expires_at: expiresAt === null ? null : timeOf(expiresAt),
+      })),
+    ),
+  addToken: withBody<NewToken>(async ({ context, principal }, { name, may, expires_at = null }) => {
+    const expiresAt = expires_at === null ? null : timeIn('expires_at', expires_at);
+    const token = await context.named.add({ name, may, expiresAt }, principal);
+    if (token === null) throw new DomainError('conflict', tokenTaken(name));
+    await tell(context, {
+      eventEn: `Token ${name} (${may}) made by ${principal.name}`,
+      eventRu: `Токен ${name} (${may}) создан: ${principal.name}`,
+    });
+    return { ...answer({ name, token }), status: 200 };
+  }),
+  removeToken: async ({ context, principal, params: { name = '' } }) => {
+    if (!(await context.named.remove(name))) throw new OwnError('notFound', noToken(name));
+    await tell(context, {
+      eventEn: `Token ${name} removed by ${principal.name}`,
+      eventRu: `Токен ${name} удалён: ${principal.name}`,
+    });
+    return answer(null);
+  },
+} as const satisfies Readonly<Record<string, OwnHandler>>;

@@ -1,0 +1,151 @@
+import { hash } from 'node:crypto';
+import type { ChangeOutcome, KeyChange } from '../core/backend.js';
+import { outcomesIn } from '../core/batch-outcomes.js';
+import type { KeptRecords } from '../core/kept-records.js';
+import type { KeyFieldValues } from '../core/keys/key-fields.js';
+import { recordOf } from '../core/keys/key-record.js';
+import type { Principal } from '../core/principal.js';
+import { parseJson } from '../wire/json/json.js';
+import { encodeJson } from '../wire/json/write-json.js';
+
+/** A job without its items, as it is kept. Times are milliseconds since the epoch. */
+export interface KeptJob {
+  readonly id: string;
+  /** The name of the credential that began it, and what that was allowed. */
+  readonly owner: string;
+  readonly may: Principal['may'];
+  readonly state: JobState;
+  readonly total: number;
+  /** Items that are kept and looked at together. */
+  readonly chunk: number;
+  readonly createdAt: number;
+  readonly notBefore: number;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  /** The counts of its items once it has ended; null until then, when its outcomes are counted. */
+  readonly counts: JobCounts | null;
+  /** The record of its `Idempotency-Key`; null where it came without one. */
+  readonly once: string | null;
+  /** Somebody has asked for its end. */
+  readonly stops: boolean;
+  /** The process that ran it has ended between two items, so that no change is in doubt. */
+  readonly isPaused: boolean;
+  /** Its end stands in the audit list. */
+  readonly isTold: boolean;
+}
+
+/** Items of a job that were done, and that were not. */
+export interface JobCounts {
+  readonly done: number;
+  readonly failed: number;
+}
+
+export type JobState = 'waiting' | 'running' | 'done' | 'stopped';
+
+/** The job under an `Idempotency-Key`, and the digest of the body that began it. */
+export interface Once {
+  readonly job: string;
+  readonly digest: string;
+  /** The end of a job that is not kept any more; absent while it is. */
+  readonly endedAt?: number;
+}
+
+const JOB = 'job/';
+const ONCE = 'once/';
+
+export const jobRecord = (id: string): string => JOB + id;
+export const itemsRecord = (id: string): string => `items/${id}`;
+export const outcomesRecord = (id: string, chunk: number): string => `out/${id}/${chunk}`;
+/** The record that a home leaves of changes that it must not make twice. */
+export const noteRecord = (id: string, chunk: number): string => `note/${id}/${chunk}`;
+/** The record of which changes of a chunk the credential may not make, as it was when they were first looked at. */
+export const barredRecord = (id: string, chunk: number): string => `barred/${id}/${chunk}`;
+export const onceRecord = (owner: string, key: string): string => ONCE + hash('sha256', `${owner}\0${key}`, 'hex');
+
+/** The job of a record; null where there is none. */
+export function jobIn(records: KeptRecords, id: string): KeptJob | null {
+  const body = records.of('jobs').get(jobRecord(id));
+  return body === undefined ? null : JSON.parse(body);
+}
+
+export function onceIn(records: KeptRecords, id: string): Once | null {
+  const body = records.of('jobs').get(id);
+  return body === undefined ? null : JSON.parse(body);
+}
+
+/** All jobs, the oldest first. */
+export function allJobs(records: KeptRecords): readonly KeptJob[] {
+  const bodies = [...records.of('jobs')].flatMap(([id, body]) => (id.startsWith(JOB) ? [body] : []));
+  const jobs: KeptJob[] = bodies.map((body) => JSON.parse(body));
+  return jobs.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+}
+
+/** The outcomes of a job so far, in the order of its items. */
+export function outcomesOf(records: KeptRecords, { id, total, chunk }: KeptJob): readonly ChangeOutcome[] {
+  const all: ChangeOutcome[] = [];
+  for (let at = 0; at * chunk < total && all.length === Math.min(at * chunk, total); at += 1)
+    all.push(...chunkOutcomes(records, id, at));
+  return all;
+}
+
+export function countsIn(outcomes: readonly ChangeOutcome[]): JobCounts {
+  const failed = outcomes.filter((outcome) => outcome !== null).length;
+  return { done: outcomes.length - failed, failed };
+}
+
+export function chunkOutcomes(records: KeptRecords, id: string, chunk: number): readonly ChangeOutcome[] {
+  const body = records.of('jobs').get(outcomesRecord(id, chunk));
+  return body === undefined ? [] : outcomesIn(body);
+}
+
+/** The records of one job: their ids, and the characters of them all. */
+interface JobRecords {
+  readonly ids: string[];
+  characters: number;
+}
+
+/** The records of each job by its id, besides those of an `Idempotency-Key`. */
+export function recordsByJob(records: KeptRecords): ReadonlyMap<string, JobRecords> {
+  const jobs = new Map<string, JobRecords>();
+  for (const [id, body] of records.of('jobs')) {
+    const [, job] = id.split('/');
+    if (job === undefined || id.startsWith(ONCE)) continue;
+    const own = jobs.get(job) ?? { ids: [], characters: 0 };
+    own.ids.push(id);
+    own.characters += body.length;
+    jobs.set(job, own);
+  }
+  return jobs;
+}
+
+/** The records of `Idempotency-Key`s whose jobs are not kept any more, and ended before this time. */
+export function endedOnces(records: KeptRecords, before: number): readonly string[] {
+  return [...records.of('jobs').keys()].filter((id) => {
+    const endedAt = id.startsWith(ONCE) ? onceIn(records, id)?.endedAt : undefined;
+    return endedAt !== undefined && endedAt < before;
+  });
+}
+
+/** The items of a job as text: each a list of its operation, key, what is given and the key in its place. */
+export function itemsText(changes: readonly KeyChange[]): string {
+  return encodeJson(
+    changes.map((asked) => {
+      if (asked.op === 'create') return [asked.op, asked.key.accessKey, { ...asked.key }];
+      if (asked.op === 'update') return [asked.op, asked.accessKey, { ...asked.update }];
+      return asked.op === 'rotate' ? [asked.op, asked.accessKey, asked.successor] : [asked.op, asked.accessKey];
+    }),
+  );
+}
+
+type KeptItem = readonly [op: KeyChange['op'], accessKey: string, given?: string | Partial<KeyFieldValues>];
+
+/** Reads what `itemsText` writes, which Keyway alone does. */
+export function itemsIn(text: string): readonly KeyChange[] {
+  const items = parseJson(Buffer.from(text)) as unknown as readonly KeptItem[];
+  return items.map(([op, accessKey, given]): KeyChange => {
+    const fields = typeof given === 'object' ? given : {};
+    if (op === 'create') return { op, key: recordOf(accessKey, fields) };
+    if (op === 'update') return { op, accessKey, update: fields };
+    return op === 'rotate' ? { op, accessKey, successor: typeof given === 'string' ? given : '' } : { op, accessKey };
+  });
+}

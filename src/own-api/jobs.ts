@@ -1,0 +1,567 @@
+import type { Backend, ChangeOutcome, KeyChange } from '../core/backend.js';
+import { outcomesIn, outcomesText } from '../core/batch-outcomes.js';
+import type { Core } from '../core/core.js';
+import { DomainError, type DomainErrorCode } from '../core/errors.js';
+import type { KeptRecords, RecordChange } from '../core/kept-records.js';
+import { expectNoOthersKey, type KeyMakers, seesOwnAlone } from '../core/keys/key-makers.js';
+import { Lease } from '../core/lease.js';
+import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
+import { type Principal, permits } from '../core/principal.js';
+import { changeKey, whatBecameOf } from './changes.js';
+import { OwnError } from './errors.js';
+import {
+  allJobs,
+  barredRecord,
+  chunkOutcomes,
+  countsIn,
+  endedOnces,
+  itemsIn,
+  itemsRecord,
+  itemsText,
+  type JobCounts,
+  jobIn,
+  jobRecord,
+  type KeptJob,
+  noteRecord,
+  onceIn,
+  onceRecord,
+  outcomesOf,
+  outcomesRecord,
+  recordsByJob,
+} from './job-records.js';
+
+export interface JobsOptions {
+  readonly core: Pick<Core, 'audit' | 'key'>;
+  readonly backend: Backend;
+  readonly records: KeptRecords;
+  readonly makers: KeyMakers;
+  /** Told once of each job that has ended. */
+  readonly onEnded?: (job: Pick<KeptJob, 'id' | 'owner' | 'state' | 'total'>, outcome: JobOutcome) => void;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+  /** Told of changes that were made, at least once each, and by whom, so that what else is kept of those keys follows. */
+  readonly follow: (changes: readonly KeyChange[], by: Principal) => Promise<void>;
+}
+
+/** The end of a job. */
+export interface JobOutcome extends JobCounts {
+  /** Keys that stand in the place of others. */
+  readonly successors: readonly string[];
+}
+
+/** A batch that somebody asks for. */
+export interface AskedJob {
+  readonly by: Principal;
+  readonly changes: readonly KeyChange[];
+  /** Milliseconds before which nothing of it is done. */
+  readonly delay: number;
+  /** Null without an `Idempotency-Key`. */
+  readonly once: { readonly key: string; readonly digest: string } | null;
+}
+
+/** Jobs that may wait, and characters of their items together. */
+const MOST_WAITING = 100;
+const MOST_WAITING_CHARACTERS = 128 * 2 ** 20;
+/** Items of one outcome record where each is a call of its own: it is written anew after each. */
+const SINGLE_CHUNK = 250;
+/** Changes that may be unrecorded at the end of a process: one is on its way while the one before is written down. */
+const MOST_IN_DOUBT = 2;
+/** Milliseconds that a job is kept after its end, and the most of those that have ended, and of their characters. */
+const KEPT = 86_400_000;
+const MOST_ENDED = 1_000;
+const MOST_ENDED_CHARACTERS = 64 * 2 ** 20;
+const SWEEP = 3_600_000;
+/** Milliseconds between two tries while whoever holds the state is away. */
+const FIRST_PAUSE = 250;
+const LONGEST_PAUSE = 15_000;
+
+/** Failures of whoever holds the state, and not of an item: the job waits until they pass. */
+const AWAY: ReadonlySet<DomainErrorCode> = new Set<DomainErrorCode>([
+  'backendAway',
+  'outcomeUnknown',
+  'upstreamAway',
+  'upstreamSilent',
+  'upstreamRefused',
+  'tooManyWaiting',
+]);
+
+/** Batches of changes of keys, which go on when their callers have gone, and when Keyway was killed. */
+export class Jobs {
+  readonly #options: JobsOptions;
+  readonly #lease: Lease;
+  readonly #endings = new Map<string, Set<() => void>>();
+  #working: Promise<void> | null = null;
+  #wake: NodeJS.Timeout | null = null;
+  #sweep: NodeJS.Timeout | null = null;
+  #hurry: (() => void) | null = null;
+  #lastRead: { readonly id: string; readonly changes: readonly KeyChange[] } | null = null;
+  #isClosed = false;
+  #isReleased = false;
+
+  constructor(options: JobsOptions) {
+    const { records, random, clock } = options;
+    this.#options = options;
+    this.#lease = new Lease({
+      ...{ records, clock, kind: 'jobs', id: 'lease' },
+      holder: random.uuid(),
+      onHeld: () => this.#goOn(),
+    });
+    records.onChange('jobs', (ids) => this.#changed(ids));
+  }
+
+  /** Tells whether this gateway is the one that works for the state. */
+  readonly isInCharge = (): boolean => this.#lease.isHeld();
+
+  /** Goes on with what was begun before. */
+  start(): void {
+    this.#lease.start();
+    this.#sweep = setInterval(() => this.#goOn(), SWEEP).unref();
+  }
+
+  /** Takes a batch. Resolves once it outlives a crash; to the job that is there under its `Idempotency-Key`. */
+  async begin({ by, changes, delay, once }: AskedJob): Promise<KeptJob> {
+    const { records, clock, random, backend } = this.#options;
+    const onceId = once === null ? null : onceRecord(by.name, once.key);
+    for (;;) {
+      const known = onceId === null ? null : onceIn(records, onceId);
+      if (known !== null) {
+        if (known.digest !== once?.digest) throw new OwnError('idempotencyKeyReused');
+        const job = jobIn(records, known.job);
+        if (job !== null) return job;
+        if ((known.endedAt ?? 0) >= clock.now() - KEPT)
+          throw new DomainError('conflict', 'the batch under this Idempotency-Key has ended, and is not kept any more');
+      }
+      const items = itemsText(changes);
+      this.#expectRoom(items.length);
+      const now = clock.now();
+      const job: KeptJob = {
+        ...{ id: random.uuid(), owner: by.name, may: by.may, state: 'waiting', total: changes.length, createdAt: now },
+        chunk: backend.batches?.most ?? SINGLE_CHUNK,
+        ...{ notBefore: now + delay, startedAt: null, endedAt: null, counts: null, once: onceId },
+        ...{ stops: false, isPaused: false, isTold: false },
+      };
+      const isMade = await records.change([
+        put(itemsRecord(job.id), items),
+        put(jobRecord(job.id), JSON.stringify(job)),
+        ...(onceId === null || once === null
+          ? []
+          : [
+              {
+                ...put(onceId, JSON.stringify({ job: job.id, digest: once.digest })),
+                expected: records.of('jobs').get(onceId) ?? null,
+              },
+            ]),
+      ]);
+      if (!isMade) continue;
+      this.#goOn();
+      return job;
+    }
+  }
+
+  /** The jobs that a caller may see, the newest first. */
+  all(principal: Principal): readonly KeptJob[] {
+    return allJobs(this.#options.records)
+      .filter((job) => isSeenBy(principal, job))
+      .reverse();
+  }
+
+  /** Throws `notFound` for a job that is not there for this caller. */
+  find(principal: Principal, id: string): KeptJob {
+    const job = jobIn(this.#options.records, id);
+    if (job === null || !isSeenBy(principal, job)) throw new OwnError('notFound', 'there is no such job');
+    return job;
+  }
+
+  /** The changes of a job; those of the last one are kept, since whoever follows it asks again and again. */
+  changesOf({ id }: KeptJob): readonly KeyChange[] {
+    if (this.#lastRead?.id !== id)
+      this.#lastRead = { id, changes: itemsIn(this.#options.records.of('jobs').get(itemsRecord(id)) ?? '[]') };
+    return this.#lastRead.changes;
+  }
+
+  outcomesOf(job: KeptJob): readonly ChangeOutcome[] {
+    return outcomesOf(this.#options.records, job);
+  }
+
+  countsOf(job: KeptJob): JobCounts {
+    return job.counts ?? countsIn(this.outcomesOf(job));
+  }
+
+  /** Stops a job: what is done stays. Resolves once nothing more of it is done, or after 5 s. */
+  async stop(principal: Principal, id: string): Promise<void> {
+    for (;;) {
+      const job = this.find(principal, id);
+      if (job.endedAt !== null) return;
+      const isIdle = job.state === 'waiting';
+      const isMade = isIdle
+        ? await this.#change(job, {
+            ...{ state: 'stopped', endedAt: this.#options.clock.now(), isTold: true },
+            counts: countsIn([]),
+          })
+        : await this.#change(job, { stops: true });
+      if (!isMade) continue;
+      this.#hurry?.();
+      if (!isIdle) await this.ended(id, 5_000);
+      return;
+    }
+  }
+
+  /** Resolves once the job has ended, after so many milliseconds, or when all are released. */
+  async ended(id: string, milliseconds: number): Promise<void> {
+    if (this.#isReleased || (jobIn(this.#options.records, id)?.endedAt ?? null) !== null) return;
+    await new Promise<void>((resolve) => {
+      const waiting = this.#endings.get(id) ?? new Set();
+      this.#endings.set(id, waiting);
+      const over = () => {
+        clearTimeout(timer);
+        waiting.delete(over);
+        if (waiting.size === 0) this.#endings.delete(id);
+        resolve();
+      };
+      const timer = setTimeout(over, milliseconds);
+      waiting.add(over);
+    });
+  }
+
+  /** Lets go who waits for the end of a job, now and from now on: who began one must learn which. */
+  release(): void {
+    this.#isReleased = true;
+    for (const waiting of this.#endings.values()) for (const over of [...waiting]) over();
+  }
+
+  /** Ends between two items of the job that runs; the next process goes on with it. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#wake !== null) clearTimeout(this.#wake);
+    if (this.#sweep !== null) clearInterval(this.#sweep);
+    this.#hurry?.();
+    await this.#working;
+    await this.#lease.close();
+    this.release();
+  }
+
+  #changed(ids: readonly string[]): void {
+    for (const id of ids) {
+      const [kind = '', job = ''] = id.split('/');
+      if (kind !== 'job') continue;
+      if ((jobIn(this.#options.records, job)?.endedAt ?? null) !== null)
+        for (const over of [...(this.#endings.get(job) ?? [])]) over();
+    }
+    this.#goOn();
+  }
+
+  #expectRoom(characters: number): void {
+    const { records } = this.#options;
+    const waiting = allJobs(records).filter(({ state }) => state === 'waiting');
+    const held = waiting.reduce((sum, { id }) => sum + (records.of('jobs').get(itemsRecord(id))?.length ?? 0), 0);
+    if (waiting.length >= MOST_WAITING || (waiting.length > 0 && held + characters > MOST_WAITING_CHARACTERS))
+      throw new OwnError('tooManyJobs', '', 5);
+  }
+
+  /** Works unless it does, and comes back when the next job is due. */
+  #goOn(): void {
+    if (this.#working !== null || this.#isClosed || !this.#lease.isHeld()) return;
+    this.#working = this.#work().then(
+      () => this.#rest(),
+      (error: unknown) => {
+        this.#options.log.error({ err: error }, 'a batch of changes could not go on; it is tried again');
+        this.#rest(LONGEST_PAUSE);
+      },
+    );
+  }
+
+  #rest(pause = 0): void {
+    this.#working = null;
+    if (this.#isClosed) return;
+    if (this.#wake !== null) clearTimeout(this.#wake);
+    const due = allJobs(this.#options.records).flatMap((job) => {
+      if (job.endedAt !== null) return [];
+      return job.state === 'running' ? [0] : [job.notBefore - this.#options.clock.now()];
+    });
+    if (due.length === 0) return;
+    this.#wake = setTimeout(() => this.#goOn(), Math.max(pause, Math.min(...due), 1)).unref();
+  }
+
+  async #work(): Promise<void> {
+    // Who began a batch gets its answer first.
+    await new Promise(setImmediate);
+    while (!this.#isClosed && this.#lease.isHeld()) {
+      const jobs = allJobs(this.#options.records);
+      for (const job of jobs) if (job.endedAt !== null && !job.isTold) await this.#tell(job);
+      const now = this.#options.clock.now();
+      const next =
+        jobs.find(({ state }) => state === 'running') ??
+        jobs.find(({ state, notBefore }) => state === 'waiting' && notBefore <= now);
+      if (next === undefined) {
+        await this.#forgetOld(jobs);
+        return;
+      }
+      await this.#run(next);
+    }
+  }
+
+  async #run(job: KeptJob): Promise<void> {
+    // One of another process, or of another gateway that is gone.
+    const isResumed = job.state === 'running' && !job.isPaused;
+    const startedAt = job.startedAt ?? this.#options.clock.now();
+    if (!(await this.#change(job, { state: 'running', startedAt, isPaused: false }))) return;
+    const changes = this.changesOf(job);
+    const { batches } = this.#options.backend;
+    if (batches === null) await this.#runSingly(job, changes, isResumed);
+    else await this.#runTogether(job, changes, batches, isResumed);
+    const present = jobIn(this.#options.records, job.id);
+    if (present === null || present.endedAt !== null) return;
+    const outcomes = this.outcomesOf(present);
+    if (outcomes.length < changes.length && !present.stops) {
+      if (this.#isClosed) await this.#change(present, { isPaused: true });
+      return;
+    }
+    const state = outcomes.length < changes.length ? 'stopped' : 'done';
+    await this.#disownUnmade(job, changes, outcomes);
+    const end = { state, endedAt: this.#options.clock.now(), counts: countsIn(outcomes) } as const;
+    if (await this.#change(present, end)) await this.#tell({ ...present, ...end });
+  }
+
+  async #runTogether(
+    job: KeptJob,
+    changes: readonly KeyChange[],
+    batches: NonNullable<Backend['batches']>,
+    isResumed: boolean,
+  ): Promise<void> {
+    const { records } = this.#options;
+    let isInDoubt = isResumed && !batches.areNoted;
+    for (let chunk = 0; chunk * job.chunk < changes.length; chunk += 1) {
+      const all = changes.slice(chunk * job.chunk, (chunk + 1) * job.chunk);
+      const outcomes = [...chunkOutcomes(records, job.id, chunk)];
+      while (outcomes.length < all.length) {
+        if (!this.#mayGoOn(job)) return;
+        const left = all.slice(outcomes.length);
+        const some = batches.areNoted ? left : untilRepeated(left);
+        const barred = (await this.#barredOf(job, chunk, all)).slice(outcomes.length, outcomes.length + some.length);
+        const found = isInDoubt ? await this.#lookUp(some, barred) : barred;
+        isInDoubt = false;
+        const open = some.filter((_, index) => found[index] === undefined);
+        const made = await this.#patiently(job, () => batches.apply(open, noteRecord(job.id, chunk)));
+        if (made === null) return;
+        const told = made[Symbol.iterator]();
+        const become = found.map((each) => (each === undefined ? (told.next().value ?? null) : each));
+        await this.#followMade(job, some, become);
+        outcomes.push(...become);
+        await this.#keep(job, chunk, outcomes);
+      }
+    }
+  }
+
+  async #runSingly(job: KeptJob, changes: readonly KeyChange[], isResumed: boolean): Promise<void> {
+    const done = this.outcomesOf(job).length;
+    const doubtUntil = isResumed ? done + MOST_IN_DOUBT : 0;
+    let chunk = Math.floor(done / job.chunk);
+    let outcomes = [...chunkOutcomes(this.#options.records, job.id, chunk)];
+    let kept: Promise<void> = Promise.resolve();
+    for (const [index, asked] of changes.entries()) {
+      if (index < done) continue;
+      if (!this.#mayGoOn(job)) break;
+      // No second change of a key is sent before the first one is recorded.
+      const before = index > done ? changes[index - 1] : undefined;
+      const isOfSameKey = before !== undefined && keyOf(before) === keyOf(asked);
+      if (isOfSameKey) await kept;
+      let isInDoubt = index < doubtUntil && !isOfSameKey;
+      const outcome = await this.#patiently(job, async (): Promise<{ readonly is: ChangeOutcome }> => {
+        const barred = await this.#barred(job, [asked]);
+        const [found] = isInDoubt ? await this.#lookUp([asked], barred) : barred;
+        // Where the answer is lost, it is looked up, too.
+        isInDoubt = true;
+        return { is: found !== undefined ? found : await this.#make(asked) };
+      });
+      if (outcome === null) break;
+      await this.#followMade(job, [asked], [outcome.is]);
+      await kept;
+      outcomes.push(outcome.is);
+      kept = this.#keep(job, chunk, outcomes);
+      // It is awaited behind the next change.
+      kept.catch(() => undefined);
+      if (outcomes.length < job.chunk) continue;
+      chunk += 1;
+      outcomes = [];
+    }
+    await kept;
+  }
+
+  /** Makes one change; a refusal that is its own is its outcome. */
+  async #make(asked: KeyChange): Promise<ChangeOutcome> {
+    try {
+      await changeKey(this.#options.backend, asked);
+      return null;
+    } catch (error) {
+      if (error instanceof DomainError && !AWAY.has(error.code)) return error;
+      throw error;
+    }
+  }
+
+  /** Looks up the outcomes of changes that may have been made, besides those that must not be; undefined for one that was not. */
+  async #lookUp(changes: readonly KeyChange[], barred: Barred): Promise<readonly (ChangeOutcome | undefined)[]> {
+    const found: (ChangeOutcome | undefined)[] = [];
+    for (const [index, asked] of changes.entries())
+      found.push(barred[index] ?? (await whatBecameOf(this.#options.core, asked)));
+    return found;
+  }
+
+  /** The same for a chunk as when it was first looked at: a home may know the others by their number. */
+  async #barredOf(job: KeptJob, chunk: number, changes: readonly KeyChange[]): Promise<Barred> {
+    if (!seesOwnAlone(callerOf(job))) return changes.map(() => undefined);
+    const { records } = this.#options;
+    const id = barredRecord(job.id, chunk);
+    const kept = records.of('jobs').get(id);
+    if (kept !== undefined) return outcomesIn(kept).map((outcome) => outcome ?? undefined);
+    const barred = await this.#barred(job, changes);
+    await records.change([put(id, outcomesText(barred.map((refusal) => refusal ?? null)))]);
+    return barred;
+  }
+
+  /**
+   * Why the credential may not make these changes; undefined for each that it may. Who sees its own keys alone makes keys and
+   * nothing else. They are noted as its own before they are made, so that one which was made when a process ended is known.
+   */
+  async #barred(job: KeptJob, changes: readonly KeyChange[]): Promise<Barred> {
+    const { core, makers } = this.#options;
+    const caller = callerOf(job);
+    if (!seesOwnAlone(caller)) return changes.map(() => undefined);
+    const barred: (DomainError | undefined)[] = [];
+    const own: string[] = [];
+    for (const asked of changes) {
+      try {
+        if (asked.op !== 'create') throw new DomainError('notPermitted');
+        await expectNoOthersKey(core, makers, caller, asked.key.accessKey);
+        own.push(asked.key.accessKey);
+        barred.push(undefined);
+      } catch (error) {
+        if (!(error instanceof DomainError) || error.code !== 'notPermitted') throw error;
+        barred.push(error);
+      }
+    }
+    await makers.made(caller, own);
+    return barred;
+  }
+
+  /** Keys that were noted as the credential's own, and were not made, are nobody's. */
+  async #disownUnmade(job: KeptJob, changes: readonly KeyChange[], outcomes: readonly ChangeOutcome[]): Promise<void> {
+    const { core, makers } = this.#options;
+    const caller = callerOf(job);
+    if (!seesOwnAlone(caller)) return;
+    const unmade: string[] = [];
+    for (const [index, asked] of changes.entries()) {
+      if (asked.op !== 'create' || outcomes[index] === null || !makers.sees(caller, asked.key.accessKey)) continue;
+      if ((await core.key(asked.key.accessKey)) === undefined) unmade.push(asked.key.accessKey);
+    }
+    await makers.made(null, unmade);
+  }
+
+  /** Tries until whoever holds the state answers; null where the job is to end before. */
+  async #patiently<T>(job: KeptJob, work: () => Promise<T>): Promise<T | null> {
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+      try {
+        return await work();
+      } catch (error) {
+        const mayPass = error instanceof DomainError && (AWAY.has(error.code) || error.code === 'saveFailed');
+        if (!mayPass) throw error;
+        this.#options.log.warn({ job: job.id, reason: error.message }, 'a batch waits for whoever holds the state');
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, pause);
+          this.#hurry = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+        this.#hurry = null;
+        if (!this.#mayGoOn(job)) return null;
+      }
+    }
+  }
+
+  #mayGoOn({ id }: KeptJob): boolean {
+    return !this.#isClosed && this.#lease.isHeld() && jobIn(this.#options.records, id)?.stops === false;
+  }
+
+  async #keep({ id }: KeptJob, chunk: number, outcomes: readonly ChangeOutcome[]): Promise<void> {
+    await this.#options.records.change([put(outcomesRecord(id, chunk), outcomesText(outcomes))]);
+  }
+
+  /** A failure ends no batch: it concerns what is kept beside the keys. */
+  async #followMade(job: KeptJob, changes: readonly KeyChange[], outcomes: readonly ChangeOutcome[]): Promise<void> {
+    const { follow, log } = this.#options;
+    const made = changes.filter((_, index) => outcomes[index] === null);
+    await follow(made, callerOf(job)).catch((error: unknown) =>
+      log.warn({ err: error }, 'records of changed keys could not be kept'),
+    );
+  }
+
+  /** Changes a job that is as it was last seen; false where it is not. */
+  #change(job: KeptJob, change: Partial<KeptJob>): Promise<boolean> {
+    const body = JSON.stringify({ ...job, ...change });
+    return this.#options.records.change([{ ...put(jobRecord(job.id), body), expected: JSON.stringify(job) }]);
+  }
+
+  /** Puts the end of a job into the audit list, and notes that. */
+  async #tell(job: KeptJob): Promise<void> {
+    const { core } = this.#options;
+    const outcomes = this.outcomesOf(job);
+    const { done, failed } = countsIn(outcomes);
+    const left = job.total - outcomes.length;
+    const eventEn = `Batch ${job.id} (${job.owner}): ${done} of ${job.total} keys done, ${failed} failed${left > 0 ? `, ${left} stopped` : ''}`;
+    const eventRu = `Пакет ${job.id} (${job.owner}): выполнено ${done} из ${job.total} ключей, с ошибкой ${failed}${left > 0 ? `, остановлено ${left}` : ''}`;
+    // A gateway may have gone between the two steps.
+    const entries = await core.audit.list();
+    if (!entries.some((entry) => entry.eventEn === eventEn)) {
+      await core.audit.add({ eventEn, eventRu, success: failed === 0 && left === 0 });
+      const successors = this.changesOf(job).flatMap((asked, index) =>
+        asked.op === 'rotate' && outcomes[index] === null ? [asked.successor] : [],
+      );
+      this.#options.onEnded?.(job, { done, failed, successors });
+    }
+    await this.#change(job, { isTold: true });
+  }
+
+  /** Removes jobs that ended long ago, and the oldest of too many; what is known of an `Idempotency-Key` stays its day. */
+  async #forgetOld(jobs: readonly KeptJob[]): Promise<void> {
+    const { records, clock, log } = this.#options;
+    const since = clock.now() - KEPT;
+    const kept = recordsByJob(records);
+    const ended = jobs.filter(({ endedAt, isTold }) => endedAt !== null && isTold);
+    let count = ended.length;
+    let characters = ended.reduce((sum, { id }) => sum + (kept.get(id)?.characters ?? 0), 0);
+    const gone = endedOnces(records, since).map((id) => put(id, null));
+    for (const { id, once, endedAt } of ended) {
+      const isOver = endedAt !== null && endedAt < since;
+      if (!isOver && count <= MOST_ENDED && characters <= MOST_ENDED_CHARACTERS) continue;
+      gone.push(...(kept.get(id)?.ids ?? []).map((each) => put(each, null)));
+      if (once !== null) gone.push(put(once, isOver ? null : JSON.stringify({ ...onceIn(records, once), endedAt })));
+      count -= 1;
+      characters -= kept.get(id)?.characters ?? 0;
+    }
+    if (gone.length === 0) return;
+    await records.change(gone).catch((error: unknown) => log.warn({ err: error }, 'old batches could not be removed'));
+  }
+}
+
+/** Refusals of changes; undefined for one that may be made. */
+type Barred = readonly (DomainError | undefined)[];
+
+const keyOf = (asked: KeyChange): string => (asked.op === 'create' ? asked.key.accessKey : asked.accessKey);
+
+/** The changes before the first of a key that has come before: each of these shows afterwards whether it was made. */
+function untilRepeated(changes: readonly KeyChange[]): readonly KeyChange[] {
+  const seen = new Set<string>();
+  for (const [index, asked] of changes.entries()) {
+    if (seen.has(keyOf(asked))) return changes.slice(0, index);
+    seen.add(keyOf(asked));
+  }
+  return changes;
+}
+
+const callerOf = ({ owner, may }: KeptJob): Principal => ({ name: owner, may });
+
+const put = (id: string, body: string | null): RecordChange => ({ kind: 'jobs', id, body });
+
+const isSeenBy = (principal: Principal, { owner }: KeptJob): boolean =>
+  owner === principal.name || permits(principal, []);

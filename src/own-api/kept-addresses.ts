@@ -1,0 +1,98 @@
+import type { KeptRecords, RecordChange } from '../core/kept-records.js';
+import type { KeyReader } from '../core/keys/types.js';
+import type { ClockPort, RandomPort } from '../core/ports.js';
+import { subscriptionToken } from '../subscription/token.js';
+
+/** A subscription address that is not computed from the key to which it leads. */
+interface KeptAddress {
+  readonly accessKey: string;
+  /** Milliseconds since the epoch; null for one that was handed out, which lasts as long as its key and the successors of that. */
+  readonly until: number | null;
+}
+
+const TOKEN_BYTES = 16;
+
+/** Subscription addresses that outlive their keys, by their tokens. */
+export class KeptAddresses {
+  readonly #records: KeptRecords;
+  readonly #clock: Pick<ClockPort, 'now'>;
+  readonly #random: Pick<RandomPort, 'bytes'>;
+  /** Addresses whose key was not there at the last look. */
+  #missing: ReadonlySet<string> = new Set();
+
+  constructor(records: KeptRecords, clock: Pick<ClockPort, 'now'>, random: Pick<RandomPort, 'bytes'>) {
+    this.#records = records;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** The key of a token that is kept; undefined for any other. */
+  readonly keyOf = (token: string): string | undefined => {
+    const body = this.#records.of('addresses').get(token);
+    if (body === undefined) return undefined;
+    const { accessKey, until }: KeptAddress = JSON.parse(body);
+    return until === null || until > this.#clock.now() ? accessKey : undefined;
+  };
+
+  /** Has the address of an ended key lead to its successor until then. */
+  async keep(old: string, successor: string, until: number): Promise<void> {
+    await this.#records.change([put(subscriptionToken(old), { accessKey: successor, until })]);
+  }
+
+  /** Returns the token of the random address of a key, which gets one where it has none. Rejects as a change of records does. */
+  async handOut(accessKey: string): Promise<string> {
+    const [present] = this.#handedOut(accessKey);
+    if (present !== undefined) return present;
+    const token = this.#random.bytes(TOKEN_BYTES).toString('hex');
+    await this.#records.change([put(token, { accessKey, until: null })]);
+    return token;
+  }
+
+  /** Ends the random addresses of a key. Rejects as a change of records does. */
+  async takeBack(accessKey: string): Promise<void> {
+    await this.#remove(this.#handedOut(accessKey));
+  }
+
+  /** Removes addresses that have ended, and those whose key was not there at the last look either. */
+  async sweep(keys: Pick<KeyReader, 'get'>): Promise<void> {
+    const now = this.#clock.now();
+    const missing = new Set<string>();
+    const gone: string[] = [];
+    for (const [token, { accessKey, until }] of this.#all()) {
+      const isMissing = keys.get(accessKey) === undefined;
+      if ((until !== null && until <= now) || (isMissing && this.#missing.has(token))) gone.push(token);
+      else if (isMissing) missing.add(token);
+    }
+    this.#missing = missing;
+    await this.#remove(gone);
+  }
+
+  #handedOut(accessKey: string): readonly string[] {
+    return this.#all().flatMap(([token, kept]) => (kept.until === null && kept.accessKey === accessKey ? [token] : []));
+  }
+
+  #all(): readonly (readonly [token: string, address: KeptAddress])[] {
+    return [...this.#records.of('addresses')].map(([token, body]) => [token, JSON.parse(body)]);
+  }
+
+  async #remove(tokens: readonly string[]): Promise<void> {
+    if (tokens.length > 0) await this.#records.change(tokens.map((id) => ({ kind: 'addresses', id, body: null })));
+  }
+
+  /** Has the addresses that were kept for a key lead to its successor. Its own one ends. */
+  async rotated(old: string, successor: string): Promise<void> {
+    const now = this.#clock.now();
+    const changes: RecordChange[] = [];
+    for (const [id, kept] of this.#all()) {
+      if (kept.until !== null && kept.until <= now) changes.push({ kind: 'addresses', id, body: null });
+      else if (kept.accessKey === old) changes.push(put(id, { ...kept, accessKey: successor }));
+    }
+    if (changes.length > 0) await this.#records.change(changes);
+  }
+}
+
+const put = (id: string, address: KeptAddress): RecordChange => ({
+  kind: 'addresses',
+  id,
+  body: JSON.stringify(address),
+});

@@ -1,0 +1,279 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../core/errors.js';
+import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
+import { type Principal, permits, TERMINAL } from '../core/principal.js';
+import type { TokenGuard, TokenVerdict } from '../core/token-guard.js';
+import { whenAnswerIsOver } from '../northbound/answer-over.js';
+import { bodyLength, sendBody } from '../northbound/answers.js';
+import type { BesideMounts } from '../northbound/app-options.js';
+import { jsonBytes, keepBodyUninterpreted, readBody } from '../northbound/body-reading.js';
+import type { CallerOf } from '../northbound/caller.js';
+import { acceptedCoding, type ContentCoding, compressors } from '../northbound/list-body.js';
+import type { Mount } from '../northbound/mount.js';
+import { type KnownCredentials, principalShown } from '../northbound/principal.js';
+import type { Observing } from '../northbound/request-observer.js';
+import { acceptBody } from '../sockets/awaited-bodies.js';
+import { keepReading } from '../sockets/early-answer.js';
+import { changeBegins } from '../sockets/own-events.js';
+import { JSON_TYPE } from '../wire/envelope.js';
+import type { OwnAnswer, OwnContext } from './call.js';
+import { DetailedError, failureRow, failureText, OwnError, type OwnFailure, wireCode } from './errors.js';
+import { OWN_HANDLERS } from './handlers.js';
+import type { OwnMethod, QueryValues } from './operation.js';
+import { OWN_OPERATIONS, OWN_ROOT, type OwnOperation } from './operations.js';
+import { Streams } from './streams.js';
+
+/** The way callers are let in. */
+export interface OwnAccess extends KnownCredentials {
+  readonly mounts: readonly Mount[];
+  readonly tokens: TokenGuard;
+  readonly callerOf: CallerOf;
+  /** True on the socket of the commands, which its own rights guard. */
+  readonly isTerminal: boolean;
+}
+
+/** Serves Keyway's own interface beside each mount: always with a credential, and to no page of another origin. */
+export function createOwnApi(context: OwnContext, access: OwnAccess): BesideMounts {
+  const streams = new Streams(context.log);
+  const roots: string[] = [];
+  return {
+    refuses(request, reply, text) {
+      if (!roots.some((root) => request.url.startsWith(`${root}/`))) return false;
+      sendFailure(reply, new OwnError('invalidPath', text));
+      return true;
+    },
+    serve(app, mount, observing) {
+      app.addHook('preClose', (done) => {
+        streams.end();
+        context.keysWaiting.release();
+        context.eventsWaiting.release();
+        context.jobs.release();
+        done();
+      });
+      const root = mount.base + OWN_ROOT;
+      if (access.mounts.some(({ base, api }) => isWithin(root, base) || isWithin(root, api))) return;
+      roots.push(root);
+      serveBeside(app, { context, access, streams, mount, root, observing });
+    },
+  };
+}
+
+/** Tells whether a path of a mount stands where this interface would: that mount goes before it. */
+function isWithin(root: string, path: string): boolean {
+  return path === root || path.startsWith(`${root}/`);
+}
+
+interface Place {
+  readonly context: OwnContext;
+  readonly access: OwnAccess;
+  readonly streams: Streams;
+  readonly mount: Mount;
+  readonly root: string;
+  readonly observing: Observing;
+}
+
+function serveBeside(app: FastifyInstance, place: Place): void {
+  const { root, observing, context } = place;
+  const routed = root.replaceAll(':', '::'); // The router reads a lone colon as a parameter.
+  for (const operation of OWN_OPERATIONS) {
+    const observer = observing(`v1.${operation.name}`, place.mount);
+    const used = context.use.counting('v1', operation.name);
+    app.route({
+      method: operation.method,
+      url: routed + operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      bodyLimit: operation.bodyLimit,
+      config: { observer },
+      onRequest(request, reply, done) {
+        observer.begun(request);
+        const admitted = (verdict: Principal | DomainError) => {
+          if (verdict instanceof DomainError) {
+            sendFailure(reply, verdict);
+            observer.answered(request, reply);
+            return;
+          }
+          if (!place.access.isTerminal) used(verdict, request.headers['user-agent']);
+          request.principal = verdict;
+          request.hasCredential = true;
+          acceptBody(request.raw);
+          keepBodyUninterpreted(operation.body !== undefined, request);
+          done();
+        };
+        const verdict = admission(operation, place, request);
+        if (verdict instanceof Promise) verdict.then(admitted).catch(done);
+        else admitted(verdict);
+      },
+      errorHandler(error, request, reply) {
+        sendFailure(reply, failureOf(error, context));
+        observer.answered(request, reply);
+      },
+      handler: observer.around((request, reply) => serve(operation, place, request, reply)),
+    });
+  }
+  const other = observing('other', null);
+  for (const url of [routed, `${routed}/*`]) {
+    app.all(url, {
+      config: { observer: other },
+      onRequest: (request, reply) => {
+        other.begun(request);
+        answerUnmatched(root, request, reply);
+        other.answered(request, reply);
+      },
+      handler: () => undefined,
+    });
+  }
+}
+
+/** The caller who may make this call, or why nobody is let in. */
+function admission(
+  operation: OwnOperation,
+  { access, mount }: Place,
+  request: FastifyRequest,
+): MaybeAsync<Principal | DomainError> {
+  if (access.isTerminal) return TERMINAL;
+  let shown: Principal | null = null;
+  const isRight = (authorization: string) =>
+    mapMaybeAsync(principalShown(mount, access, authorization), (principal) => {
+      shown = principal;
+      return principal !== null;
+    });
+  const { network } = access.callerOf(request.raw);
+  const judged = (verdict: TokenVerdict): Principal | DomainError => {
+    if (shown === null || verdict !== 'right')
+      return new DomainError('unauthorized', '', typeof verdict === 'number' ? verdict : null);
+    return permits(shown, operation.access) ? shown : new DomainError('notPermitted');
+  };
+  return mapMaybeAsync(access.tokens.check(network, request.headers.authorization, isRight), judged);
+}
+
+async function serve(
+  operation: OwnOperation,
+  place: Place,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { context, root } = place;
+  const { principal } = request;
+  if (principal === null) throw new Error('a call without a caller');
+  const params = Object.fromEntries(
+    Object.entries(Object(request.params)).map(([name, value]) => [name, String(value)]),
+  );
+  if (Object.values(params).includes('')) throw new OwnError('notFound');
+  const query = queryOf(operation, request);
+  const body = bodyOf(operation, request);
+  if (operation.method !== 'GET') changeBegins();
+  const answer = await OWN_HANDLERS[operation.name]({ context, principal, request, root, params, query, body });
+  if ('stream' in answer) {
+    place.streams.begin(answer.stream, reply, principal, () => isLetIn(operation, place, request));
+    return;
+  }
+  // Who has waited for it may have lost his credential meanwhile.
+  if (query.wait !== undefined && operation.method === 'GET' && !(await isLetIn(operation, place, request)))
+    throw new DomainError('unauthorized');
+  const coding = typeof answer.payload === 'string' && answer.payload.length >= PACKED_FROM ? codingFor(request) : null;
+  send(coding === null ? answer : await packed(answer, coding), reply);
+}
+
+/** Bytes from which on an answer is compressed for who takes it so. */
+const PACKED_FROM = 1024;
+
+const codingFor = ({ headers }: FastifyRequest) => acceptedCoding(headers['accept-encoding']);
+
+async function packed(answer: OwnAnswer, coding: ContentCoding): Promise<OwnAnswer> {
+  const payload = await compressors[coding](Buffer.from(String(answer.payload)));
+  return { ...answer, payload, headers: { ...answer.headers, 'content-encoding': coding, vary: 'accept-encoding' } };
+}
+
+/** Tells whether who began a stream would be let in again. */
+function isLetIn(
+  { access: presets }: OwnOperation,
+  { access, mount }: Place,
+  { headers }: FastifyRequest,
+): MaybeAsync<boolean> {
+  if (access.isTerminal) return true;
+  const shown = principalShown(mount, access, headers.authorization ?? '');
+  return mapMaybeAsync(shown, (principal) => principal !== null && permits(principal, presets));
+}
+
+/** The query as its row describes it. Throws `invalidQuery`, which names the member. */
+function queryOf({ query: rows = {} }: OwnOperation, request: FastifyRequest): QueryValues {
+  const given = Object.entries(Object(request.query)).map(([name, value]) => {
+    const row = Object.hasOwn(rows, name) ? rows[name] : undefined;
+    if (row === undefined) throw new OwnError('invalidQuery', `${name}: expected no member of this name`);
+    if (typeof value !== 'string') throw new OwnError('invalidQuery', `${name}: expected one value`);
+    if (row.kind === 'text') return [name, value];
+    const number = Number(value);
+    if (/^\d{1,15}$/.test(value) && number >= row.least && number <= row.most) return [name, number];
+    throw new OwnError('invalidQuery', `${name}: expected a whole number from ${row.least} to ${row.most}`);
+  });
+  return Object.fromEntries(given);
+}
+
+function bodyOf({ body }: OwnOperation, request: FastifyRequest): unknown {
+  if (body === undefined) return undefined;
+  const { schema, types, isRaw = false } = body;
+  const sent = request.sentContentType;
+  const bytes = request.body instanceof Buffer ? request.body : undefined;
+  const json = bytes && jsonBytes(schema, sent, bytes);
+  const read = isRaw ? json : readBody(schema, sent, json);
+  const type = (sent ?? '').toLowerCase().split(';', 1)[0]?.trim() ?? '';
+  if (types !== undefined && !types.includes(type)) throw new DomainError('notJson', `as ${types.join(' or ')}`);
+  return isRaw ? { type, bytes: read ?? Buffer.alloc(0) } : read;
+}
+
+function failureOf(error: Error & { readonly statusCode?: number }, { log }: OwnContext): OwnFailure {
+  if (error instanceof DomainError || error instanceof OwnError) return error;
+  if (error.statusCode !== undefined && error.statusCode < 500) return new DomainError('invalidBody', error.message);
+  log.error({ err: error }, "a request to Keyway's own interface failed for a reason that is no answer of it");
+  return new OwnError('internalError');
+}
+
+/** Sends a success past the framework, which would append a charset. */
+function send({ status = 200, payload, headers, settled }: OwnAnswer, reply: FastifyReply): void {
+  reply.hijack();
+  if (settled !== undefined) whenAnswerIsOver(reply.raw, reply.request.raw.socket, settled);
+  const length = bodyLength(payload);
+  reply.raw.writeHead(status, {
+    'content-type': JSON_TYPE,
+    'content-length': length,
+    'cache-control': 'no-store',
+    ...headers,
+  });
+  sendBody(reply.raw, payload, length);
+}
+
+/** Sends a failure to a request whose body may still be coming. */
+function sendFailure(reply: FastifyReply, error: OwnFailure, more: Readonly<Record<string, string>> = {}): void {
+  keepReading(reply.request.raw, reply.raw);
+  if (error.code === 'bodyTooSlow') reply.raw.shouldKeepAlive = false;
+  if (error.code === 'unauthorized') reply.header('www-authenticate', 'Bearer');
+  if (error.retryAfter !== null) reply.header('retry-after', error.retryAfter);
+  const fields = error instanceof DetailedError ? error.fields : {};
+  const body = { ok: false, error: failureText(error), code: wireCode(error.code), ...fields };
+  reply
+    .code(failureRow(error.code).status)
+    .headers({ 'cache-control': 'no-store', ...more, 'content-type': JSON_TYPE })
+    .send(Buffer.from(JSON.stringify(body)));
+}
+
+/** Answers what stands below the root and is no call: 404, or 405 with `Allow`, which OPTIONS is answered with, too. No origin is granted anything. */
+function answerUnmatched(root: string, request: FastifyRequest, reply: FastifyReply): void {
+  const [path = ''] = request.url.split(/[?#]/, 1);
+  const methods = methodsAt(decodeURI(path).slice(root.length));
+  if (methods.length === 0) sendFailure(reply, new OwnError('notFound'));
+  else if (request.method === 'OPTIONS') reply.code(204).header('allow', methods.join(', ')).send();
+  else sendFailure(reply, new OwnError('methodNotAllowed', `use ${methods.join(', ')}`), { allow: methods.join(', ') });
+}
+
+function methodsAt(path: string): readonly string[] {
+  const methods = OWN_OPERATIONS.filter((operation) => fits(operation.path, path)).map(({ method }) => method);
+  return [...new Set(methods.flatMap((method: OwnMethod) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))];
+}
+
+function fits(template: string, path: string): boolean {
+  const given = path.split('/');
+  const expected = template.split('/');
+  return (
+    expected.length === given.length &&
+    expected.every((part, index) => (part.startsWith('{') ? given[index] !== '' : part === given[index]))
+  );
+}

@@ -1,0 +1,168 @@
+import { basename, dirname } from 'node:path';
+import type { FileStat, FileSystemPort } from '../core/ports.js';
+import { tooLarge } from './failure-words.js';
+
+interface Entry {
+  readonly kind: 'file' | 'folder';
+  content: Buffer;
+  readonly ino: bigint;
+  mode: number;
+  changedAt: bigint;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  EEXIST: 'file already exists',
+  EISDIR: 'illegal operation on a directory',
+  ENOTDIR: 'not a directory',
+  EPERM: 'operation not permitted',
+};
+
+/**
+ * A file system that lives in memory and is gone with its owner: what a scenario needs of files, without the time that a
+ * disk takes. It has no links, owners or limits. Failures carry the codes and words of Node's own.
+ */
+export function createMemoryFiles(): FileSystemPort {
+  const entries = new Map<string, Entry>([['/', folderEntry(0n)]]);
+  const watchers = new Set<{ readonly folder: string; readonly onChange: () => void }>();
+  let time = 0n;
+
+  function folderEntry(changedAt: bigint): Entry {
+    return { kind: 'folder', content: Buffer.alloc(0), ino: changedAt, mode: 0o700, changedAt };
+  }
+
+  function tick(): bigint {
+    time += 1_000_000n;
+    return time;
+  }
+
+  function changed(path: string): void {
+    const folder = dirname(path);
+    for (const watcher of [...watchers]) if (watcher.folder === folder) setImmediate(watcher.onChange);
+  }
+
+  function present(path: string, call: string): Entry {
+    const entry = entries.get(path);
+    if (entry !== undefined) return entry;
+    throw failure(isBelowFile(path) ? 'ENOTDIR' : 'ENOENT', call, path);
+  }
+
+  /** Tells whether the nearest thing above that exists is a file. */
+  function isBelowFile(path: string): boolean {
+    let above = dirname(path);
+    while (!entries.has(above)) above = dirname(above);
+    return entries.get(above)?.kind === 'file';
+  }
+
+  function parentFolder(path: string, call: string): void {
+    if (present(dirname(path), call).kind !== 'folder') throw failure('ENOTDIR', call, path);
+  }
+
+  function file(path: string, call: string): Entry {
+    const entry = present(path, call);
+    if (entry.kind === 'folder') throw failure('EISDIR', call, path);
+    return entry;
+  }
+
+  function write(path: string, entry: Entry, content: Buffer): void {
+    entry.content = Buffer.from(content);
+    entry.changedAt = tick();
+    changed(path);
+  }
+
+  function create(path: string, content: Buffer, mode: number): Entry {
+    if (entries.has(path)) throw failure('EEXIST', 'open', path);
+    parentFolder(path, 'open');
+    const changedAt = tick();
+    const entry: Entry = { kind: 'file', content: Buffer.from(content), ino: changedAt, mode, changedAt };
+    entries.set(path, entry);
+    changed(path);
+    return entry;
+  }
+
+  function makeFolder(path: string): void {
+    const entry = entries.get(path);
+    if (entry?.kind === 'folder') return;
+    if (entry !== undefined) throw failure('EEXIST', 'mkdir', path);
+    makeFolder(dirname(path));
+    entries.set(path, folderEntry(tick()));
+    changed(path);
+  }
+
+  return {
+    async read(path, limit) {
+      const { content } = file(path, 'read');
+      if (content.length > limit) throw tooLarge(path, limit);
+      return Buffer.from(content);
+    },
+    async open(path) {
+      const { content } = file(path, 'open');
+      return {
+        size: content.length,
+        read: async (target, at) => content.subarray(at).copy(target),
+        close: async () => undefined,
+      };
+    },
+    matches: async (path, content) => file(path, 'read').content.equals(content),
+    async stat(path) {
+      const entry = present(path, 'stat');
+      const links = [...entries.values()].filter((one) => one === entry).length;
+      return statOf(entry, links);
+    },
+    realPath: async (path) => {
+      present(path, 'realpath');
+      return path;
+    },
+    create: async (path, content, mode) => void create(path, content, mode),
+    createSynced: async (path, content, { mode }) => statOf(create(path, content, mode), 1),
+    overwrite: async (path, content) => write(path, file(path, 'open'), content),
+    async append(path, content) {
+      const entry = file(path, 'open');
+      write(path, entry, Buffer.concat([entry.content, content]));
+    },
+    sync: async (path) => void present(path, 'open'),
+    syncFolder: async (path) => void present(path, 'open'),
+    async rename(from, to) {
+      parentFolder(to, 'rename');
+      const entry = present(from, 'rename');
+      if (entries.get(to)?.kind === 'folder') throw failure('EISDIR', 'rename', to);
+      if (entry.kind === 'folder') throw failure('EPERM', 'rename', from);
+      entries.delete(from);
+      entries.set(to, entry);
+      changed(from);
+      changed(to);
+    },
+    async hardLink(path, name) {
+      if (entries.has(name)) throw failure('EEXIST', 'link', name);
+      parentFolder(name, 'link');
+      entries.set(name, file(path, 'link'));
+      changed(name);
+    },
+    async remove(path) {
+      file(path, 'unlink');
+      entries.delete(path);
+      changed(path);
+    },
+    setOwner: async (path) => void present(path, 'chown'),
+    makeFolder: async (path) => makeFolder(path),
+    async list(path) {
+      if (present(path, 'scandir').kind !== 'folder') throw failure('ENOTDIR', 'scandir', path);
+      return [...entries.keys()].filter((each) => each !== '/' && dirname(each) === path).map((each) => basename(each));
+    },
+    checkWritable: async (path) => void present(path, 'access'),
+    watch(folder, onChange) {
+      const watcher = { folder, onChange };
+      watchers.add(watcher);
+      return () => watchers.delete(watcher);
+    },
+  };
+}
+
+function statOf({ kind, content, ino, mode, changedAt }: Entry, links: number): FileStat {
+  const size = BigInt(content.length);
+  return { dev: 1n, ino, links, size, mtimeNs: changedAt, ctimeNs: changedAt, mode, uid: 0, gid: 0, kind };
+}
+
+function failure(code: string, syscall: string, path: string): Error {
+  return Object.assign(new Error(`${code}: ${WORDS[code] ?? code}, ${syscall} '${path}'`), { code, syscall, path });
+}

@@ -1,0 +1,111 @@
+import type { Answer, Caller, Target } from '../client/call.js';
+import { findLine, type Lines } from '../client/find-line.js';
+import { createListReader } from '../client/list-reader.js';
+import { readSnapshot } from '../client/snapshots.js';
+import type { AccessKey } from '../core/model.js';
+import { dataIn, isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
+import type { Revision } from '../wire/traits/revision.js';
+import { hasNames } from '../wire/traits/snapshot.js';
+
+/** A server's place and the line that it speaks. */
+export interface FoundServer {
+  readonly caller: Caller;
+  readonly target: Target;
+  readonly revision: Revision;
+  readonly version: string;
+}
+
+export interface FindOptions {
+  readonly caller: Caller;
+  readonly origin: string;
+  readonly webpath: string;
+  /** The line that it is said to speak; null to go by its version. */
+  readonly revision: Revision | null;
+  readonly lines: Lines;
+  /** The secret that lets in; null where none is needed or a login is. */
+  readonly secret: string | null;
+  /** Begins a session at this API root; left out where nobody may. */
+  readonly session?: (apiRoot: string) => Promise<string | null>;
+}
+
+/** Finds out which line a server speaks. Rejects with an `Error` for people. */
+export async function findServer(options: FindOptions): Promise<FoundServer> {
+  const { caller, origin, webpath, lines, revision, secret, session } = options;
+  const strike = (data: JsonValue) => data;
+  const path = webpath.replace(/^\/+|\/+$/g, '');
+  const withSession = session === undefined ? {} : { session };
+  const found = await findLine({ caller, lines, webpath: path, revision, token: secret, strike, ...withSession });
+  if (found.kind === 'none') throw new Error(`no API was found there: ${found.answers.join('; ')}`);
+  if (found.kind === 'closed') throw new Error('it does not let in the credential that was tried');
+  if (found.revision === null) throw new Error('it reports a version that is of no known line');
+  const { api, base } = found.revision.root.paths(path);
+  return {
+    caller,
+    target: { origin, apiRoot: api, base },
+    revision: found.revision,
+    version: found.status.version,
+  };
+}
+
+/** A server as a shadow asks it by itself, beside what clients ask. */
+export class AskedServer {
+  readonly found: FoundServer;
+  readonly #authorization: () => Promise<string | null>;
+
+  constructor(found: FoundServer, authorization: () => Promise<string | null>) {
+    this.found = found;
+    this.#authorization = authorization;
+  }
+
+  /** `path` is below the API root. Rejects with `NoAnswer`. */
+  async send(method: string, path: string, body?: JsonValue): Promise<Answer> {
+    const { caller, target } = this.found;
+    const authorization = await this.#authorization();
+    const headers = new Map(authorization === null ? [] : [['authorization', authorization]]);
+    if (body === undefined) return caller.send({ method, path: target.apiRoot + path, headers, body });
+    headers.set('content-type', 'application/json');
+    return caller.send({ method, path: target.apiRoot + path, headers, body: Buffer.from(writeJson(body)) });
+  }
+
+  /** Its keys, with their names where its line tells them. Rejects with an `Error` for people where they cannot be read. */
+  async keys(): Promise<ReadonlyMap<string, AccessKey>> {
+    const { status, body } = await this.send('GET', '/users');
+    if (status !== 200) throw new Error(`GET /users answers ${status}`);
+    return keysIn(body, this.found.revision);
+  }
+
+  /** Its configuration; null where its line shows none. Rejects with an `Error` for people where it cannot be read. */
+  async configuration(): Promise<JsonObject | null> {
+    if (this.found.revision.capabilities.config === undefined) return null;
+    const { status, body } = await this.send('GET', '/server/config');
+    const data = dataIn(body);
+    if (status !== 200 || !isJsonObject(data)) throw new Error(`GET /server/config answers ${status}`);
+    return data;
+  }
+
+  /** One key; undefined where it is unknown there. */
+  async key(accessKey: string): Promise<AccessKey | undefined> {
+    const { status, body } = await this.send('GET', `/users/${encodeURIComponent(accessKey)}`);
+    // Lines differ in the status of an unknown key; nothing else is wrong with a key alone.
+    if (status === 400 || status === 404) return undefined;
+    const data = dataIn(body);
+    if (status !== 200 || data === undefined) throw new Error(`GET /users/{key} answers ${status}`);
+    return readSnapshot(this.found.revision, data);
+  }
+}
+
+/** The keys of a list's answer. Rejects with an `Error` for people where it is none. */
+export async function keysIn(body: Buffer, line: Revision): Promise<ReadonlyMap<string, AccessKey>> {
+  const reader = createListReader(line);
+  await reader.take(body);
+  const keys = await reader.end();
+  if (keys === null) throw new Error('GET /users answers no list of keys');
+  return new Map(keys.map((key) => [key.accessKey, key]));
+}
+
+/** Tells whether two lines say the same of a key, as far as both say anything. */
+export function saysSame(one: AccessKey, other: AccessKey, lines: readonly Revision[]): boolean {
+  const tellNames = lines.every(({ snapshot }) => hasNames(snapshot));
+  return one.limitBytes === other.limitBytes && (!tellNames || one.name === other.name);
+}

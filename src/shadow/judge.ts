@@ -1,0 +1,203 @@
+import type { Answer } from '../client/call.js';
+import { compareRuns, type RunDifference, type RunStep } from '../replay/compare/compare-runs.js';
+import { type ChangeKind, changeOf } from '../replay/compare/line-changes.js';
+import { coversPath } from '../replay/format/json-difference.js';
+import type { Exchange } from '../replay/format/scenario.js';
+import type { JsonValue } from '../wire/json/json.js';
+import { type Operation, serves } from '../wire/operations.js';
+import { pointerSteps, type SchemaNode } from '../wire/schema-check.js';
+import type { Recorded } from '../wire/schemas.js';
+import type { Revision } from '../wire/traits/revision.js';
+
+/** A place of an answer that is known to differ, and why. `operation` and the segments of `where` may be `*`. */
+export interface ExpectedDifference {
+  readonly operation: string;
+  readonly where: string;
+  readonly reason: string;
+}
+
+/** One place where the two servers answer differently. */
+export interface ShadowDifference extends RunDifference {
+  readonly kind: ChangeKind;
+  /** The difference of the two lines, or the reason that the register gives; null where nothing explains it. */
+  readonly because: string | null;
+}
+
+/** One request, answered by both. */
+export interface AnsweredTwice {
+  /** Null for a request that is no operation. */
+  readonly operation: Operation | null;
+  readonly method: string;
+  /** Below the API root. */
+  readonly path: string;
+  readonly target: Answer;
+  /** A second answer of the target to the same read; null for none. */
+  readonly again: Answer | null;
+  /** Null where there was none. */
+  readonly shadow: Answer | null;
+  /** Keys of which the two servers are known to say different things now. */
+  readonly parted: ReadonlySet<string>;
+}
+
+export interface JudgeOptions {
+  /** The lines of the target and of the shadow, and where each has its panel. */
+  readonly from: Revision;
+  readonly to: Revision;
+  readonly bases: { readonly target: string; readonly shadow: string };
+  readonly expected: readonly ExpectedDifference[];
+}
+
+/** Values that no two servers share, or that no shadow has: by the marks of the schema, and what traffic makes. */
+const OWN: ReadonlySet<Recorded> = new Set(['session', 'audit-id', 'version', 'uptime', 'time'] as const);
+const COUNTED = new Set([
+  ...['bytes_up', 'bytes_down', 'connections', 'online', 'last_seen', 'active_users', 'sessions', 'used_bytes'],
+  ...['online_users', 'total_bytes_up', 'total_bytes_down', 'upload', 'download'],
+]);
+
+/** Members that say where and as whom a server stands: that they are there, and of which type, is held together. */
+const STANDING = /^\/data\/(?:listen|bind_ip|api|domain|tls|fallback|server|endpoint|links|host)(?:\/|$)/;
+const STANDING_INBOUND = /^\/data\/inbounds\/[^/]+\/(?:listen|port|path|webpath|token|username|password_hash)$/;
+
+/** Times that a place has to differ between two reads of the target before it counts as noise of its own. */
+const NOISE = 2;
+
+/** Traits that decide which members an answer has: another value of a member that both have is nothing of theirs. */
+const FORMS = /^(?:snapshot|dns|rules|audit): /;
+
+/** Holds answers together, and says of what differs what it comes from. */
+export class Judge {
+  readonly #options: JudgeOptions;
+  readonly #noise = new Map<string, number>();
+
+  constructor(options: JudgeOptions) {
+    this.#options = options;
+  }
+
+  /** Lists what differs and is no matter of course. */
+  differences(pair: AnsweredTwice): readonly ShadowDifference[] {
+    const { from, to } = this.#options;
+    const found = this.#compared(pair, pair.target, pair.shadow);
+    const places = new Set(found.map(({ where }) => where));
+    return found
+      .filter((each) => !this.#isNoise(each) && !isOwn(each, pair, from) && !isSpelling(each, places))
+      .map((each) => ({ ...each, ...this.#explained(each, from, to) }));
+  }
+
+  #compared(pair: AnsweredTwice, one: Answer, other: Answer | null): readonly RunDifference[] {
+    const { from, to, bases } = this.#options;
+    const run = (answer: Answer | null, base: string) => {
+      const steps = [stepOf(pair, answer)];
+      return { steps, bindings: new Map<string, string>(), foreign: pair.parted, base };
+    };
+    const again = run(pair.again ?? one, bases.target);
+    if (pair.again !== null) this.#learn(pair, one, pair.again);
+    return compareRuns(run(one, bases.target), run(other, bases.shadow), again, { left: from, right: to }).differences;
+  }
+
+  #learn(pair: AnsweredTwice, one: Answer, again: Answer): void {
+    const { from, bases } = this.#options;
+    const run = (answer: Answer) => ({ steps: [stepOf(pair, answer)], bindings: new Map(), base: bases.target });
+    const { differences } = compareRuns(run(one), run(again), run(one), { left: from, right: from });
+    for (const each of new Set(differences.map(placeOf))) this.#noise.set(each, (this.#noise.get(each) ?? 0) + 1);
+  }
+
+  #isNoise(difference: RunDifference): boolean {
+    return (this.#noise.get(placeOf(difference)) ?? 0) >= NOISE;
+  }
+
+  #explained(difference: RunDifference, from: Revision, to: Revision): Pick<ShadowDifference, 'kind' | 'because'> {
+    const { kind, because } = changeOf(difference, from, to);
+    const registered = this.#options.expected.find(
+      ({ operation, where }) =>
+        (operation === '*' || operation === difference.operation) && coversPath(where, generalPlace(difference.where)),
+    );
+    if (registered !== undefined) return { kind, because: registered.reason };
+    const isOfForm = because !== null && FORMS.test(because) && difference.where.startsWith('body ');
+    const isPresence = difference.expected === undefined || difference.actual === undefined;
+    return { kind, because: isOfForm && !isPresence ? null : because };
+  }
+}
+
+function stepOf({ operation, method, path, target }: AnsweredTwice, answer: Answer | null): RunStep {
+  const exchange: Exchange = {
+    operation: operation?.name ?? (method === 'OPTIONS' ? 'cors' : 'unmatched'),
+    request: { method, path },
+    response: { status: target.status },
+  };
+  return { step: 1, exchange, answer };
+}
+
+/** A place in a list, by number or by key. */
+const ELEMENT = /\/(?:\d+|\[[^/]*\])(?=\/|$)/g;
+
+/** A place with `*` for each element of a list. */
+export function generalPlace(where: string): string {
+  return where.replaceAll(ELEMENT, '/*');
+}
+
+function placeOf({ operation, where }: RunDifference): string {
+  return `${operation} ${generalPlace(where)}`;
+}
+
+/** Tells whether a difference is a matter of course: each server has its own time, sessions, traffic and address. */
+function isOwn(difference: RunDifference, { operation }: AnsweredTwice, from: Revision): boolean {
+  const { where, expected, actual } = difference;
+  if (where === 'header location') return true;
+  if (isLink(expected) && isLink(actual)) return withoutAddress(expected) === withoutAddress(actual);
+  if (!where.startsWith('body ') || expected === undefined || actual === undefined) return false;
+  const pointer = where.slice('body '.length);
+  const isSameKind = kindOf(expected) === kindOf(actual);
+  const member = pointerSteps(pointer).at(-1) ?? '';
+  if (COUNTED.has(member) && isCounting(operation)) return isSameKind || expected === null || actual === null;
+  if (STANDING.test(pointer) || STANDING_INBOUND.test(generalPlace(pointer).replaceAll('*', '0'))) return isSameKind;
+  const mark = operation !== null && serves(from, operation) ? markAt(operation.answer(from), pointer) : null;
+  return mark !== null && OWN.has(mark) && isSameKind;
+}
+
+/** A key in a configuration's list, as a text or as an object that says the same. */
+const KEY_ELEMENT = /\/(?:access_keys|users)\/\[[^/]*\]$/;
+const KEY_MEMBER = '/access_key';
+
+/** Tells whether both have the key, one of them as a text. */
+function isSpelling({ where }: RunDifference, places: ReadonlySet<string>): boolean {
+  if (KEY_ELEMENT.test(where)) return places.has(where + KEY_MEMBER);
+  const element = where.slice(0, -KEY_MEMBER.length);
+  return where.endsWith(KEY_MEMBER) && KEY_ELEMENT.test(element) && places.has(element);
+}
+
+/** Tells whether an operation answers what traffic makes. */
+function isCounting(operation: Operation | null): boolean {
+  return (
+    operation !== null &&
+    (operation.name === 'getStatus' || operation.subject === 'keys') &&
+    operation.name !== 'subscribe'
+  );
+}
+
+function kindOf(value: JsonValue): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'number' ? 'bigint' : typeof value;
+}
+
+function isLink(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && /^[a-z][a-z0-9+.-]*:\/\/[^@]*@/.test(value);
+}
+
+/** A share link without host, port and the name that a server gives itself. */
+function withoutAddress(link: string): string {
+  return link.replace(/@[^/?#]*/, '@').replace(/([?&])name=[^&#]*/, '$1');
+}
+
+/** The mark that the schema of an answer's data has at a place; null for none. */
+function markAt(data: SchemaNode, pointer: string): Recorded | null {
+  let nodes: readonly SchemaNode[] = [data];
+  for (const step of pointerSteps(pointer).slice(1)) {
+    const isElement = /^(?:\d+|\[.*\])$/.test(step);
+    nodes = nodes
+      .flatMap((node): readonly SchemaNode[] => node.anyOf ?? [node])
+      .flatMap(({ items, properties }) => (isElement ? (items ?? []) : (properties?.[step] ?? [])));
+  }
+  const marked = nodes.flatMap((node): readonly SchemaNode[] => node.anyOf ?? [node]);
+  return marked.find(({ recorded }) => recorded !== undefined)?.recorded ?? null;
+}

@@ -1,0 +1,43 @@
+import type { MirrorOptions } from './mirror.js';
+import type { SecondServer } from './sides.js';
+import type { ShadowReport } from './tally.js';
+import type { DroppedRequest, Passed } from './traffic.js';
+
+/** A server as it goes between threads: its line by its name, its certificates as mere bytes. */
+type BetweenThreads<T> = Omit<T, 'revision' | 'ca'> & {
+  readonly revision: string | null;
+  readonly ca: Uint8Array | null;
+};
+
+export type SecondSettings = BetweenThreads<SecondServer>;
+
+/** The worker's settings as they go between threads: no objects but plain ones. */
+export interface WorkerSettings
+  extends Pick<MirrorOptions, 'prepares' | 'expected' | 'timeoutMilliseconds' | 'followEvery'> {
+  readonly target: BetweenThreads<MirrorOptions['target']>;
+  readonly shadow: { readonly line: string } | SecondSettings;
+  /** The folder for scenarios of differences; null to keep none. */
+  readonly save: string | null;
+  /** `YYYY-MM-DD`. */
+  readonly date: string;
+}
+
+/** An exchange whose bodies are parts of one buffer with those of others. */
+export type CopiedPassed = Omit<Passed, 'requestBody' | 'responseBody'> &
+  Readonly<Record<'requestBody' | 'responseBody', Uint8Array>>;
+
+/** Exchanges, or a sentence, for the worker. */
+export type ToWorker =
+  | { readonly kind: 'passed'; readonly passed: readonly CopiedPassed[] }
+  /** So many requests of which nothing comes. */
+  | ({ readonly kind: 'dropped'; readonly times: number } & DroppedRequest)
+  | { readonly kind: 'note'; readonly sentence: string }
+  | { readonly kind: 'end' };
+
+/** A message from the worker. */
+export type FromWorker =
+  /** So many exchanges of so many bytes wait no more. */
+  | { readonly kind: 'done'; readonly requests: number; readonly bytes: number }
+  | { readonly kind: 'report'; readonly report: ShadowReport }
+  | { readonly kind: 'refused'; readonly why: string; readonly details: readonly string[] }
+  | { readonly kind: 'ended'; readonly report: ShadowReport };

@@ -1,0 +1,219 @@
+import { CHANGE_KINDS, type ChangeKind } from '../replay/compare/line-changes.js';
+import { valueInWords } from '../replay/format/json-difference.js';
+import { Replacements } from '../replay/format/replacements.js';
+import { stripJson } from '../replay/format/strip.js';
+import type { JsonValue } from '../wire/json/json.js';
+import { type OperationName, operationsOf } from '../wire/operations.js';
+import type { Revision } from '../wire/traits/revision.js';
+import { generalPlace, type ShadowDifference } from './judge.js';
+
+/** The fate of one request of a client. */
+export type Outcome =
+  | { readonly kind: 'compared'; readonly differences: readonly ShadowDifference[] }
+  /** Why the two answers were not held together. */
+  | { readonly kind: 'left out'; readonly why: string };
+
+/** A client's requests of one operation. */
+export interface ClientRow {
+  readonly client: string;
+  readonly operation: string;
+  seen: number;
+  equal: number;
+  /** Differing in nothing but what the lines, or the register, explain. */
+  expected: number;
+  different: number;
+  /** Requests that were not compared, by reason. */
+  readonly leftOut: Record<string, number>;
+}
+
+/** One kind of difference, with its first example. */
+export interface DifferenceKind {
+  readonly operation: string;
+  readonly where: string;
+  readonly kind: ChangeKind;
+  readonly because: string | null;
+  times: number;
+  readonly clients: string[];
+  /** The words of target and shadow, without anything secret; as JSON texts. */
+  readonly example: { readonly target: string; readonly shadow: string };
+}
+
+/** All that a shadow has seen. A JSON value but for nothing: it goes between threads and into a file as it is. */
+export interface ShadowReport {
+  readonly version: 1;
+  /** RFC 3339, UTC. */
+  readonly startedAt: string;
+  readonly writtenAt: string;
+  readonly target: ReportedServer | null;
+  readonly shadow: ReportedServer | null;
+  readonly requests: number;
+  readonly compared: number;
+  readonly rows: readonly ClientRow[];
+  readonly differences: readonly DifferenceKind[];
+  /** Operations that the target's line serves, by whether any client used them. */
+  readonly operations: { readonly seen: readonly string[]; readonly unseen: readonly string[] };
+  /** Sentences about what happened meanwhile. */
+  readonly notes: readonly string[];
+}
+
+export interface ReportedServer {
+  readonly place: string;
+  readonly line: string;
+  readonly version: string;
+}
+
+const MOST_CLIENTS = 200;
+const MOST_KINDS = 1_000;
+const MOST_NOTES = 50;
+const OTHERS = 'others';
+
+/** Counts what becomes of requests, by client and operation. */
+export class Tally {
+  readonly #startedAt: string;
+  readonly #now: () => number;
+  readonly #replacements = new Replacements(false);
+  readonly #rows = new Map<string, ClientRow>();
+  readonly #clients = new Set<string>();
+  readonly #kinds = new Map<string, DifferenceKind>();
+  readonly #notes: string[] = [];
+  #target: ReportedServer | null = null;
+  #shadow: ReportedServer | null = null;
+  #served: readonly OperationName[] = [];
+  #requests = 0;
+  #compared = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#startedAt = new Date(now()).toISOString();
+  }
+
+  get compared(): number {
+    return this.#compared;
+  }
+
+  /** Both servers are known, and what the target's clients could use. */
+  began(target: ReportedServer, shadow: ReportedServer, line: Revision): void {
+    this.#target = target;
+    this.#shadow = shadow;
+    this.#served = operationsOf(line).map(({ name }) => name);
+  }
+
+  note(sentence: string): void {
+    if (!this.#notes.includes(sentence) && this.#notes.length < MOST_NOTES) this.#notes.push(sentence);
+  }
+
+  /** Returns the kinds of differences that were never seen before. */
+  add(client: string, operation: string, outcome: Outcome): readonly DifferenceKind[] {
+    if (outcome.kind === 'left out') {
+      this.leaveOut(client, operation, outcome.why, 1);
+      return [];
+    }
+    const row = this.#row(client, operation);
+    this.#requests += 1;
+    row.seen += 1;
+    this.#compared += 1;
+    if (outcome.differences.length === 0) row.equal += 1;
+    else if (outcome.differences.every(({ because }) => because !== null)) row.expected += 1;
+    else row.different += 1;
+    return this.#addKinds(row.client, outcome.differences);
+  }
+
+  /** Counts so many requests that were not compared. */
+  leaveOut(client: string, operation: string, why: string, times: number): void {
+    const row = this.#row(client, operation);
+    this.#requests += times;
+    row.seen += times;
+    row.leftOut[why] = (row.leftOut[why] ?? 0) + times;
+  }
+
+  report(): ShadowReport {
+    const used = new Set([...this.#rows.values()].map(({ operation }) => operation));
+    return {
+      version: 1,
+      startedAt: this.#startedAt,
+      writtenAt: new Date(this.#now()).toISOString(),
+      target: this.#target,
+      shadow: this.#shadow,
+      requests: this.#requests,
+      compared: this.#compared,
+      rows: [...this.#rows.values()].sort((a, b) => b.different - a.different || b.seen - a.seen),
+      differences: [...this.#kinds.values()].sort(bySeverity),
+      operations: {
+        seen: this.#served.filter((each) => used.has(each)),
+        unseen: this.#served.filter((each) => !used.has(each)),
+      },
+      notes: [...this.#notes],
+    };
+  }
+
+  #row(wanted: string, operation: string): ClientRow {
+    const client = this.#clients.has(wanted) || this.#clients.size < MOST_CLIENTS ? wanted : OTHERS;
+    this.#clients.add(client);
+    const name = `${client} ${operation}`;
+    const row = this.#rows.get(name) ?? emptyRow(client, operation);
+    this.#rows.set(name, row);
+    return row;
+  }
+
+  #addKinds(client: string, differences: readonly ShadowDifference[]): readonly DifferenceKind[] {
+    const fresh: DifferenceKind[] = [];
+    const named = new Set<string>();
+    for (const difference of differences) {
+      const where = this.#shownPlace(difference.where);
+      const name = `${difference.operation} ${where} ${difference.because ?? ''}`;
+      if (named.has(name)) continue;
+      named.add(name);
+      const known = this.#kinds.get(name);
+      const kind = known ?? this.#kindOf(difference, where);
+      kind.times += 1;
+      if (!kind.clients.includes(client)) kind.clients.push(client);
+      if (known !== undefined || this.#kinds.size >= MOST_KINDS) continue;
+      this.#kinds.set(name, kind);
+      fresh.push(kind);
+    }
+    return fresh;
+  }
+
+  #kindOf({ operation, kind, because, where, expected, actual }: ShadowDifference, shown: string): DifferenceKind {
+    const example = { target: this.#shown(expected, where), shadow: this.#shown(actual, where) };
+    return { operation, where: shown, kind, because, times: 0, clients: [], example };
+  }
+
+  /** Names of members may be somebody's too. */
+  #shownPlace(where: string): string {
+    const [part = '', pointer] = generalPlace(where).split(' ', 2);
+    if (part !== 'body' || pointer === undefined) return `${part}${pointer === undefined ? '' : ` ${pointer}`}`;
+    const steps = pointer.split('/').map((step) => (step === '*' || step === '' ? step : this.#shownName(step)));
+    return `body ${steps.join('/')}`;
+  }
+
+  #shownName(name: string): string {
+    const [shown = name] = Object.keys(Object(stripJson({ [name]: true }, this.#replacements)));
+    return shown;
+  }
+
+  /** The words of places outside of a body are the API's own. */
+  #shown(value: JsonValue | undefined, where: string): string {
+    if (value === undefined) return valueInWords(value);
+    const isPublic =
+      where === 'status' || where === 'operation' || where === 'connection' || where.startsWith('header ');
+    if (isPublic || typeof value === 'bigint' || typeof value === 'boolean') return valueInWords(value);
+    return valueInWords(stripJson(value, this.#replacements, where.split('/').at(-1) ?? ''));
+  }
+}
+
+function emptyRow(client: string, operation: string): ClientRow {
+  return { client, operation, seen: 0, equal: 0, expected: 0, different: 0, leftOut: {} };
+}
+
+function bySeverity(one: DifferenceKind, other: DifferenceKind): number {
+  const rank = ({ because, kind }: DifferenceKind) =>
+    (because === null ? 0 : CHANGE_KINDS.length) + CHANGE_KINDS.indexOf(kind);
+  return rank(one) - rank(other) || other.times - one.times;
+}
+
+/** The kind of program that a user agent names: its first word with the version. */
+export function programOf(userAgent: string | undefined): string {
+  const [, program] = /^([\w.+-]{1,30}(?:\/[\w.+-]{1,15})?)/.exec(userAgent ?? '') ?? [];
+  return program ?? 'unnamed';
+}

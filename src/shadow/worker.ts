@@ -1,0 +1,137 @@
+import { setPriority } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { REVISIONS } from '../../revisions/all.js';
+import { resolveRevision } from '../../revisions/index.js';
+import { messageOf } from '../core/errors.js';
+import { createFileSystem } from '../platform/file-system.js';
+import { systemClock, systemRandom } from '../platform/system-ports.js';
+import { matchRequest } from '../replay/format/effects.js';
+import type { FromWorker, ToWorker, WorkerSettings } from './messages.js';
+import { Mirror, ShadowRefused } from './mirror.js';
+import { bytesOf } from './outbox.js';
+import { SavedDifferences } from './saved-differences.js';
+import { programOf, Tally } from './tally.js';
+import type { Passed } from './traffic.js';
+
+/** Milliseconds between two reports, and between two looks whether keys are to be followed. */
+const REPORT_EVERY = 500;
+/** Milliseconds for which finished exchanges are counted before they are told. */
+const TELL_EVERY = 20;
+/** Milliseconds for which what still waits is compared at the end. */
+const LAST_COMPARED = 3_000;
+/** Comparing comes after whoever waits for an answer. */
+const NICE = 10;
+
+const port = parentPort;
+if (port === null) throw new Error('expected to be a worker');
+const settings = workerData as WorkerSettings; // Only `relay.ts` starts it.
+const tell = (message: FromWorker) => port.postMessage(message);
+
+const lines = { all: REVISIONS, resolve: resolveRevision };
+const tally = new Tally(() => systemClock.now());
+const saved =
+  settings.save === null
+    ? null
+    : new SavedDifferences({
+        folder: settings.save,
+        date: settings.date,
+        fileSystem: createFileSystem(),
+        onFailure: (sentence) => tally.note(sentence),
+      });
+const lineNamed = (text: string | null) => {
+  const resolved = text === null ? null : resolveRevision(text);
+  return resolved?.ok === true ? resolved.revision : null;
+};
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
+const pemOf = (ca: Uint8Array | null) => (ca === null ? null : bufferOf(ca));
+const { target, shadow } = settings;
+const mirror = new Mirror({
+  ...settings,
+  target: { ...target, revision: lineNamed(target.revision), ca: pemOf(target.ca) },
+  shadow: 'line' in shadow ? shadow : { ...shadow, revision: lineNamed(shadow.revision), ca: pemOf(shadow.ca) },
+  lines,
+  clock: systemClock,
+  random: systemRandom,
+  tally,
+  onDifference: (passed, kinds, server) => {
+    const title = kinds.map(({ operation, where }) => `${operation} ${where}`).join(', ');
+    saved?.save(passed, title, server.found);
+  },
+});
+
+setPriority(0, NICE);
+
+/** One after the other, in the order in which the target answered. */
+let isOver = false;
+let work: Promise<unknown> = mirror.begin().catch(refuse);
+
+function refuse(error: unknown): void {
+  const details = error instanceof ShadowRefused ? error.details : [];
+  tell({ kind: 'refused', why: messageOf(error), details });
+}
+
+const waiting = new Set<Passed>();
+
+function take(passed: Passed): void {
+  waiting.add(passed);
+  work = work.then(async () => {
+    if (isOver) return;
+    await mirror.take(passed).catch(refuse);
+    waiting.delete(passed);
+    await mirror.follow();
+    done(bytesOf(passed));
+  });
+}
+
+/** Ends the run; what time did not allow counts as not compared. */
+async function end(): Promise<void> {
+  await Promise.race([work, sleep(LAST_COMPARED)]);
+  await saved?.settled();
+  isOver = true;
+  clearInterval(timer);
+  for (const { method, path, requestHeaders } of waiting) {
+    const operation = matchRequest({ method, path, root: 'server' })?.operation.name ?? 'unmatched';
+    tally.leaveOut(programOf(requestHeaders.get('user-agent')), operation, 'the run ended before', 1);
+  }
+  tell({ kind: 'ended', report: tally.report() });
+  // The process ends with what cannot be closed.
+  await mirror.close().catch(() => undefined);
+  port?.close();
+}
+
+const finished = { requests: 0, bytes: 0 };
+
+/** Tells a few times a second what waits no more. */
+function done(bytes: number): void {
+  if (finished.requests === 0) setTimeout(tellFinished, TELL_EVERY);
+  finished.requests += 1;
+  finished.bytes += bytes;
+}
+
+function tellFinished(): void {
+  tell({ kind: 'done', ...finished });
+  finished.requests = 0;
+  finished.bytes = 0;
+}
+
+port.on('message', (message: ToWorker) => {
+  switch (message.kind) {
+    case 'passed':
+      for (const each of message.passed)
+        take({ ...each, requestBody: bufferOf(each.requestBody), responseBody: bufferOf(each.responseBody) });
+      return;
+    case 'dropped':
+      tally.leaveOut(message.client, message.operation, message.why, message.times);
+      return mirror.lost(message.operation);
+    case 'note':
+      return tally.note(message.sentence);
+    case 'end':
+      void end();
+  }
+});
+
+const timer = setInterval(() => {
+  work = work.then(() => mirror.follow());
+  tell({ kind: 'report', report: tally.report() });
+}, REPORT_EVERY);

@@ -1,0 +1,135 @@
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createFileSystem } from '../../src/platform/file-system.js';
+import { ROOT } from '../clone.js';
+import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { runHere } from './context.js';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await folderForTest();
+  await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
+});
+
+/** What a command line that is wrong says: on standard error, or in the log of one that serves. */
+async function says(line: string, environment: Readonly<Record<string, string>> = {}) {
+  const argv = line.split(' ');
+  if (argv[0] !== 'serve') {
+    const { code, complaints } = await runHere(argv, { folder, environment });
+    return { code, words: complaints };
+  }
+  const served = await serveHere(argv, { folder, environment });
+  const { code, complaints } = await served.ended;
+  return { code, words: complaints + (await served.log()).map(({ msg }) => msg).join('\n') };
+}
+
+describe('a mistake that is often typed', () => {
+  it.each([
+    ['serve --revision curent', 2, 'got "curent" (did you mean current?)'],
+    ['serve --revision earlist@old', 2, '(did you mean earliest?)'],
+    ['openapi --revision curent', 2, '(did you mean current?)'],
+    ['serve --log-level worn', 2, 'got "worn" (did you mean warn?)'],
+    ['serve --port 9000', 2, 'flag --port: there is no such flag (did you mean --bind?)'],
+    ['serve -p 9000', 2, '(did you mean --bind?)'],
+    ['serve -c server.jsonc', 2, 'flag -c: there is no such flag (did you mean --config?)'],
+    ['keys list --upstream http://127.0.0.1:9', 2, 'flag --upstream: there is no such flag (did you mean --target?)'],
+    ['serve --config server.jsonc --bind 127.0.0.1:99999', 2, 'got "127.0.0.1:99999": a port is at most 65535'],
+    ['serve --config server.jsonc --bind 9000', 2, 'got "9000": with a host, as 127.0.0.1:9000'],
+    [
+      'keys remove guest --config server.jsonc',
+      1,
+      'there is no key "guest", and none with that name (did you mean "guest-2026"?)',
+    ],
+    ['keys link gest-2026 --config server.jsonc', 1, '(did you mean "guest-2026"?)'],
+    [
+      'serve --config server.jsonc --bind 203.0.113.9:9000',
+      1,
+      '(EADDRNOTAVAIL): 203.0.113.9 is no address of this machine',
+    ],
+  ])('%s is exit code %i, and says what is nearest', async (line, code, words) => {
+    expect(await says(line)).toEqual({ code, words: expect.stringContaining(words) });
+  });
+
+  it.each([
+    ['access_keys', '"a key"'],
+    ['access_keys', '{ "a": 1 }'],
+    ['inbounds', '{ "protocol": "ostp" }'],
+  ])('a file whose %s is %s does not start with no keys', async (member, value) => {
+    const text = `{ "mode": "server", "${member}": ${value} }`;
+    await writeFile(join(folder, 'server.jsonc'), text);
+    for (const line of ['serve --config server.jsonc --bind 127.0.0.1:0 --token t', 'keys list --config server.jsonc'])
+      expect(await says(line)).toEqual({
+        code: 1,
+        words: expect.stringContaining(`server.jsonc cannot be read: ${member}: expected an array`),
+      });
+    expect(await readFile(join(folder, 'server.jsonc'), 'utf8')).toBe(text);
+  });
+
+  it('a settings file of 10,000 levels is said to be nested too deep, and where', async () => {
+    await writeFile(join(folder, 'settings.json'), `{ "bind": ${'['.repeat(10_000)}${']'.repeat(10_000)} }`);
+    expect(await says('serve --settings settings.json')).toEqual({
+      code: 2,
+      words: expect.stringContaining(
+        'settings.json: expected JSON with comments: nested deeper than 512 levels at line 1',
+      ),
+    });
+  });
+
+  it('a file that may not be read is what is said, and not its data folder', async () => {
+    const refused = Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    const fileSystem = createFileSystem();
+    const refuse = async () => Promise.reject(refused);
+    // As for a user who may neither read the file nor write beside it.
+    const { code, complaints } = await runHere(['keys', 'list', '--config', 'server.jsonc'], {
+      folder,
+      fileSystem: {
+        ...fileSystem,
+        open: refuse,
+        read: refuse,
+        create: refuse,
+        createSynced: refuse,
+        makeFolder: refuse,
+      },
+    });
+    expect(code).toBe(1);
+    expect(complaints).toContain('The configuration file');
+    expect(complaints).toContain('server.jsonc cannot be read: Permission denied (EACCES)');
+  });
+});
+
+describe('a variable that is no setting', () => {
+  const warned = async (environment: Readonly<Record<string, string>>) =>
+    (await runHere(['keys', 'list', '--config', 'server.jsonc'], { folder, environment })).complaints;
+
+  it('is named in a warning where a setting is near, and ends nothing', async () => {
+    expect(await warned({ KEYWAY_CONFG: 'x', KEYWAY_REVISON: 'dns' })).toBe(
+      `environment variable KEYWAY_CONFG: there is no such setting (did you mean KEYWAY_CONFIG?)
+environment variable KEYWAY_REVISON: there is no such setting (did you mean KEYWAY_REVISION?)
+`,
+    );
+    const environment = { KEYWAY_LOGLEVEL: 'debug' };
+    const served = await serveHere(['serve', '--config', 'server.jsonc', '--bind', '127.0.0.1:0'], {
+      folder,
+      environment,
+    });
+    await served.url;
+    expect(await served.log()).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: expect.stringContaining('(did you mean KEYWAY_LOG_LEVEL?)') }),
+    );
+  });
+
+  it('is passed over where none is near, where an orchestrator sets it for a service of this name, and for a credential', async () => {
+    const environment = {
+      KEYWAY_PORT: 'tcp://10.0.0.1:9090',
+      KEYWAY_PORT_9090_TCP_ADDR: '10.0.0.1',
+      KEYWAY_SERVICE_HOST: '10.0.0.1',
+      KEYWAY_SERVICE_PORT: '9090',
+      KEYWAY_SERVICE_PORT_API: '9090',
+      KEYWAY_IMAGE_TAG: '1',
+      KEYWAY_USERNAME: 'admin',
+      KEYWAY_PASSWORD: 'password',
+    };
+    expect(await warned(environment)).toBe('');
+  });
+});

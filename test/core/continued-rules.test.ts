@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { continueRules } from '../../src/core/continued-rules.js';
+import type { OutboundAction, OutboundRule } from '../../src/core/model.js';
+
+const rule = (suffix: string, action: OutboundAction, said: Partial<OutboundRule> = {}): OutboundRule => ({
+  domainSuffix: [suffix],
+  ipCidr: [],
+  protocol: null,
+  action,
+  ...said,
+});
+const from = (sendFrom: string) => ({ sendFrom });
+
+/** Who has written the rules, by what he cannot say. */
+const WITHOUT_SEND_FROM = ['sendFrom'] as const;
+
+describe('a rule whose writer cannot say where connections leave from', () => {
+  it('continues the first unused rule with the same domains, addresses and protocol, whatever its action', () => {
+    const present = [rule('.a', 'proxy', from('1')), rule('.b', 'proxy', from('2')), rule('.a', 'direct', from('3'))];
+    const written = [rule('.a', 'block'), rule('.c', 'proxy'), rule('.a', 'proxy'), rule('.b', 'direct')];
+    expect(continueRules(written, present, WITHOUT_SEND_FROM)).toEqual({
+      rules: [
+        rule('.a', 'block', from('1')),
+        rule('.c', 'proxy'),
+        rule('.a', 'proxy', from('3')),
+        rule('.b', 'direct', from('2')),
+      ],
+      lost: 0,
+    });
+  });
+
+  it('continues the unused rule at its place where there are as many rules, and none where there are not', () => {
+    const present = [rule('.a', 'proxy', from('1')), rule('.b', 'proxy', from('2'))];
+    expect(continueRules([rule('.b', 'proxy'), rule('.new', 'proxy')], present, WITHOUT_SEND_FROM)).toEqual({
+      rules: [rule('.b', 'proxy', from('2')), rule('.new', 'proxy')],
+      lost: 1,
+    });
+    expect(continueRules([rule('.new', 'proxy'), rule('.b', 'proxy')], present, WITHOUT_SEND_FROM)).toEqual({
+      rules: [rule('.new', 'proxy', from('1')), rule('.b', 'proxy', from('2'))],
+      lost: 0,
+    });
+    expect(continueRules([rule('.new', 'proxy')], present, WITHOUT_SEND_FROM)).toEqual({
+      rules: [rule('.new', 'proxy')],
+      lost: 2,
+    });
+  });
+
+  it('does not continue one with another protocol, unless its writer cannot say that either', () => {
+    const present = [rule('.a', 'proxy', { protocol: 'tcp', sendFrom: '1' }), rule('.b', 'proxy')];
+    const written = [rule('.a', 'proxy')];
+    expect(continueRules(written, present, WITHOUT_SEND_FROM)).toEqual({ rules: written, lost: 1 });
+    expect(continueRules(written, present, ['protocol', 'sendFrom'])).toEqual({ rules: [present[0]], lost: 0 });
+  });
+});

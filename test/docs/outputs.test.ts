@@ -1,0 +1,96 @@
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { buildIfOlder } from '../build.js';
+import { runHere } from '../cli/context.js';
+import { listeningAt, startKeyway } from '../cli/process.js';
+import { ROOT } from '../clone.js';
+import { PASSWORD, startLiveServer, USERNAME, unhurried } from '../replay/live-server.js';
+import { blocksOf } from './markdown.js';
+
+/** The outputs that a page shows, in order, as lines. */
+async function shownOutputs(page: string): Promise<readonly (readonly string[])[]> {
+  const text = await readFile(join(ROOT, page), 'utf8');
+  const blocks = blocksOf(text).filter(({ language }) => language === 'text');
+  return blocks.map((block) => block.text.split('\n'));
+}
+
+async function folderFor(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-readme-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Every line that is shown is one of the output. */
+function expectShown(shown: readonly string[], output: readonly string[]): void {
+  expect(shown.length).toBeGreaterThan(1);
+  const wrong = shown.filter((line) => !output.includes(line));
+  expect(wrong, output.filter((line) => /^(?:not )?compatible|^ {2}(?:not|what)/.test(line)).join('\n')).toEqual([]);
+}
+
+test('README.md, docs/replay-ci.md and docs/moving-builds.md show what replay, record and compare print', async () => {
+  const [, compatible = []] = await shownOutputs('README.md');
+  const [other = []] = await shownOutputs('docs/replay-ci.md');
+  const [, recorded = [], moved = []] = await shownOutputs('docs/moving-builds.md');
+  const environment = { KEYWAY_PASSWORD: PASSWORD };
+  const replay = async (served: string) => {
+    const { server, wait } = unhurried();
+    const { origin } = await startLiveServer(served, {}, server);
+    const argv = ['replay', '--target', origin, '--revision', '0.2.48', '--username', USERNAME];
+    return (await runHere(argv, { environment, wait })).output.split('\n');
+  };
+  expectShown(compatible, await replay('0.2.48'));
+  expectShown(other, await replay('0.3.6'));
+
+  const folder = await folderFor();
+  const entry = (path: string) => ({
+    request: { method: 'GET', url: `http://127.0.0.1:9${path}`, headers: [] },
+    response: { status: 401, headers: [], content: { text: '{"ok":false,"error":"unauthorized"}' } },
+  });
+  const entries = ['/secret/api/users', '/secret/api/server/status'].map(entry);
+  await writeFile(join(folder, 'saved.har'), JSON.stringify({ log: { entries } }));
+  const flags = ['--target', 'http://127.0.0.1:9', '--revision', '0.2.48', '--out', 'out'];
+  const har = await runHere(['record', '--from-har', 'saved.har', ...flags], { folder });
+  expectShown(recorded, har.output.split('\n'));
+
+  await mkdir(join(folder, 'recordings'));
+  const panel = join(ROOT, 'fixtures/recorded/panels/dns-panel.json');
+  await copyFile(panel, join(folder, 'recordings/session-001.json'));
+  const move = await runHere(['compare', '--from', '0.2.48', '--to', '0.3.6', 'recordings'], { folder });
+  expectShown(moved, move.output.split('\n'));
+});
+
+test('docs/moving-builds.md shows what keyway shadow prints', { timeout: 240_000 }, async () => {
+  await buildIfOlder();
+  const [shown = []] = await shownOutputs('docs/moving-builds.md');
+  const { origin } = await startLiveServer('0.2.48');
+  const folder = await folderFor();
+  const running = startKeyway(['shadow', '--target', origin, '--listen', '127.0.0.1:0', '--to', '0.3.6'], { folder });
+  onTestFinished(() => void running.child.kill('SIGKILL'));
+  const url = `${await listeningAt(running)}/panel/api`;
+  const headers = { 'content-type': 'application/json', 'user-agent': 'panel/2.1' };
+  const body = JSON.stringify({ username: USERNAME, password: PASSWORD });
+  const login = await fetch(`${url}/login`, { method: 'POST', headers, body });
+  const { data } = (await login.json()) as { data: { token: string } };
+  const get = async (path: string) => {
+    const answer = await fetch(url + path, { headers: { ...headers, authorization: `Bearer ${data.token}` } });
+    await answer.arrayBuffer();
+  };
+  const report = (requests: number) =>
+    vi.waitFor(
+      async () => {
+        const text = await readFile(join(folder, 'keyway-shadow.json'), 'utf8');
+        expect(JSON.parse(text)).toMatchObject({ requests });
+      },
+      { timeout: 50_000, interval: 50 },
+    );
+  // The shadow begins with the first credential.
+  await get('/users');
+  await report(2);
+  for (const _ of Array.from({ length: 120 })) await get('/users');
+  for (const _ of Array.from({ length: 4 })) await get('/dns/config');
+  await report(126);
+  running.child.kill('SIGINT');
+  expectShown(shown, (await running.ended).output.split('\n'));
+});

@@ -1,0 +1,344 @@
+import { createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { LocalRecords } from '../../src/core/kept-records.js';
+import { keyDigest } from '../../src/core/key-digest.js';
+import { KeyRegistry } from '../../src/core/keys/registry.js';
+import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../src/core/model.js';
+import { silent } from '../../src/gateway/options.js';
+import { Events, type OwnEvent } from '../../src/own-api/events.js';
+import { secretBytes, Webhook } from '../../src/own-api/webhook.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { removeFrom } from '../core/keys/remove-from.js';
+import { callerOf, ownStage } from './stage.js';
+
+interface Told {
+  readonly cursor: string;
+  readonly whole: boolean;
+  readonly events: readonly {
+    readonly id: string;
+    readonly time: string;
+    readonly type: string;
+    readonly data: Readonly<Record<string, unknown>>;
+  }[];
+}
+
+const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+const NOTHING = { outbound: null, dns: DEFAULT_DNS, listener: null, announced: {}, published: DEFAULT_PUBLISHED };
+
+/** Events over a registry of a test's own; `gathered` resolves when the changes until now are events. */
+function observed({ records = new LocalRecords(), keys = new KeyRegistry(() => 0), now = () => Date.now() } = {}) {
+  let settings = NOTHING;
+  const listeners: ((reason: 'saved' | 'replaced') => void)[] = [];
+  const backend = {
+    keys,
+    settings: () => settings,
+    onChange: (listener: (reason: 'saved' | 'replaced') => void) => void listeners.push(listener),
+    replica: null,
+  };
+  const clock = { ...systemClock, now };
+  const events = new Events({ backend, records, server: null, clock, random: systemRandom, log: silent });
+  events.start();
+  return {
+    events,
+    keys,
+    records,
+    clock,
+    change(reason: 'saved' | 'replaced', dns = settings.dns) {
+      settings = { ...settings, dns };
+      for (const listener of listeners) listener(reason);
+    },
+    gathered: () => events.close(),
+  };
+}
+
+describe('events', () => {
+  it('are one a kind of the changes that come together, and name their keys', async () => {
+    const { events, keys, gathered } = observed();
+    for (const key of ['a', 'b', 'c']) keys.create({ accessKey: key, name: `Name of ${key}`, limitBytes: 5n });
+    keys.update({ accessKey: 'a', name: 'A', limitBytes: 5n });
+    removeFrom(keys, 'c');
+    keys.setCounters('b', { bytesUp: 5n, bytesDown: 0n, connections: 0n });
+    keys.reset('b');
+    await gathered();
+    const told = events.latest(10).map(({ type, data }) => [type, data]);
+    const named = (...names: string[]) => ({
+      keys: names.map((key) => ({ access_key: key, name: keys.get(key)?.name ?? null })),
+    });
+    expect(told).toEqual([
+      ['key.created', named('a', 'b', 'c')],
+      ['key.removed', named('c')],
+      ['key.over_limit', named('b')],
+      ['key.reset', named('b')],
+    ]);
+  });
+
+  it('have at most 1,000 keys each', async () => {
+    const { events, keys, gathered } = observed();
+    for (let n = 0; n < 2_500; n += 1) keys.create({ accessKey: `k${n}`, name: null, limitBytes: null });
+    await gathered();
+    expect(events.latest(10).map(({ data }) => Array.isArray(data.keys) && data.keys.length)).toEqual([
+      1_000, 1_000, 500,
+    ]);
+  });
+
+  it('tell of the configuration where it is another one', async () => {
+    const { events, change, gathered } = observed();
+    change('saved');
+    change('saved', { ...DEFAULT_DNS, enabled: true });
+    change('replaced');
+    await gathered();
+    expect(events.latest(10).map(({ type, data }) => [type, data.reason])).toEqual([
+      ['configuration.changed', 'saved'],
+      ['configuration.changed', 'replaced'],
+    ]);
+  });
+
+  it('are kept for a week, over restarts, in the order of their ids', async () => {
+    const day = 86_400_000;
+    let now = 1_800_000_000_000;
+    const records = new LocalRecords();
+    const first = observed({ records, now: () => now });
+    first.events.emit('server.away', {});
+    await first.gathered();
+    const { newest } = first.events;
+    now -= 5_000; // A clock that was put back.
+    const second = observed({ records, now: () => now });
+    second.events.emit('server.back', {});
+    second.events.emit('server.away', {});
+    await second.gathered();
+    expect(second.events.after(newest, 10)?.map(({ type }) => type)).toEqual(['server.back', 'server.away']);
+    expect(second.events.after(second.events.newest, 10)).toEqual([]);
+    now += 8 * day;
+    const third = observed({ records, now: () => now });
+    third.events.emit('server.back', {});
+    await third.gathered();
+    expect(third.events.latest(10).map(({ type }) => type)).toEqual(['server.back']);
+    expect(third.events.after(newest, 10)).toBeNull();
+  });
+});
+
+it('of several gateways come one behind the other, so that nobody who has read one misses another that is written later', async () => {
+  const shared = new LocalRecords();
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const slow = Object.assign(Object.create(shared), {
+    change: async (changes: Parameters<typeof shared.change>[0]) => {
+      await held;
+      return shared.change(changes);
+    },
+    of: shared.of.bind(shared),
+    onChange: shared.onChange.bind(shared),
+  });
+  const ahead = observed({ records: shared });
+  const behind = observed({ records: slow, now: () => Date.now() - 1000 });
+  const cursor = ahead.events.newest;
+  behind.events.emit('job.ended', { job: 'j' });
+  ahead.events.emit('server.away', {});
+  await ahead.gathered();
+  const read = ahead.events.after(cursor, 10) ?? [];
+  expect(read.map(({ type }) => type)).toEqual(['server.away']);
+  release();
+  await behind.gathered();
+  expect(ahead.events.after(read[0]?.id ?? '', 10)).toMatchObject([{ type: 'job.ended' }]);
+});
+
+it('are followed from the newest on also after a quiet week', async () => {
+  let now = 1_800_000_000_000;
+  const { events, records, clock } = observed({ now: () => now });
+  events.emit('server.away', {});
+  events.emit('server.back', {});
+  while (events.latest(2).length < 2) await new Promise((resolve) => setImmediate(resolve));
+  const [oldest] = events.latest(2);
+  now += 8 * 86_400_000;
+  expect(events.after(events.newest, 10)).toEqual([]);
+  expect(events.after(oldest?.id ?? '', 10)).toMatchObject([{ type: 'server.back' }]);
+  // A webhook that has told all of them goes on waiting.
+  await records.change([{ kind: 'events', id: 'webhook', body: JSON.stringify(events.newest) }]);
+  const positions: unknown[] = [];
+  records.onChange('events', () => void positions.push(records.of('events').get('webhook')));
+  const lines: string[] = [];
+  const log = { ...silent, warn: (_: object, message: string) => void lines.push(message) };
+  const parts = { url: 'http://127.0.0.1:1/', secret: secretBytes(SECRET), pauses: [1], log };
+  const webhook = new Webhook({ ...parts, events, records, clock });
+  webhook.start();
+  await new Promise((resolve) => setImmediate(resolve));
+  await webhook.close();
+  expect([positions, lines]).toEqual([[], []]);
+});
+
+async function stage() {
+  const fileSystem = createMemoryFiles();
+  await fileSystem.makeFolder('/etc', 0o700);
+  await fileSystem.create(
+    '/etc/server.json',
+    Buffer.from('{"mode":"server","access_keys":[],"dns":{"enabled":false}}'),
+    0o600,
+  );
+  const { app, call } = await ownStage({ configPath: '/etc/server.json', fileSystem });
+  const list = async (query = ''): Promise<Told> => {
+    const { status, body } = await call(`GET /events${query}`);
+    expect(status).toBe(200);
+    return (body as unknown as { data: Told }).data;
+  };
+  return { app, call, list, core: app.keyway.core };
+}
+
+describe('GET events', () => {
+  it('answers what came after a cursor, and waits for it', async () => {
+    const { core, list, call } = await stage();
+    const { cursor, events } = await list();
+    expect(events).toEqual([]);
+    const waiting = list(`?since=${cursor}&wait=60`);
+    await core.createUser({ accessKey: 'a', name: 'Anna', limitBytes: null });
+    const made = await waiting;
+    expect(made).toMatchObject({
+      whole: false,
+      events: [{ type: 'key.created', data: { keys: [{ access_key: 'a', name: 'Anna' }] } }],
+    });
+    expect(made.events[0]?.time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const next = list(`?since=${made.cursor}&wait=60`);
+    await call('PATCH /configuration', { body: { dns: { enabled: true } }, headers });
+    expect(await next).toMatchObject({ events: [{ type: 'configuration.changed', data: { reason: 'replaced' } }] });
+    expect((await list('?limit=1')).events).toMatchObject([{ type: 'configuration.changed' }]);
+  });
+
+  it('answers the newest, whole, for a cursor that is none', async () => {
+    const { core, list } = await stage();
+    const { cursor } = await list();
+    await core.createUser({ accessKey: 'a', name: null, limitBytes: null });
+    await list(`?since=${cursor}&wait=60`);
+    for (const wrong of ['', 'x', '000009999999999999-00000000'])
+      expect(await list(`?since=${wrong}`)).toMatchObject({ whole: true, events: [{ type: 'key.created' }] });
+  });
+
+  it('tells the end of a batch', async () => {
+    const { call, list } = await stage();
+    const { cursor } = await list();
+    const body = {
+      items: [
+        { op: 'create', access_key: 'a' },
+        { op: 'delete', access_key: 'nobody' },
+      ],
+    };
+    await call('POST /keys/batch?wait=30', { body });
+    for (let since = cursor; ; ) {
+      const told = await list(`?since=${since}&wait=60`);
+      const ended = told.events.find(({ type }) => type === 'job.ended');
+      since = told.cursor;
+      if (ended === undefined) continue;
+      expect(ended.data).toMatchObject({ state: 'done', total: 2n, done: 1n, failed: 1n });
+      break;
+    }
+  });
+});
+
+it('the end of a batch is told to the "create" token that began it, and to no other', async () => {
+  const { app, call } = await ownStage();
+  const bots = await Promise.all(
+    ['bot', 'other'].map(async (name) => {
+      const { body } = await call('POST /tokens', { body: { name, may: 'create' } });
+      const { token } = Object(body).data;
+      const own = callerOf(app);
+      return (endpoint: string, asked?: unknown) =>
+        own(endpoint, { body: asked, headers: { authorization: `Bearer ${token}` } });
+    }),
+  );
+  await bots[0]?.('POST /keys/batch?wait=30', { items: [{ op: 'create', access_key: 'a' }] });
+  await bots[1]?.('POST /keys/batch?wait=30', { items: [{ op: 'create', access_key: 'b' }] });
+  const endsOf = async (bot: (typeof bots)[number]) => {
+    const { body } = await bot('GET /events');
+    // The interface says so.
+    const { events } = Object(body).data as { readonly events: readonly OwnEvent[] };
+    return events.flatMap(({ type, data }) => (type === 'job.ended' ? [data.by] : []));
+  };
+  await expect.poll(() => Promise.all(bots.map(endsOf))).toEqual([['bot'], ['other']]);
+});
+
+describe('a webhook', () => {
+  it('is sent every event in order, signed, again until it is taken, without a key', async () => {
+    const taken: { id: string; body: string }[] = [];
+    let refusals = 2;
+    let wake = (): void => undefined;
+    const receiver = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const body = Buffer.concat(chunks).toString();
+        const id = String(request.headers['webhook-id']);
+        const timestamp = String(request.headers['webhook-timestamp']);
+        const mac = createHmac('sha256', Buffer.from(SECRET.slice(6), 'base64')).update(`${id}.${timestamp}.${body}`);
+        const isSigned = request.headers['webhook-signature'] === `v1,${mac.digest('base64')}`;
+        refusals -= 1;
+        response.writeHead(isSigned && refusals < 0 ? 204 : 503).end();
+        if (isSigned && refusals < 0) taken.push({ id, body });
+        wake();
+      });
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void receiver.close());
+    const { port } = receiver.address() as AddressInfo;
+    const { events, keys, records, clock, gathered } = observed();
+    events.emit('server.away', {});
+    while (events.latest(1).length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const parts = { url: `http://127.0.0.1:${port}/hook`, secret: secretBytes(SECRET), pauses: [1], log: silent };
+    const open = () => {
+      const webhook = new Webhook({ ...parts, events, records, clock });
+      webhook.start();
+      return webhook;
+    };
+    const until = async (count: number) => {
+      while (taken.length < count)
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    };
+    const first = open();
+    while (!records.of('events').has('webhook')) await new Promise((resolve) => setImmediate(resolve));
+    keys.create({ accessKey: 'secret-key', name: 'Anna', limitBytes: null });
+    await gathered();
+    events.emit('server.back', {});
+    await until(2);
+    // One whose answer is not read yet would be sent again, by the same id.
+    while (records.of('events').get('webhook') !== JSON.stringify(taken[1]?.id))
+      await new Promise((resolve) => setImmediate(resolve));
+    await first.close();
+    events.emit('job.ended', { job: 'j' });
+    const second = open();
+    await until(3);
+    await second.close();
+    expect(taken.map(({ body }) => JSON.parse(body).type)).toEqual(['key.created', 'server.back', 'job.ended']);
+    expect(JSON.parse(taken[0]?.body ?? '')).toMatchObject({
+      data: { keys: [{ name: 'Anna', digest: keyDigest('secret-key') }] },
+    });
+    expect(taken.some(({ body }) => body.includes('secret-key'))).toBe(false);
+    expect(new Set(taken.map(({ id }) => id)).size).toBe(3);
+    receiver.closeAllConnections();
+  });
+
+  it('gives an event up after a day, and goes on with the next', async () => {
+    let now = 1_800_000_000_000;
+    const { events, records, clock } = observed({ now: () => now });
+    const lines: string[] = [];
+    const log = { ...silent, error: (_: object, message: string) => void lines.push(message) };
+    const webhook = new Webhook({
+      ...{ url: 'http://127.0.0.1:1/', secret: secretBytes(SECRET), pauses: [1], log, events, records, clock },
+    });
+    webhook.start();
+    while (!records.of('events').has('webhook')) await new Promise((resolve) => setImmediate(resolve));
+    events.emit('server.away', {});
+    while (events.latest(1).length === 0) await new Promise((resolve) => setImmediate(resolve));
+    now += 86_400_001;
+    const given = events.newest;
+    while (records.of('events').get('webhook') !== JSON.stringify(given))
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    await webhook.close();
+    expect(lines).toEqual(['an event is given up that the webhook did not take for a day']);
+  });
+});

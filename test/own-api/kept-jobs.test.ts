@@ -1,0 +1,152 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import type { Backend, KeyChange } from '../../src/core/backend.js';
+import { LocalRecords } from '../../src/core/kept-records.js';
+import { KeyMakers } from '../../src/core/keys/key-makers.js';
+import { recordOf } from '../../src/core/keys/key-record.js';
+import { STATIC } from '../../src/core/principal.js';
+import { allJobs, itemsRecord, jobRecord, onceRecord } from '../../src/own-api/job-records.js';
+import { Jobs } from '../../src/own-api/jobs.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
+import { silent } from '../database/gateways.js';
+import { ownStage } from './stage.js';
+
+const DAY = 86_400_000;
+
+/** Jobs over a state in memory, with records of their own and a clock that stands still. */
+async function stage() {
+  const now = { time: Date.UTC(2026, 10, 23) };
+  const clock = { now: () => now.time, monotonic: () => now.time };
+  const { app } = await ownStage();
+  const { core, backend } = app.keyway;
+  const records = new LocalRecords();
+  const makers = new KeyMakers(records, clock);
+  const start = ({ over = backend, ends = true } = {}) => {
+    const own = { core, records, makers, clock, log: silent, random: systemRandom };
+    const jobs = new Jobs({ ...own, backend: over, follow: async () => undefined });
+    jobs.start();
+    if (ends) onTestFinished(() => jobs.close());
+    return jobs;
+  };
+  return { now, core, backend, records, start };
+}
+
+const create = (accessKey: string) => ({ op: 'create', key: recordOf(accessKey, {}) }) as const;
+
+it('the oldest of more than a thousand ended batches is not kept, and is not made again under its key for a day', async () => {
+  const { now, core, records, start } = await stage();
+  const ended = (index: number) => ({
+    ...{ id: `${index}`, owner: 'static', may: 'all', state: 'done', total: 1, chunk: 1 },
+    ...{ createdAt: now.time + index, notBefore: 0, startedAt: 0, endedAt: now.time + index },
+    ...{ once: onceRecord('static', `${index}`), stops: false, isPaused: false, isTold: true },
+  });
+  for (let index = 0; index < 1001; index += 1) {
+    await records.change([
+      { kind: 'jobs', id: jobRecord(`${index}`), body: JSON.stringify(ended(index)) },
+      { kind: 'jobs', id: itemsRecord(`${index}`), body: '[]' },
+      {
+        kind: 'jobs',
+        id: onceRecord('static', `${index}`),
+        body: JSON.stringify({ job: `${index}`, digest: 'same' }),
+      },
+    ]);
+  }
+  const jobs = start();
+  const begin = (key: string) =>
+    jobs.begin({ by: STATIC, changes: [create(key)], delay: 0, once: { key, digest: 'same' } });
+  await expect.poll(() => allJobs(records)).toHaveLength(1000);
+  expect(() => jobs.find(STATIC, '0')).toThrow('there is no such job');
+  expect(records.of('jobs').has(itemsRecord('0'))).toBe(false);
+  await expect(begin('0')).rejects.toMatchObject({ code: 'conflict' });
+  expect(await begin('1')).toMatchObject({ id: '1', state: 'done' });
+  now.time += DAY + 1001;
+  await jobs.ended((await begin('0')).id, 10_000);
+  expect(core.keys.get('0')).toBeDefined();
+  await expect.poll(() => [...records.of('jobs').keys()].filter((id) => id.startsWith('once/'))).toHaveLength(1);
+});
+
+it('of ended batches that are large only those of 64 MiB are kept', async () => {
+  const { now, records, start } = await stage();
+  for (let index = 0; index < 5; index += 1) {
+    const job = {
+      ...{ id: `${index}`, owner: 'static', may: 'all', state: 'stopped', total: 1, chunk: 1, once: null },
+      ...{ createdAt: index, notBefore: 0, startedAt: null, endedAt: now.time, stops: false, isPaused: false },
+      isTold: true,
+    };
+    await records.change([
+      { kind: 'jobs', id: jobRecord(job.id), body: JSON.stringify(job) },
+      { kind: 'jobs', id: itemsRecord(job.id), body: 'x'.repeat(20 * 2 ** 20) },
+    ]);
+  }
+  start();
+  await expect.poll(() => allJobs(records).map(({ id }) => id)).toEqual(['2', '3', '4']);
+});
+
+it.each([
+  { home: 'where changes are made together', areTogether: true },
+  { home: 'where each is a call of its own', areTogether: false },
+])('changes of one key go on where Keyway ended behind any of them, $home', async ({ areTogether }) => {
+  const changes: readonly KeyChange[] = [
+    create('a'),
+    { op: 'delete', accessKey: 'a' },
+    { op: 'create', key: recordOf('a', { limitBytes: 5n }) },
+    { op: 'create', key: recordOf('a', { limitBytes: 6n }) },
+    { op: 'update', accessKey: 'a', update: { name: 'Anna' } },
+    { op: 'delete', accessKey: 'a' },
+    { op: 'update', accessKey: 'a', update: { name: 'Nobody' } },
+    create('b'),
+  ];
+  for (let ending = 1; ending <= changes.length; ending += 1) {
+    const { core, backend, start } = await stage();
+    let calls = 0;
+    let isKilled = false;
+    /** Answers to none of the calls from the last one on. */
+    const told = async <T>(made: Promise<T>): Promise<T> => {
+      calls += 1;
+      const value = await made;
+      if (calls < ending) return value;
+      isKilled = true;
+      return new Promise(() => undefined);
+    };
+    const batches = areTogether ? backend.batches : null;
+    const dying: Backend = {
+      ...backend,
+      batches: batches && { ...batches, apply: (...of) => told(batches.apply(...of)) },
+      createKey: (key) => told(backend.createKey(key)),
+      updateKey: (accessKey, update) => told(backend.updateKey(accessKey, update)),
+      deleteKey: (accessKey) => told(backend.deleteKey(accessKey)),
+    };
+    const jobs = start({ over: dying, ends: false });
+    const { id } = await jobs.begin({ by: STATIC, changes, delay: 0, once: null });
+    await expect.poll(() => isKilled || jobs.find(STATIC, id).endedAt !== null).toBe(true);
+    // What would be recorded in this turn of the event loop is.
+    await new Promise(setImmediate);
+    const next = start({ over: { ...backend, batches } });
+    await next.ended(id, 10_000);
+    const job = next.find(STATIC, id);
+    const outcomes = next.outcomesOf(job).map((outcome) => outcome?.code ?? true);
+    expect([ending, outcomes]).toEqual([ending, [true, true, true, true, true, true, 'userNotFound', true]]);
+    expect([...core.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['b']);
+  }
+});
+
+it('a list of ended batches is told without a look at the outcomes of their items', async () => {
+  const { app, call } = await ownStage();
+  const items = [...Array.from({ length: 20 }, () => ({ op: 'create' })), { op: 'delete', access_key: 'nobody' }];
+  await call('POST /keys/batch?wait=30', { body: { items } });
+  const looked = vi.spyOn(app.keyway.home.records.of('jobs') as Map<string, string>, 'get');
+  expect(await call('GET /jobs')).toMatchObject({ body: { data: [{ state: 'done', done: 20n, failed: 1n }] } });
+  expect(looked.mock.calls.filter(([id]) => id.startsWith('out/'))).toEqual([]);
+});
+
+it('a page of batches behind one that is not kept any more is empty, and not the first one again', async () => {
+  const { call } = await ownStage();
+  for (const key of ['a', 'b'])
+    await call('POST /keys/batch?wait=30', { body: { items: [{ op: 'create', access_key: key }] } });
+  expect(await call('GET /jobs?limit=1&after=forgotten')).toMatchObject({ status: 200, body: { data: [] } });
+});
+
+it('an item that is no object is named, with what was expected of it', async () => {
+  const { call } = await ownStage();
+  const answer = await call('POST /keys/batch', { body: { items: [{ op: 'create' }, null] } });
+  expect(answer.body).toMatchObject({ error: 'items[1]: expected a JSON object' });
+});

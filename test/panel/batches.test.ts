@@ -1,0 +1,457 @@
+import type { Page, Route } from 'playwright-core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { GatewayOptions } from '../../src/index.js';
+import { describeDatabase, freshDatabase } from '../database/database.js';
+import { fileOf } from '../stand-in/files.js';
+import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
+import { expectAccessible, inBrowser } from './in-browser.js';
+import { goTo, refreshNow, SERVER_FILE, type Stage, signIn, startStage, TOKEN } from './stage.js';
+
+const { open, withPanel } = inBrowser();
+
+const PASSWORD_HASH = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8';
+/** Long enough for the time to undo and the work after it. */
+const PATIENCE = { timeout: 45_000 };
+
+/** A server whose keys are changed through Keyway, and how many of them are there. */
+interface Home {
+  readonly panel: string;
+  readonly count: () => Promise<number> | number;
+  readonly many: number;
+}
+
+const namesOf = (many: number) => Array.from({ length: many }, (_, index) => `desk-${index}`);
+const listOf = (many: number) => namesOf(many).map((key) => JSON.stringify({ access_key: key, name: key }));
+
+async function gatewayWith(options: Partial<GatewayOptions>) {
+  const { createGateway } = await import('../../src/index.js');
+  const app = await createGateway({
+    mounts: [{ revision: 'current', webpath: 'panel' }],
+    listener: { token: TOKEN, username: 'admin', passwordHash: PASSWORD_HASH },
+    loginGuard: 'off',
+    ...options,
+  });
+  onTestFinished(() => app.close());
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  return { app, panel: `${origin}/panel/` };
+}
+
+const HOMES: Readonly<Record<string, () => Promise<Home>>> = {
+  async 'a configuration file'() {
+    const many = 333;
+    const file = SERVER_FILE.replace(/"access_keys": \[[\s\S]*?\n {2}\],/, `"access_keys": [${listOf(many)}],`);
+    const stage = await startStage('current', { file, counters: [] });
+    onTestFinished(() => stage.close());
+    return { panel: stage.panel, count: () => stage.app.keyway.core.keys.size, many };
+  },
+  async 'a running server'() {
+    const many = 60;
+    const text = fileOf('0.2.96').replace(/"access_keys": \[[\s\S]*?\],/, `"access_keys": [${listOf(many)}],`);
+    const standIn = await standInOf('0.2.96', { reloadFactor: 0, ...LOSES_NOTHING }, text);
+    const { panel } = await gatewayWith({ upstream: { url: `${standIn.origin}/panel`, token: TOKEN } });
+    return { panel, count: () => standIn.keys().length, many };
+  },
+};
+
+async function database(): Promise<Home> {
+  const many = 333;
+  const { app, panel } = await gatewayWith({ database: { url: await freshDatabase() } });
+  for (const name of namesOf(many)) await app.keyway.core.createUser({ accessKey: name, name, limitBytes: null });
+  return { panel, count: () => app.keyway.core.keys.size, many };
+}
+
+const bar = (page: Page) => page.getByRole('region', { name: 'Jobs' });
+
+/** Asks for the deletion of every key, and sees it wait for its time to undo. */
+async function deleteAll(page: Page, many: number): Promise<void> {
+  await goTo(page, 'Keys');
+  await page.getByLabel('Select all shown').check();
+  await page.getByText(`${many} selected`).waitFor();
+  await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+  const dialog = page.getByRole('dialog', { name: `Delete ${many} keys?` });
+  await dialog.getByLabel(`Type ${many} to confirm.`).fill(String(many));
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await bar(page).getByText(`Deleting ${many} keys in 5 s.`).waitFor();
+}
+
+function testsOver(make: () => Promise<Home>): void {
+  it('of all keys is undone within its time, after a reload, too, and all are there', async () => {
+    const { panel, count, many } = await make();
+    const { page, expectClean } = await open(panel);
+    await signIn(page);
+    // Longer than a slow machine takes to undo it.
+    await page.route('**/keys/batch?delay=5', (route) => route.continue({ url: `${route.request().url()}5` }));
+    await deleteAll(page, many);
+    await page.reload();
+    await goTo(page, 'Overview');
+    await expectAccessible(page);
+    await bar(page).getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Nothing was deleted.').waitFor();
+    await bar(page).waitFor({ state: 'detached' });
+    const job = await page.evaluate(`fetch('keyway/v1/jobs', { headers: { authorization: 'Bearer ${TOKEN}' } })
+      .then((answer) => answer.json())`);
+    expect(job).toMatchObject({ data: [{ state: 'stopped', total: many, done: 0 }] });
+    expect(await count()).toBe(many);
+    expectClean();
+    await page.context().close();
+  });
+
+  it('of all keys happens although its page is reloaded and then closed', async () => {
+    const { panel, count, many } = await make();
+    const { page, expectClean } = await open(panel);
+    await signIn(page);
+    await deleteAll(page, many);
+    await page.reload();
+    await bar(page)
+      .getByText(/Deleting/)
+      .waitFor();
+    expectClean();
+    await page.context().close();
+    expect(await count()).toBe(many);
+    await expect.poll(count, PATIENCE).toBe(0);
+  });
+}
+
+describe.each(Object.entries(HOMES))('a deletion over %s', (_, make) => testsOver(make));
+describeDatabase('a deletion over a database', () => testsOver(database));
+
+/** Has the server refuse what a batch says of one key, until it is let be. */
+async function refuse(page: Page, stage: Stage, key: string) {
+  const sent: string[] = [];
+  const pattern = (url: URL) => url.href.startsWith(stage.panel) && url.pathname.endsWith('/keys/batch');
+  const spoil = async (route: Route) => {
+    const body = route.request().postData() ?? '';
+    sent.push(body);
+    await route.continue({ postData: body.replace(`"${key}"`, '"nobody"') });
+  };
+  await page.route(pattern, spoil);
+  return { sent, end: () => page.unroute(pattern, spoil) };
+}
+
+it('what failed of a batch stays selected, and is tried again alone; a good batch keeps the selection', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    for (const name of ['Guests', 'Anna', 'Exact']) await page.getByLabel(`Select ${name}`).check();
+    const refused = await refuse(page, stage, 'guest-2026');
+    await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
+    await page.getByRole('dialog').getByLabel('Limit', { exact: true }).fill('7');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Limit of 2 keys set.').waitFor();
+    await bar(page).getByText('Could not set the limit of 1 key: Guests. The server refused: user not found').waitFor();
+    await page.getByText('1 selected').waitFor();
+    expect(await page.getByLabel('Select Guests').isChecked()).toBe(true);
+    await expectAccessible(page);
+    await refused.end();
+    const again = page.waitForRequest((request) => request.url().includes('/keys/batch'));
+    await bar(page).getByRole('button', { name: 'Try again' }).click();
+    const { items } = (await again).postDataJSON();
+    expect(items).toEqual([{ op: 'update', access_key: 'guest-2026', limit_bytes: 7_516_192_768 }]);
+    expect((await again).headers()['idempotency-key']).toMatch(/^[\w-]{8,}$/);
+    await page.getByText('Limit set.').waitFor();
+    await bar(page).waitFor({ state: 'detached' });
+    await page.getByText('1 selected').waitFor();
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 7_516_192_768 });
+    expect(refused.sent).toHaveLength(1);
+  });
+});
+
+it('a deletion of which something failed keeps that selected', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
+    const refused = await refuse(page, stage, 'exact-limit');
+    await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('Key deleted.').waitFor();
+    await bar(page).getByText('Could not delete 1 key: Exact.').waitFor();
+    await page.getByText('1 selected').waitFor();
+    await refused.end();
+    await bar(page).getByRole('button', { name: 'Try again' }).click();
+    await expect.poll(() => stage.fileText(), PATIENCE).not.toContain('exact-limit');
+  });
+});
+
+it('a reset is undone within its time, from the window of its key, too', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('link', { name: 'Guests' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Guests' });
+    const reset = async () => {
+      await drawer.getByRole('button', { name: 'Reset counters' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Reset the counters?' });
+      await dialog.getByText('You have 5 seconds to undo.').waitFor();
+      await dialog.getByRole('button', { name: 'Reset counters' }).click();
+      await drawer.getByText('Resetting the counters of Guests in 5 s.').waitFor();
+    };
+    await reset();
+    await drawer.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Nothing was reset.').waitFor();
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ bytes_up: 4_000_000_000 });
+    await reset();
+    await page.getByText('Counters reset.').waitFor();
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ bytes_up: 0 });
+  });
+});
+
+it('a creation whose window is closed goes on, and hands its keys out from the bar', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'Create several' }).click();
+    await page.getByLabel('How many').fill('2500');
+    let letGo = () => {};
+    const gate = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    await page.route('**/keyway/v1/jobs/**', async (route) => {
+      await gate;
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Creating 2,500 keys' }).waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await goTo(page, 'Overview');
+    await bar(page).getByRole('progressbar').waitFor();
+    letGo();
+    await bar(page).getByText('2,500 keys created').waitFor();
+    await bar(page).getByRole('button', { name: 'Show' }).click();
+    const made = page.getByRole('dialog', { name: '2,500 keys created' });
+    await made.getByRole('button', { name: 'CSV' }).waitFor();
+    await page.keyboard.press('Escape');
+    await bar(page).waitFor({ state: 'detached' });
+    expect(stage.app.keyway.core.keys.size).toBe(2504);
+  });
+});
+
+it('a batch that somebody else began is shown, and can be stopped', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await stage.call('POST', '/../keyway/v1/keys/batch?delay=60', {
+        items: [{ op: 'delete', access_key: 'guest-2026' }],
+      });
+      await page.reload();
+      const jobs = page.getByRole('region', { name: 'Задания' });
+      await jobs.getByText('Изменение 1 ключа…').waitFor();
+      await expectAccessible(page);
+      await jobs.getByRole('button', { name: 'Остановить' }).click();
+      await page.getByText('Остановлено: 0 из 1.').waitFor();
+      expect(await stage.fileText()).toContain('guest-2026');
+    },
+    { locale: 'ru-RU', words: ['Имя пользователя', 'Пароль', 'Войти'] },
+  );
+});
+
+it('a batch goes on when whoever began it signs out, and is found again at the next sign-in', async () => {
+  await withPanel('current', async (page, stage) => {
+    await page.route('**/keys/batch?delay=5', (route) => route.continue({ url: `${route.request().url()}5` }));
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    const states = async () => JSON.stringify(await stage.call('GET', '/../keyway/v1/jobs'));
+    await expect.poll(states).toContain('"waiting"');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page);
+    await bar(page).getByText('Changing 1 key').waitFor();
+    // Two of its questions have been answered since.
+    for (let turn = 0; turn < 2; turn += 1) await page.waitForResponse((response) => response.url().includes('/jobs/'));
+    expect(await states()).toContain('"waiting"');
+    await bar(page).getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped after 0 of 1.').waitFor();
+    expect(await stage.fileText()).toContain('guest-2026');
+  });
+});
+
+it('a batch whose page is reloaded before the server has taken it is sent again, and done once', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    await page.route('**/keys/batch?*', async (route) => {
+      await route.fetch();
+    });
+    await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: '+10 GiB' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await expect
+      .poll(async () => (await stage.call('GET', '/../keyway/v1/jobs')) as object)
+      .toMatchObject([{ done: 1 }]);
+    page.on('dialog', (dialog) => void dialog.accept());
+    await page.unrouteAll();
+    await page.reload();
+    await page.getByText('Limit set.').waitFor();
+    expect(await stage.call('GET', '/../keyway/v1/jobs')).toHaveLength(1);
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 64_424_509_440 });
+    expect(await bar(page).count()).toBe(0);
+  });
+});
+
+it("without Keyway's interface the browser asks before a batch is left, and what it had not done is offered after", async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
+      await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await bar(page).getByText('Deleting 2 keys in 5 s.').waitFor();
+      const asked = page.waitForEvent('dialog');
+      const reloaded = page.reload();
+      const dialog = await asked;
+      expect(dialog.type()).toBe('beforeunload');
+      await dialog.accept();
+      await reloaded;
+      await bar(page).getByText('The page was left before this was finished: Deleting 2 keys').waitFor();
+      expect(await stage.fileText()).toContain('guest-2026');
+      await expectAccessible(page);
+      await bar(page).getByRole('button', { name: 'Go on' }).click();
+      await page.getByText('2 keys deleted.').waitFor();
+      expect(await stage.fileText()).not.toContain('guest-2026');
+      await bar(page).waitFor({ state: 'detached' });
+    },
+    { stage: { ownApi: false } },
+  );
+});
+
+it('of single calls that were under way when the page was left, those that were not made are offered', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
+      await page.route(`${stage.api}/users/exact-limit/limit`, () => undefined);
+      await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
+      await page.getByRole('dialog').getByLabel('Limit', { exact: true }).fill('7');
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('progressbar', { name: '1 of 2' }).waitFor();
+      page.on('dialog', (dialog) => void dialog.accept());
+      await page.reload();
+      await page.unrouteAll();
+      await bar(page).getByText('was finished: Setting the limit of Exact').waitFor();
+      await bar(page).getByRole('button', { name: 'Dismiss' }).click();
+      await page.reload();
+      await page.getByRole('link', { name: 'Guests' }).waitFor();
+      expect(await bar(page).count()).toBe(0);
+      expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 7_516_192_768 });
+    },
+    { stage: { ownApi: false } },
+  );
+});
+
+it('what is half typed of a change, of many keys or of a table survives Escape, and goes when it is cancelled', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    const forms = [
+      {
+        begin: async () => {
+          await page.getByRole('link', { name: 'Guests' }).click();
+          await page.getByRole('dialog', { name: 'Guests' }).getByRole('button', { name: 'Edit' }).click();
+        },
+        field: page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Name', { exact: true }),
+        fresh: 'Guests',
+      },
+      {
+        begin: () => page.getByRole('button', { name: 'Create several' }).click(),
+        field: page.getByRole('dialog').getByLabel('How many'),
+        fresh: '10',
+      },
+      {
+        begin: () => page.getByRole('button', { name: 'Import' }).click(),
+        field: page.getByRole('dialog').getByLabel('Or paste the lines'),
+        fresh: '',
+      },
+    ];
+    for (const { begin, field, fresh } of forms) {
+      await begin();
+      await field.fill('31');
+      while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape');
+      await begin();
+      expect(await field.inputValue()).toBe('31');
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape');
+      await begin();
+      expect(await field.inputValue()).toBe(fresh);
+      while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape');
+    }
+  });
+});
+
+/** Asks for a limit of the key that is selected. */
+async function limitSelected(page: Page): Promise<void> {
+  await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
+  await page.getByRole('dialog').getByLabel('Limit', { exact: true }).fill('7');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+}
+
+it('of a batch that is stopped before the server takes it nothing is done, also where it gets there later', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    const busy = { status: 429, json: { ok: false, error: 'too many jobs wait', code: 'too_many_jobs' } };
+    await page.route('**/keys/batch?*', (route) => route.fulfill(busy));
+    const refused = page.waitForResponse((response) => response.url().includes('/keys/batch'));
+    await limitSelected(page);
+    await refused;
+    await bar(page).getByRole('button', { name: 'Stop' }).click();
+    await page.unrouteAll();
+    await page.getByText('Stopped after 0 of 1.').waitFor();
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 53_687_091_200 });
+    expect(await stage.call('GET', '/../keyway/v1/jobs')).toMatchObject([{ state: 'stopped', done: 0 }]);
+  });
+});
+
+it('a batch that the server has taken and tells nothing of is not said to have failed, nor offered again', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    const unknown = { status: 404, json: { ok: false, error: 'there is no such job', code: 'not_found' } };
+    await page.route('**/keyway/v1/jobs/**', (route) => route.fulfill(unknown));
+    await limitSelected(page);
+    await page.getByText('The server no longer tells what became of all of it.').waitFor();
+    await bar(page).waitFor({ state: 'detached' });
+    await page.getByRole('row').filter({ hasText: 'Guests' }).getByText('7 GiB').first().waitFor();
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 7_516_192_768 });
+  });
+});
+
+it("where Keyway's interface is no more, batches and the configuration go on without it", async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    const gone = { status: 404, json: { ok: false, error: 'not found' } };
+    await page.route('**/keyway/v1/**', (route) => route.fulfill(gone));
+    const learnt = page.waitForResponse((response) => response.url().includes('/keyway/v1/jobs?limit=1'));
+    await refreshNow(page);
+    await learnt;
+    await page.getByLabel('Select Guests').check();
+    await limitSelected(page);
+    await page.getByText('Limit set.').waitFor();
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 7_516_192_768 });
+    await goTo(page, 'Configuration');
+    await page.getByRole('button', { name: 'Review changes' }).waitFor();
+  });
+});
+
+it('limits that a later batch may have changed are not offered back by the one before', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    let letGo = () => {};
+    const gate = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    await page.route('**/keyway/v1/jobs/**', async (route) => {
+      await gate;
+      await route.continue();
+    });
+    for (const begun of [1, 2]) {
+      await limitSelected(page);
+      await expect.poll(() => bar(page).getByText('Setting the limit of Guests').count()).toBe(begun);
+    }
+    letGo();
+    await bar(page).waitFor({ state: 'detached' });
+    expect(await page.getByText('Limit set.').count()).toBe(2);
+    expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(1);
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 7_516_192_768 });
+  });
+});

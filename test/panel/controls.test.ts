@@ -1,0 +1,162 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { inBrowser, OWN_PAGES, PAGES } from './in-browser.js';
+import { goTo, picture, refreshNow } from './stage.js';
+
+const { withPanel } = inBrowser();
+
+/** Pixels that a finger needs to each side of a control's centre. */
+const FINGER = 21;
+
+/** Scrolls each control of the page, or of the window on top of it, into sight, and returns those that something else covers there. */
+async function coveredControls(page: Page, reach = 0): Promise<unknown> {
+  return page.evaluate(
+    ([around, toFinger]) => {
+      const top = [...document.querySelectorAll('dialog[open]')].at(-1) ?? document;
+      const isShown = (element: Element) =>
+        element.checkVisibility({ visibilityProperty: true }) &&
+        !element.matches(':disabled, .skip, .skip *, input[type=file]') &&
+        // A link within a sentence is as high as its line.
+        !(toFinger > 0 && element.matches('p a, p button, .hint a'));
+      const owns = (element: Element, x: number, y: number) => {
+        const hit = document.elementFromPoint(x, y);
+        return hit !== null && (element.contains(hit) || hit.closest('label')?.control === element);
+      };
+      return [...top.querySelectorAll('a[href], button, input, select, textarea, summary')]
+        .filter(isShown)
+        .flatMap((element) => {
+          element.scrollIntoView({ block: 'center', inline: 'center' });
+          const box = element.getClientRects()[0];
+          if (box === undefined) return ['nowhere'];
+          const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+          const missed = around.filter(([dx = 0, dy = 0]) => !owns(element, x + dx * toFinger, y + dy * toFinger));
+          const name = element.getAttribute('aria-label') ?? element.textContent?.trim() ?? '';
+          return missed.length === 0 ? [] : [`${element.tagName} ${name || element.id} ${JSON.stringify(missed)}`];
+        });
+    },
+    [
+      reach === 0
+        ? [[0, 0]]
+        : [
+            [0, 0],
+            [-1, 0],
+            [1, 0],
+            [0, -1],
+            [0, 1],
+          ],
+      reach,
+    ] as const,
+  );
+}
+
+/** The icons of the buttons that stand above and below a list. */
+async function drawingsOf(page: Page): Promise<readonly (string | null)[]> {
+  const paths = page.locator('.toolbar-line .button svg path, .selection .button svg path');
+  return paths.evaluateAll((found) => found.map((path) => path.getAttribute('d')));
+}
+
+async function expectNoIconTwice(page: Page): Promise<void> {
+  const drawings = await drawingsOf(page);
+  expect(drawings).toEqual([...new Set(drawings)]);
+}
+
+const SCREENS = [
+  { width: 390, height: 780, finger: FINGER },
+  { width: 720, height: 450, finger: 0 },
+  { width: 1024, height: 768, finger: 0 },
+  { width: 1440, height: 900, finger: 0 },
+] as const;
+
+describe.each(SCREENS)('at $width × $height pixels', ({ width, height, finger }) => {
+  const viewport = { width, height };
+  const expectReachable = async (page: Page, where: string) =>
+    expect(await coveredControls(page, finger), where).toEqual([]);
+
+  it('every control of every page is the element at its own centre, and on a phone has 44 pixels around it', async () => {
+    await withPanel(
+      'current',
+      async (page) => {
+        for (const name of [...PAGES, ...OWN_PAGES]) {
+          await goTo(page, name);
+          await page.locator('.loading').waitFor({ state: 'detached' });
+          await expectReachable(page, name);
+          await expectNoIconTwice(page);
+          await picture(page, `${width}-${name.toLowerCase()}`);
+        }
+        await goTo(page, 'Configuration');
+        await page.getByRole('button', { name: 'JSON' }).click();
+        await expectReachable(page, 'the file as text');
+      },
+      { viewport },
+    );
+  });
+
+  it('so it is in the list: with a selection, a row that is edited, an order that is kept, and the sheet of a key', async () => {
+    await withPanel(
+      'current',
+      async (page, stage) => {
+        await goTo(page, 'Keys');
+        await page.getByRole('link', { name: 'Guests' }).hover();
+        stage.app.keyway.local?.keys.setCounters('guest-2026', { bytesUp: 1n, bytesDown: 10n ** 17n, connections: 1n });
+        const told = page.locator('.toolbar .stale');
+        await expect.poll(async () => refreshNow(page).then(() => told.count())).toBe(1);
+        await page.getByLabel('Select all shown').check();
+        await expectReachable(page, 'a selection');
+        await picture(page, `${width}-selection`);
+        await page.getByRole('button', { name: 'Edit: Guests' }).click();
+        await expectReachable(page, 'a row that is edited');
+        await picture(page, `${width}-row`);
+        await page.keyboard.press('Escape');
+        await page.getByRole('button', { name: 'Clear selection' }).click();
+        await page.getByRole('link', { name: 'Guests' }).click();
+        await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+        await expectReachable(page, 'the sheet');
+        await picture(page, `${width}-sheet`);
+        await page.keyboard.press('Escape');
+        for (const name of ['New key', 'Create several', 'Import']) {
+          await page.getByRole('button', { name, exact: true }).click();
+          await page.getByRole('dialog').waitFor();
+          await expectReachable(page, name);
+          await page.keyboard.press('Escape');
+          await page.getByRole('dialog').waitFor({ state: 'detached' });
+        }
+      },
+      { viewport },
+    );
+  });
+});
+
+it('a window of 1440 pixels at 200 % zoom keeps the table, with its head', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Keys');
+      await page.getByRole('columnheader', { name: 'Name' }).waitFor();
+      await page.locator('.row:not(.row-head)', { hasText: 'Guests' }).first().waitFor();
+      const head = await page.getByRole('columnheader', { name: 'Name' }).boundingBox();
+      const cell = await page.locator('.cell-name', { hasText: 'Guests' }).boundingBox();
+      expect(head?.x).toBe(cell?.x);
+    },
+    { viewport: { width: 720, height: 450 } },
+  );
+});
+
+it('on a phone a row shows the limit and the pencil, the sheet is as wide as the screen, and no icon of an action stands twice', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Keys');
+      const row = page.locator('.row', { hasText: 'Guests' });
+      await row.getByText('of 50 GiB').waitFor();
+      await row.getByRole('button', { name: 'Edit: Guests' }).click({ trial: true });
+      await page.getByLabel('Select all shown').check();
+      expect((await drawingsOf(page)).length).toBeGreaterThan(7);
+      await expectNoIconTwice(page);
+      const words = page.locator('.toolbar .button > span, .selection .button > span');
+      for (const word of await words.all()) expect((await word.boundingBox())?.width ?? 0).toBeGreaterThan(10);
+      await row.getByRole('link', { name: 'Guests' }).click();
+      expect((await page.getByRole('dialog').boundingBox())?.width).toBe(390);
+    },
+    { viewport: { width: 390, height: 780 } },
+  );
+});

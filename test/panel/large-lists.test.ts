@@ -1,0 +1,85 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { createOwnInterface } from '../../panel/api/own-interface.js';
+import { createServer } from '../../panel/api/server.js';
+import { chosenKeys, countSelection, unseenOf } from '../../panel/state/selection.js';
+import { createUsers } from '../../panel/state/users.js';
+import { numberFormat } from '../../panel/text/number-format.js';
+
+const user = (access_key: string, bytes_down = 0) => ({
+  ...{ access_key, name: null, bytes_up: 0, bytes_down },
+  ...{ connections: 0, limit_bytes: null, online: false },
+});
+const NOBODY: ReadonlySet<string> = new Set();
+
+/** A selection that counts how often all of it is gone through. */
+class Watched extends Set<string> {
+  passes = 0;
+
+  override [Symbol.iterator]() {
+    this.passes += 1;
+    return super[Symbol.iterator]();
+  }
+}
+
+afterEach(() => vi.unstubAllGlobals());
+
+it('a selection is counted from the rows alone where they show all of it, and gone through only where they do not', () => {
+  const rows = ['a', 'b', 'c'].map((key) => user(key));
+  const byKey = new Set(['a', 'b', 'c', 'd']);
+  const all = new Watched(['a', 'b', 'c']);
+  expect(countSelection(all, rows, byKey, NOBODY)).toEqual({ ticked: 3, there: 3, unseen: 0 });
+  expect(all.passes).toBe(0);
+  const some = new Watched(['b', 'd', 'gone']);
+  expect(countSelection(some, rows, byKey, NOBODY)).toEqual({ ticked: 1, there: 2, unseen: 1 });
+  expect(some.passes).toBe(1);
+  expect(countSelection(NOBODY, rows, byKey, NOBODY)).toEqual({ ticked: 0, there: 0, unseen: 0 });
+});
+
+it('keys on their way out are ticked still, but not chosen', () => {
+  const rows = ['a', 'b'].map((key) => user(key));
+  const byKey = new Set(['a', 'b', 'c']);
+  const selected = new Set(['a', 'b', 'c']);
+  const leaving = new Set(['b', 'c']);
+  expect(countSelection(selected, rows, byKey, leaving)).toEqual({ ticked: 2, there: 1, unseen: 0 });
+  expect(chosenKeys(selected, byKey, leaving)).toEqual(['a']);
+  expect([...unseenOf(chosenKeys(selected, byKey, NOBODY), rows)]).toEqual(['c']);
+});
+
+it('the map of the keys is the same while counters change, and another one when a key comes or goes', async () => {
+  // A hidden tab: no stream is begun, so that each load asks for the changes.
+  vi.stubGlobal('window', { addEventListener: () => undefined });
+  vi.stubGlobal('document', { addEventListener: () => undefined, hidden: true });
+  const { access_key, bytes_up, connections, online } = user('a');
+  const counted = { access_key, bytes_up, connections, online, bytes_down: 7 };
+  const changes = [
+    { cursor: '1', keys: [], removed: [] },
+    { cursor: '2', keys: [counted], removed: [] },
+    { cursor: '3', keys: [user('c')], removed: ['b'] },
+  ].values();
+  const answer = (data: unknown) => JSON.stringify({ ok: true, data });
+  const exchange = async () => ({ text: answer(changes.next().value), headers: new Headers() });
+  const users = createUsers({
+    server: createServer(async () => answer([user('a'), user('b')])),
+    own: createOwnInterface({ exchange, stream: () => expect.fail() }),
+    tellsChanges: () => true,
+    tellsConfiguration: () => false,
+    root: '/',
+  });
+  users.watch();
+  await users.load(true);
+  const { byKey: first } = users.state.get();
+  await users.load(true);
+  expect(users.state.get().byKey).toBe(first);
+  expect(users.state.get().byKey.get('a')).toMatchObject({ bytes_down: 7, limit_bytes: null });
+  expect(users.state.get().users?.map(({ bytes_down }) => bytes_down)).toEqual([7, 0]);
+  await users.load(true);
+  expect(users.state.get().byKey).not.toBe(first);
+  expect([...users.state.get().byKey.keys()]).toEqual(['a', 'c']);
+  expect(users.state.get().users?.map((known) => known.access_key)).toEqual(['a', 'c']);
+});
+
+it('the way that a language writes numbers is made once', () => {
+  expect(numberFormat('ru', { style: 'percent' })).toBe(numberFormat('ru', { style: 'percent' }));
+  expect(numberFormat('ru').format(1234.5)).toBe('1\u00a0234,5');
+  expect(numberFormat('en').format(1234.5)).toBe('1,234.5');
+});

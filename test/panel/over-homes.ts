@@ -1,0 +1,110 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
+import type { GatewayOptions } from '../../src/index.js';
+import { describeDatabase, freshDatabase } from '../database/database.js';
+import { folderForTest } from '../serve/serve-here.js';
+import { connectBrowser } from '../shared.js';
+import { CREDENTIALS } from '../stand-in/files.js';
+import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
+import { openPage, type PageOptions, SERVER_FILE, signIn, TOKEN } from './stage.js';
+
+type Gateway = Awaited<ReturnType<typeof import('../../src/index.js').createGateway>>;
+
+/** A gateway that listens, signed in to in a page that must be clean at the end. */
+export interface PanelStage {
+  readonly page: Page;
+  readonly app: Gateway;
+  readonly origin: string;
+  /** The first mount's base. */
+  readonly base: string;
+  /** The static token. */
+  readonly token: string;
+  /** Calls Keyway's own interface with the static token; resolves with `data`. */
+  own(method: string, path: string, body?: unknown): Promise<unknown>;
+}
+
+type Test = (stage: PanelStage) => Promise<void>;
+
+export interface OverOptions extends PageOptions {
+  readonly gateway?: Partial<GatewayOptions>;
+  /** The static token, or another that the page signs in with; absent for name and password. */
+  readonly token?: (own: PanelStage['own']) => Promise<string>;
+}
+
+const ANNOUNCED = { host: '203.0.113.7', port: 50_000 };
+
+/** The places where keys stand, and what a gateway over them is given. */
+const HOMES: Readonly<Record<string, () => Promise<Partial<GatewayOptions>>>> = {
+  async file() {
+    const configPath = join(await folderForTest(), 'server.jsonc');
+    await writeFile(configPath, SERVER_FILE);
+    return { configPath };
+  },
+  async database() {
+    const { username } = CREDENTIALS;
+    const passwordHash = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8';
+    const listener = { token: TOKEN, username, passwordHash, webpath: 'office/panel' };
+    return { database: { url: await freshDatabase() }, listener };
+  },
+  async server() {
+    const standIn = await standInOf('0.2.96', { reloadFactor: 0, ...LOSES_NOTHING });
+    return { upstream: { url: `${standIn.origin}/panel`, token: CREDENTIALS.token }, dataDir: await folderForTest() };
+  },
+};
+
+/** Declares tests over a file, a database and a running server, in the browser of the run. */
+export function overHomes(declare: (withPanel: (test: Test, options?: OverOptions) => Promise<void>) => void): void {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await connectBrowser();
+  });
+  afterAll(() => browser.close());
+  for (const [home, settings] of Object.entries(HOMES)) {
+    const described = home === 'database' ? describeDatabase : describe;
+    described(`over a ${home}`, () => declare((test, options = {}) => runOver(browser, settings, test, options)));
+  }
+}
+
+async function runOver(
+  browser: Browser,
+  settings: () => Promise<Partial<GatewayOptions>>,
+  test: Test,
+  { gateway, token, ...options }: OverOptions,
+): Promise<void> {
+  const { createGateway } = await import('../../src/index.js');
+  const mounts = [{ revision: 'current' }];
+  const app = await createGateway({
+    mounts,
+    loginGuard: 'off',
+    announced: ANNOUNCED,
+    ...(await settings()),
+    ...gateway,
+  });
+  onTestFinished(() => app.close());
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  const base = `${origin}${app.keyway.mounts[0]?.base}`;
+  const own = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(`${base}/keyway/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return ((await response.json()) as { readonly data?: unknown }).data; // An envelope.
+  };
+  const watched = await openPage(browser, `${base}/`, options);
+  const { page } = watched;
+  onTestFinished(() => page.context().close());
+  if (token === undefined) await signIn(page);
+  else await signInByToken(page, await token(own));
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await test({ page, app, origin, base, token: TOKEN, own });
+  watched.expectClean();
+}
+
+async function signInByToken(page: Page, token: string): Promise<void> {
+  await page.getByRole('button', { name: 'Token', exact: true }).click();
+  await page.getByRole('textbox', { name: 'API token' }).fill(token);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
