@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { allJobs, jobIn } from '../../src/own-api/job-records.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { ownStage } from '../own-api/stage.js';
 import { describeDatabase, freshDatabase } from './database.js';
@@ -31,6 +32,9 @@ describeDatabase('a batch over a database', () => {
     await expect.poll(async () => (await seen()).state, { timeout: 60_000 }).toBe('done');
     expect(await seen()).toMatchObject({ total: 10_000n, done: 10_000n, failed: 0n });
     expect(second.app.keyway.core.keys.size).toBe(10_000);
+    // The end of a job is put into the audit list behind its last state.
+    const [job] = allJobs(records);
+    await expect.poll(() => jobIn(records, job?.id ?? '')?.isTold).toBe(true);
     const entries = await second.app.keyway.core.audit.list();
     expect(entries.filter(({ eventEn }) => eventEn.startsWith('Batch '))).toHaveLength(1);
   }, 180_000);
