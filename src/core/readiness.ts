@@ -1,18 +1,14 @@
 /** The stage of a gateway's life. `ready`: everything listens and the configuration is loaded. */
 export type Phase = 'starting' | 'ready' | 'stopping';
 
-/** Tells supervisors whether a gateway takes requests. */
-export interface Readiness {
-  phase(): Phase;
-  becomes(phase: Phase): void;
-}
+export type Readiness = ReturnType<typeof createReadiness>;
 
-/** Begins as `starting`. */
-export function createReadiness(): Readiness {
+/** Tells supervisors whether a gateway takes requests. Begins as `starting`. */
+export function createReadiness() {
   let present: Phase = 'starting';
   return {
-    phase: () => present,
-    becomes(phase) {
+    phase: (): Phase => present,
+    becomes(phase: Phase): void {
       present = phase;
     },
   };

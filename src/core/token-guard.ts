@@ -18,25 +18,7 @@ const LONGEST_TOKEN = 4096;
 /** The outcome of an authorization: right, wrong, or the seconds until it may be looked at. */
 export type TokenVerdict = 'right' | 'wrong' | number;
 
-/**
- * Slows the guessing of tokens, per network (as `Caller` says it). After too many different wrong tokens one that the
- * network has not been let in with before is not looked at. One wrong token counts once however often it comes, and one
- * that was handed out here never: a forgotten tab is no guess. What is remembered of tokens are digests.
- */
-export interface TokenGuard {
-  /**
-   * Has an authorization (the value of that header) looked at, unless its network has to wait. A right one costs a look-up
-   * or two as long as nothing is new; a request without any is wrong and no guess. Fails as `isRight` does, which is no guess.
-   */
-  check(
-    network: string,
-    authorization: string | undefined,
-    isRight: (authorization: string) => MaybeAsync<boolean>,
-  ): MaybeAsync<TokenVerdict>;
-  /** To be called with every session token and whom it was given to. */
-  handedOut(network: string, token: string): void;
-  status(): TokenGuardStatus;
-}
+export type TokenGuard = ReturnType<typeof createTokenGuard>;
 
 /** Counts since the start. */
 export interface TokenGuardStatus {
@@ -52,7 +34,12 @@ export const NO_TOKEN_GUARD: TokenGuard = {
   status: () => ({ unread: 0 }),
 };
 
-export function createTokenGuard(clock: ClockPort, random: RandomPort): TokenGuard {
+/**
+ * Slows the guessing of tokens, per network (as `Caller` says it). After too many different wrong tokens one that the
+ * network has not been let in with before is not looked at. One wrong token counts once however often it comes, and one
+ * that was handed out here never: a forgotten tab is no guess. What is remembered of tokens are digests.
+ */
+export function createTokenGuard(clock: ClockPort, random: RandomPort) {
   const salt = random.bytes(16);
   const markOf = createMarks(salt);
   const digestOf = createDigests(salt);
@@ -103,7 +90,15 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort): TokenGua
   }
 
   return {
-    check(network, authorization, isRight) {
+    /**
+     * Has an authorization (the value of that header) looked at, unless its network has to wait. A right one costs a look-up
+     * or two as long as nothing is new; a request without any is wrong and no guess. Fails as `isRight` does, which is no guess.
+     */
+    check(
+      network: string,
+      authorization: string | undefined,
+      isRight: (authorization: string) => MaybeAsync<boolean>,
+    ): MaybeAsync<TokenVerdict> {
       if (authorization === undefined) return 'wrong';
       // Most of the time nobody guesses.
       const rest = wrong.size === 0 ? null : wait(network);
@@ -117,11 +112,12 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort): TokenGua
         return right ? 'right' : 'wrong';
       });
     },
-    handedOut(network, token) {
+    /** To be called with every session token and whom it was given to. */
+    handedOut(network: string, token: string): void {
       addBounded(handedOut, digestOf(token), MOST_HANDED_OUT);
       letIn(network, token);
     },
-    status: () => ({ unread }),
+    status: (): TokenGuardStatus => ({ unread }),
   };
 }
 

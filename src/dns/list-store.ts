@@ -24,29 +24,24 @@ export interface ListDraft {
   discard(): Promise<void>;
 }
 
-/**
- * The last good copies of lists, a file each. Lists are up to 100 MB, so they are written and read in pieces: the file system
- * port of the core knows only whole files.
- */
-export interface ListStore {
-  /** Null when there is none. */
-  find(url: string): Promise<ListCopy | null>;
-  draft(url: string): Promise<ListDraft>;
-  /** Removes the copies of lists other than these which are older than so many milliseconds, and abandoned drafts. */
-  tidy(urls: readonly string[], olderThan: number): Promise<void>;
-}
+export type ListStore = ReturnType<typeof createListStore>;
 
 const PIECE_BYTES = 1 << 16;
 const DRAFT = /\.\d+\.draft$/;
 
-/** A store in a folder, which is made when the first copy is written. `now` is milliseconds since the epoch. */
-export function createListStore(folder: string, now: () => number): ListStore {
+/**
+ * The last good copies of lists, a file each. Lists are up to 100 MB, so they are written and read in pieces: the file
+ * system port of the core knows only whole files. The folder is made when the first copy is written; `now`
+ * is milliseconds since the epoch.
+ */
+export function createListStore(folder: string, now: () => number) {
   const contentOf = (url: string) => join(folder, `${nameOf(url)}.list`);
   const validatorsOf = (url: string) => join(folder, `${nameOf(url)}.json`);
   let drafts = 0;
 
   return {
-    async find(url) {
+    /** Null when there is none. */
+    async find(url: string): Promise<ListCopy | null> {
       const path = contentOf(url);
       const found = await stat(path).catch(() => null);
       if (found === null) return null;
@@ -56,7 +51,7 @@ export function createListStore(folder: string, now: () => number): ListStore {
         chunks: () => createReadStream(path, { highWaterMark: PIECE_BYTES }),
       };
     },
-    async draft(url) {
+    async draft(url: string): Promise<ListDraft> {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       drafts += 1;
       const path = join(folder, `${nameOf(url)}.${drafts}.draft`);
@@ -78,7 +73,8 @@ export function createListStore(folder: string, now: () => number): ListStore {
         },
       };
     },
-    async tidy(urls, olderThan) {
+    /** Removes the copies of lists other than these which are older than so many milliseconds, and abandoned drafts. */
+    async tidy(urls: readonly string[], olderThan: number): Promise<void> {
       const kept = new Set(urls.flatMap((url) => [`${nameOf(url)}.list`, `${nameOf(url)}.json`]));
       for (const name of await readdir(folder).catch(() => [])) {
         if (kept.has(name) || !(DRAFT.test(name) || /^[0-9a-f]{32}\.(list|json)$/.test(name))) continue;

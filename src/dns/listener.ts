@@ -4,23 +4,18 @@ import { reasonOf } from './failure-reason.js';
 import { openTcp } from './tcp.js';
 import { type Door, openUdp, type Responder } from './udp.js';
 
-/** The resolver's two sockets. */
-export interface Listener {
-  readonly address: string;
-  readonly port: number;
-  close(): Promise<void>;
-}
+export type Listener = Awaited<ReturnType<typeof openListener>>;
 
 /** With port 0 the system chooses for TCP, and another program may have that port for UDP. */
 const ATTEMPTS_AT_PORT_0 = 20;
 
-/** Listens on one port over UDP and TCP. Rejects with the system's error; nothing stays open then. */
-export async function openListener(address: string, port: number, respond: Responder): Promise<Listener> {
+/** Opens the resolver's two sockets, UDP and TCP, on one port. Rejects with the system's error; nothing stays open then. */
+export async function openListener(address: string, port: number, respond: Responder) {
   for (let attempt = 1; ; attempt++) {
     const tcp = await openTcp(address, port, respond);
     try {
       const udp = await openUdp(address, tcp.port, respond);
-      return { address, port: tcp.port, close: () => closeBoth(udp, tcp) };
+      return { address, port: tcp.port, close: (): Promise<void> => closeBoth(udp, tcp) };
     } catch (error) {
       await tcp.close();
       if (port !== 0 || attempt === ATTEMPTS_AT_PORT_0) throw error;

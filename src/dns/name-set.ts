@@ -1,15 +1,6 @@
 import { hashOfBytes } from './name-hash.js';
 
-/** A set of names, exact, in flat memory: about 40 bytes a name, none of it on the heap of the language. */
-export interface NameSet {
-  readonly size: number;
-  /** Bytes that it holds in memory. */
-  readonly bytes: number;
-  /** No name in it has fewer dots: shorter ones need not be looked for. */
-  readonly leastDots: number;
-  /** Tells whether the rest of `name` from `start` is in the set; `hash` is that rest's hash under the set's seed. */
-  has(name: string, start: number, hash: number): boolean;
-}
+export type NameSet = ReturnType<typeof createNameSet>;
 
 /**
  * Names go into pages, each as its length and its bytes; tables with open addressing find them. A slot has a name's
@@ -119,16 +110,20 @@ interface SetContent {
   readonly leastDots: number;
 }
 
-function createNameSet({ pages, shards, size, leastDots }: SetContent): NameSet {
+/** A set of names, exact, in flat memory: about 40 bytes a name, none of it on the heap of the language. */
+function createNameSet({ pages, shards, size, leastDots }: SetContent) {
   const bytes =
     pages.reduce((sum, page) => sum + page.byteLength, 0) + shards.reduce((sum, slots) => sum + slots.byteLength, 0);
   const nothing = new Uint32Array(2);
   const noPage = new Uint8Array(0);
   return {
     size,
+    /** Bytes that it holds in memory. */
     bytes,
+    /** No name in it has fewer dots: shorter ones need not be looked for. */
     leastDots,
-    has(name, start, hash) {
+    /** Tells whether the rest of `name` from `start` is in the set; `hash` is that rest's hash under the set's seed. */
+    has(name: string, start: number, hash: number): boolean {
       const slots = shards[hash >>> 24] ?? nothing;
       const mask = slots.length - 1;
       const length = name.length - start;

@@ -209,17 +209,11 @@ function usableHash(hash: number): number {
 }
 
 /** An array of unsigned 32-bit numbers that grows while it is filled. */
-interface GrowableUint32 {
-  push(value: number): void;
-  /** Exactly what was pushed. */
-  finish(): Uint32Array;
-}
-
-function growableUint32(): GrowableUint32 {
+function growableUint32() {
   let values = new Uint32Array(16);
   let length = 0;
   return {
-    push(value) {
+    push(value: number): void {
       if (length === values.length) {
         const larger = new Uint32Array(2 * length);
         larger.set(values);
@@ -228,6 +222,8 @@ function growableUint32(): GrowableUint32 {
       values[length] = value;
       length += 1;
     },
+    /** Exactly what was pushed. */
+    /** Exactly what was pushed. */
     finish: () => values.slice(0, length),
   };
 }

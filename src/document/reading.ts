@@ -2,25 +2,21 @@ import type { OutboundAction, OutboundRule } from '../core/model.js';
 import { isPasswordHash } from '../core/password.js';
 import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
 
-/** Collects what was read past: one sentence each, with the place in front. */
-export interface Warnings {
-  add(place: string, text: string): void;
-  list(): readonly string[];
-}
+export type Warnings = ReturnType<typeof createWarnings>;
 
 /** A file can hold a million wrong elements; nobody reads more sentences than this. */
 export const MAX_WARNINGS = 100;
 
-/** An empty collection. Beyond `MAX_WARNINGS` it only counts. */
-export function createWarnings(): Warnings {
+/** Collects what was read past: one sentence each, with the place in front. Beyond `MAX_WARNINGS` it only counts. */
+export function createWarnings() {
   const sentences: string[] = [];
   let more = 0;
   return {
-    add(place, text) {
+    add(place: string, text: string): void {
       if (sentences.length < MAX_WARNINGS) sentences.push(`${place}: ${text}`);
       else more += 1;
     },
-    list: () => (more === 0 ? sentences : [...sentences, `${more} more warnings are not shown`]),
+    list: (): readonly string[] => (more === 0 ? sentences : [...sentences, `${more} more warnings are not shown`]),
   };
 }
 

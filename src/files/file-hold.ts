@@ -5,21 +5,7 @@ import { holderOf, InUseError, type Lock, type LockPlace, type LockPorts, takeLo
 import { isMountPoint } from './try-writing.js';
 import { otherNames } from './write-file.js';
 
-/**
- * The configuration file as what one process alone has in hand: a lock beside the place where the file really is, so that
- * every path and every data folder meets the same one. There is none where nothing can be written beside the file, and
- * where the file alone is a mount, whose neighbours are others in every container: the data folder's has to do there. A file
- * with further names (hard links) is not taken: another process may hold it by one of these, and replacing it would part them.
- */
-export interface FileHold {
-  /** Nothing is taken while there is no such file. Rejects with `InUseError`, or an `Error` for people. */
-  take(): Promise<void>;
-  /** True when the path leads to the file that was taken, and its lock is there. */
-  isHeld(): Promise<boolean>;
-  /** Takes it again where `isHeld` is false. Resolves to whether the lock had been removed; rejects as `take` does. */
-  renew(): Promise<boolean>;
-  release(): Promise<void>;
-}
+export type FileHold = ReturnType<typeof createFileHold>;
 
 /** Nothing can be written beside the file. */
 const READ_ONLY = new Set(['EACCES', 'EPERM', 'EROFS']);
@@ -30,7 +16,13 @@ interface Held {
   readonly lock: Lock | null;
 }
 
-export function createFileHold(ports: LockPorts, path: string): FileHold {
+/**
+ * The configuration file as what one process alone has in hand: a lock beside the place where the file really is, so that
+ * every path and every data folder meets the same one. There is none where nothing can be written beside the file, and
+ * where the file alone is a mount, whose neighbours are others in every container: the data folder's has to do there. A file
+ * with further names (hard links) is not taken: another process may hold it by one of these, and replacing it would part them.
+ */
+export function createFileHold(ports: LockPorts, path: string) {
   const { fileSystem } = ports;
   let held: Held | null = null;
 
@@ -55,6 +47,7 @@ export function createFileHold(ports: LockPorts, path: string): FileHold {
     await before?.lock?.release();
   }
 
+  /** True when the path leads to the file that was taken, and its lock is there. */
   async function isHeld(): Promise<boolean> {
     if (!held?.lock) return false;
     const [isLocked, realPath] = await Promise.all([held.lock.isHeld(), realPathOf(fileSystem, path)]);
@@ -62,15 +55,17 @@ export function createFileHold(ports: LockPorts, path: string): FileHold {
   }
 
   return {
+    /** Nothing is taken while there is no such file. Rejects with `InUseError`, or an `Error` for people. */
     take,
     isHeld,
-    renew: async () => {
+    /** Takes it again where `isHeld` is false. Resolves to whether the lock had been removed; rejects as `take` does. */
+    renew: async (): Promise<boolean> => {
       const lock = held?.lock ?? null;
       const wasRemoved = lock !== null && !(await lock.isHeld());
       await take();
       return wasRemoved && (await lock.isHeld());
     },
-    release: async () => held?.lock?.release(),
+    release: async (): Promise<void> => held?.lock?.release(),
   };
 }
 

@@ -6,19 +6,7 @@ import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
 import { checkReadable, checkUnchanged, readTarget, sameFile, type TargetFile } from './write-file.js';
 
-/** Overwriting a file that cannot be replaced, such that an interrupted overwriting is finished at the next start. */
-export interface InPlaceWriting {
-  /**
-   * As `replaceTarget`, but keeping the inode: old and new content are made durable in the data folder first. Rejects
-   * with EEXIST while an overwriting waits for `recover`.
-   */
-  replace(target: TargetFile, content: Buffer): Promise<FileStat | null>;
-  /**
-   * Looks for an overwriting that did not come to its end, and ends it: a file that is neither the old nor the new
-   * content nor a torn mix of both was edited by hand and stays; both contents then go to `keep`.
-   */
-  recover(path: string): Promise<void>;
-}
+export type InPlaceWriting = ReturnType<typeof createInPlaceWriting>;
 
 export interface InPlaceOptions {
   readonly fileSystem: FileSystemPort;
@@ -41,7 +29,8 @@ const SECTOR = 512;
 const HEADER = 16 + 32;
 const MOST_COPY_BYTES = HEADER + 2 * FILE_LIMITS.configuration;
 
-export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlaceOptions): InPlaceWriting {
+/** Overwriting a file that cannot be replaced, such that an interrupted overwriting is finished at the next start. */
+export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlaceOptions) {
   const folder = dirname(copyPath);
   /** The file's stat after an overwriting of ours whose copy is still there: changed since, it was edited and is not torn. */
   let left: FileStat | null = null;
@@ -74,6 +63,10 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     }
   }
 
+  /**
+   * As `replaceTarget`, but keeping the inode: old and new content are made durable in the data folder first. Rejects
+   * with EEXIST while an overwriting waits for `recover`.
+   */
   async function replace(target: TargetFile, content: Buffer): Promise<FileStat | null> {
     checkReadable(target.path, content);
     await makeCopy({ before: target.bytes, after: content });
@@ -107,6 +100,10 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     }
   }
 
+  /**
+   * Looks for an overwriting that did not come to its end, and ends it: a file that is neither the old nor the new
+   * content nor a torn mix of both was edited by hand and stays; both contents then go to `keep`.
+   */
   async function recover(path: string): Promise<void> {
     const bytes = await unlessMissing(fileSystem.read(copyPath, MOST_COPY_BYTES));
     if (bytes === null) return;

@@ -9,28 +9,7 @@ import { failureCode, tooLarge } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
 import { createWhole } from './write-file.js';
 
-/** Versions of the configuration file in `<dataFolder>/versions/`, one gzipped file each. */
-export interface KeptVersions {
-  /**
-   * Keeps these bytes durably; resolves once they are. Content that is kept already is not kept twice. Then removes what
-   * `retainedVersions` lets go. An empty content is nothing to keep.
-   */
-  keep(bytes: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
-  /** Marks the newest version for ever that is not this content. */
-  keepNewestForever(present: Buffer): Promise<void>;
-  /** Oldest first. */
-  list(): Promise<readonly KeptVersion[]>;
-  /** The version of this id, which may be shortened as long as one version alone begins so. */
-  find(id: string): Promise<KeptVersion>;
-  /** The content of the version that `find` gives. */
-  read(id: string): Promise<Buffer>;
-  /** True when these very bytes are on their way and must stay as they are. */
-  isKeeping(bytes: Buffer): boolean;
-  /** The folder was made again, empty: nothing counts as kept any more. */
-  forget(): void;
-  /** Resolves when nothing is on its way any more. */
-  idle(): Promise<void>;
-}
+export type KeptVersions = ReturnType<typeof createKeptVersions>;
 
 export interface KeptVersionsOptions {
   readonly fileSystem: FileSystemPort;
@@ -49,17 +28,20 @@ const MOST_PACKED_BYTES = FILE_LIMITS.configuration + FILE_LIMITS.configuration 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
-export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOptions): KeptVersions {
+/** Versions of the configuration file in `<dataFolder>/versions/`, one gzipped file each. */
+export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOptions) {
   let last: Promise<unknown> = Promise.resolve();
   const onTheirWay: Buffer[] = [];
   /** The latest content that is known to be durable here: the usual caller asks for the same bytes again. */
   let latest: { readonly bytes: Buffer; readonly forever: boolean } | null = null;
 
+  /** Oldest first. */
   async function list(): Promise<readonly KeptVersion[]> {
     const names = await unlessMissing(fileSystem.list(folder));
     return sorted((names ?? []).flatMap((name) => versionOf(name) ?? []));
   }
 
+  /** The version of this id, which may be shortened as long as one version alone begins so. */
   async function find(id: string): Promise<KeptVersion> {
     const found = (await list()).filter((version) => version.id.startsWith(id));
     const [version] = found;
@@ -132,7 +114,11 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
   }
 
   return {
-    keep: (bytes, { forever = false } = {}) => {
+    /**
+     * Keeps these bytes durably; resolves once they are. Content that is kept already is not kept twice. Then removes what
+     * `retainedVersions` lets go. An empty content is nothing to keep.
+     */
+    keep: (bytes: Buffer, { forever = false }: { readonly forever?: boolean } = {}): Promise<void> => {
       onTheirWay.push(bytes);
       const kept = last
         .then(() => keepNow(bytes, forever))
@@ -140,7 +126,8 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
       last = kept.catch(() => undefined);
       return kept;
     },
-    keepNewestForever: (present) => {
+    /** Marks the newest version for ever that is not this content. */
+    keepNewestForever: (present: Buffer): Promise<void> => {
       const kept = last.then(async () => {
         const digest = await digestOf(present);
         const version = (await list()).findLast(({ id }) => !id.endsWith(digest));
@@ -153,18 +140,22 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     },
     list,
     find,
-    read: async (id) => {
+    /** The content of the version that `find` gives. */
+    read: async (id: string): Promise<Buffer> => {
       const path = join(folder, nameOf(await find(id)));
       const packed = await fileSystem.read(path, MOST_PACKED_BYTES);
       return decompress(packed, { maxOutputLength: FILE_LIMITS.configuration }).catch((error: unknown) => {
         throw failureCode(error) === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(path, FILE_LIMITS.configuration) : error;
       });
     },
-    isKeeping: (bytes) => onTheirWay.includes(bytes),
-    forget: () => {
+    /** True when these very bytes are on their way and must stay as they are. */
+    isKeeping: (bytes: Buffer): boolean => onTheirWay.includes(bytes),
+    /** The folder was made again, empty: nothing counts as kept any more. */
+    forget: (): void => {
       latest = null;
     },
-    idle: async () => {
+    /** Resolves when nothing is on its way any more. */
+    idle: async (): Promise<void> => {
       await last;
     },
   };

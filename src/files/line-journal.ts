@@ -11,23 +11,17 @@ export interface LineJournalOptions {
   readonly syncs?: boolean;
 }
 
-/** A file of lines, each of which counts over those before it. Its reader passes over what is torn. */
-export interface LineJournal {
-  /**
-   * Appends lines, or writes the file anew with all that count. One call at a time. Rejects with the file system's error:
-   * then nobody knows what the file holds, and the next call writes it anew.
-   */
-  write(lines: string): Promise<void>;
-  /** Has the next call write the file anew. */
-  distrust(): void;
-}
+export type LineJournal = ReturnType<typeof createLineJournal>;
 
 const FILE_MODE = 0o600;
 /** Bytes that are appended at least before the file is written anew. */
 const LEAST_APPENDED = 256 * 1024;
 
-/** The first call writes the file anew: the last line of the process before may be torn. */
-export function createLineJournal({ fileSystem, path, whole, syncs = true }: LineJournalOptions): LineJournal {
+/**
+ * A file of lines, each of which counts over those before it. Its reader passes over what is torn. The first write makes the
+ * file anew: the last line of the process before may be torn.
+ */
+export function createLineJournal({ fileSystem, path, whole, syncs = true }: LineJournalOptions) {
   /** Bytes appended since the file was written anew; infinite where nobody knows what it ends with. */
   let appended = Number.POSITIVE_INFINITY;
   let most = LEAST_APPENDED;
@@ -56,8 +50,14 @@ export function createLineJournal({ fileSystem, path, whole, syncs = true }: Lin
 
   return {
     // Where it cannot be appended to, such as one that somebody has removed, it may still be written anew.
-    write: (lines) => (appended > most ? writeAnew(lines) : append(lines).catch(() => writeAnew(lines))),
-    distrust() {
+    /**
+     * Appends lines, or writes the file anew with all that count. One call at a time. Rejects with the file system's error:
+     * then nobody knows what the file holds, and the next call writes it anew.
+     */
+    write: (lines: string): Promise<void> =>
+      appended > most ? writeAnew(lines) : append(lines).catch(() => writeAnew(lines)),
+    /** Has the next call write the file anew. */
+    distrust(): void {
       appended = Number.POSITIVE_INFINITY;
     },
   };

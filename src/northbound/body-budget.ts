@@ -1,11 +1,7 @@
 /** Bytes that bodies of requests without an accepted credential hold in all, while they are being received. */
 export const BODY_BUDGET = 16 * 1024 * 1024;
 
-/** Room for bodies that anybody can send. When it is short, the longest body gives way. */
-export interface BodyBudget {
-  /** A body that holds nothing yet. Its `drop` is called at most once, when it has to give way. */
-  open(drop: () => void): HeldBody;
-}
+export type BodyBudget = ReturnType<typeof createBodyBudget>;
 
 /** The share of one body in the budget. */
 export interface HeldBody {
@@ -21,10 +17,11 @@ interface Holding {
 }
 
 /**
- * Whoever sends many long bodies and never ends them takes the room from such bodies alone: to crowd out one as short as a
- * login, all that is held would have to be as short, and there are not connections enough for that.
+ * Room for bodies that anybody can send. When it is short, the longest body gives way. Whoever sends many long bodies and
+ * never ends them takes the room from such bodies alone: to crowd out one as short as a login, all that is held would have
+ * to be as short, and there are not connections enough for that.
  */
-export function createBodyBudget(most: number): BodyBudget {
+export function createBodyBudget(most: number) {
   const held = new Set<Holding>();
   let total = 0;
 
@@ -39,7 +36,8 @@ export function createBodyBudget(most: number): BodyBudget {
   }
 
   return {
-    open(drop) {
+    /** A body that holds nothing yet. Its `drop` is called at most once, when it has to give way. */
+    open(drop: () => void): HeldBody {
       const holding: Holding = { bytes: 0, drop };
       held.add(holding);
       return {

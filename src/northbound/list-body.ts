@@ -13,17 +13,7 @@ const USAGE_DELAY = 200;
 
 export type ContentCoding = 'br' | 'gzip';
 
-/** The `GET /users` answer of one revision, kept between requests and rebuilt only where keys changed. */
-export interface ListBody {
-  /** Shows every change answered before the call; counters from the data plane may be 200 ms older. */
-  read(): Buffer;
-  /** To be called at most once for each `read`: its caller no longer looks at the bytes, which may come to hold others. */
-  giveBack(body: Buffer): void;
-  /** The entity tag of what `read` and `compressed` give in the same turn of the event loop. */
-  tag(): MaybeAsync<string>;
-  /** The same, compressed once per change. */
-  compressed(coding: ContentCoding): Promise<Buffer>;
-}
+export type ListBody = ReturnType<typeof createListBody>;
 
 const OPENING = Buffer.from('{"ok":true,"data":');
 const EMPTY = Buffer.from('{"ok":true,"data":[]}');
@@ -36,11 +26,8 @@ export const compressors: Readonly<Record<ContentCoding, (body: Buffer) => Promi
   br: (body) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
 };
 
-export function createListBody(
-  keys: KeyReader,
-  traits: Pick<Revision, 'snapshot' | 'online'>,
-  clock: ClockPort,
-): ListBody {
+/** The `GET /users` answer of one revision, kept between requests and rebuilt only where keys changed. */
+export function createListBody(keys: KeyReader, traits: Pick<Revision, 'snapshot' | 'online'>, clock: ClockPort) {
   const buffers = createBufferReuse();
   const lent = new Map<Buffer, number>();
   let layout = NOTHING;
@@ -72,6 +59,7 @@ export function createListBody(
     builtAt = clock.monotonic();
   }
 
+  /** Shows every change answered before the call; counters from the data plane may be 200 ms older. */
   function read(): Buffer {
     if (!isFresh()) build();
     const { body } = layout;
@@ -79,6 +67,7 @@ export function createListBody(
     return body;
   }
 
+  /** To be called at most once for each `read`: its caller no longer looks at the bytes, which may come to hold others. */
   function giveBack(body: Buffer): void {
     const readers = (lent.get(body) ?? 0) - 1;
     if (readers > 0) {
@@ -92,7 +81,8 @@ export function createListBody(
   return {
     read,
     giveBack,
-    tag() {
+    /** The entity tag of what `read` and `compressed` give in the same turn of the event loop. */
+    tag(): MaybeAsync<string> {
       const body = read();
       tagged ??= bodyTag(body);
       const isDigested = () => giveBack(body);
@@ -100,7 +90,8 @@ export function createListBody(
       else tagged.then(isDigested, isDigested);
       return tagged;
     },
-    compressed(coding) {
+    /** The same, compressed once per change. */
+    compressed(coding: ContentCoding): Promise<Buffer> {
       const body = read();
       compressing[coding] ??= compressors[coding](body);
       const compressed = compressing[coding];

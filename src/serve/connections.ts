@@ -34,25 +34,21 @@ export interface ConnectionsOptions extends Pick<Settings, 'maxConnections' | 't
   readonly bodyPace?: BodyPace;
 }
 
+export type Connections = ReturnType<typeof createConnections>;
+
 /**
  * The connections of every listener. A full listener closes the one that is idle longest, on which no request is under way or
  * one whose body is still to come without an accepted credential, and refuses a new one where none is; one address (IPv6: one
  * /56) has at most a quarter, for which the same holds among its own. Peers on Unix sockets have no address and no share.
  */
-export interface Connections {
-  /**
-   * Returns the maker of a listener's servers, plain ones when no other maker is given. One that closes ends what is
-   * unused (src/sockets/followed-connections.ts).
-   */
-  serverFor(listener: ListenerName, make?: CreateServer): CreateServer;
-  /** Reads every listener that has a server. */
-  figures(): readonly ListenerFigures[];
-}
-
-export function createConnections(options: ConnectionsOptions): Connections {
+export function createConnections(options: ConnectionsOptions) {
   const listeners = new Map<ListenerName, Listener>();
   return {
-    serverFor(name, make = createServer) {
+    /**
+     * Returns the maker of a listener's servers, plain ones when no other maker is given. One that closes ends what is
+     * unused (src/sockets/followed-connections.ts).
+     */
+    serverFor(name: ListenerName, make: CreateServer = createServer): CreateServer {
       const listener = listeners.get(name) ?? createListener(name, options);
       listeners.set(name, listener);
       return (serverOptions, handler) => {
@@ -63,7 +59,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
         return server;
       };
     },
-    figures: () => [...listeners.values()].map(({ figures }) => figures()),
+    /** Reads every listener that has a server. */
+    figures: (): readonly ListenerFigures[] => [...listeners.values()].map(({ figures }) => figures()),
   };
 }
 

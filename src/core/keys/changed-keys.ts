@@ -2,33 +2,20 @@ import type { CounterTable } from './counter-table.js';
 import { type Entry, fetchEntries } from './entry.js';
 import type { KeptCounters } from './types.js';
 
-/** The keys whose kept counters differ from what a store has been told. */
-export interface ChangedKeys {
-  /** A registered key, or one that just was. */
-  list(entry: Entry): void;
-  /** A key whose counters waited, or wait. */
-  listName(accessKey: string): void;
-  /** The store has this entry as it is. */
-  strike(entry: Entry): void;
-  /** Hands out what is listed, as `CounterSource.takeChanged` says; the list is empty then. */
-  take(visit: (accessKey: string, kept: KeptCounters | null) => void): void;
-  /** So many new keys, with counters since this time, are not listed: they are better written with everything else. */
-  leaveOut(count: number, since: number): void;
-  /** The store has a key whose counters began at this time: it is none of those that were left out. */
-  isKept(since: number): void;
-  /** Tells whether any were left out since the last call. */
-  takeLeftOut(): boolean;
-}
+export type ChangedKeys = ReturnType<typeof createChangedKeys>;
 
 /** Entries that are fetched together: their rows and names stay near meanwhile. */
 const AT_ONCE = 256;
 
-/** Lists nothing unless it `tracks`. `keptOf` tells what is to be kept of a key, by its name. */
+/**
+ * The keys whose kept counters differ from what a store has been told. Lists nothing unless it `tracks`. `keptOf` tells what
+ * is to be kept of a key, by its name.
+ */
 export function createChangedKeys(
   tracks: boolean,
   table: CounterTable,
   keptOf: (accessKey: string) => KeptCounters | null,
-): ChangedKeys {
+) {
   /** An entry in hand saves looking its name up again. */
   let entries: Entry[] = [];
   let names: string[] = [];
@@ -36,18 +23,22 @@ export function createChangedKeys(
   let leftOutSince = 0;
 
   return {
-    list(entry) {
+    /** A registered key, or one that just was. */
+    list(entry: Entry): void {
       if (!tracks || entry.isListed) return;
       entry.isListed = true;
       entries.push(entry);
     },
-    listName(accessKey) {
+    /** A key whose counters waited, or wait. */
+    listName(accessKey: string): void {
       if (tracks) names.push(accessKey);
     },
-    strike(entry) {
+    /** The store has this entry as it is. */
+    strike(entry: Entry): void {
       entry.isListed = false;
     },
-    take(visit) {
+    /** Hands out what is listed, as `CounterSource.takeChanged` says; the list is empty then. */
+    take(visit: (accessKey: string, kept: KeptCounters | null) => void): void {
       const [taken, takenNames] = [entries, names];
       entries = [];
       names = [];
@@ -64,14 +55,17 @@ export function createChangedKeys(
       }
       for (const accessKey of takenNames) visit(accessKey, keptOf(accessKey));
     },
-    leaveOut(count, since) {
+    /** So many new keys, with counters since this time, are not listed: they are better written with everything else. */
+    leaveOut(count: number, since: number): void {
       leftOut += count;
       leftOutSince = since;
     },
-    isKept(since) {
+    /** The store has a key whose counters began at this time: it is none of those that were left out. */
+    isKept(since: number): void {
       if (leftOut > 0 && since === leftOutSince) leftOut -= 1;
     },
-    takeLeftOut() {
+    /** Tells whether any were left out since the last call. */
+    takeLeftOut(): boolean {
       const isAny = leftOut > 0;
       leftOut = 0;
       return isAny;

@@ -1,41 +1,7 @@
 import { MAX_U64 } from '../model.js';
 import type { CounterValues, KeptCounters } from './types.js';
 
-/**
- * The counters of all keys in one table, one row of 32 bytes per slot. A million keys' counters as objects would be
- * four million values for the garbage collector to walk, and every usage entry would make four new ones; these it never
- * sees.
- */
-export interface CounterTable {
-  /** A row of zeros that nobody else has. */
-  take(): number;
-  /** Gives the row back. */
-  free(slot: number): void;
-  read(slot: number): CounterValues;
-  write(slot: number, values: CounterValues): void;
-  /** The row as it is kept beyond the process, of this key. */
-  kept(slot: number, accessKey: string, leftAt: number | null): KeptCounters;
-  /** Makes the row what was kept. */
-  writeKept(slot: number, kept: KeptCounters): void;
-  /** Sets traffic and connections to zero; the time of creation stays. */
-  clear(slot: number): void;
-  /** Adds bytes; a sum that would pass 2^64-1 stays there. True when that happened. */
-  add(slot: number, bytesUp: bigint, bytesDown: bigint): boolean;
-  setConnections(slot: number, connections: bigint): void;
-  /** Bytes up and down together, which may pass 64 bits. */
-  traffic(slot: number): bigint;
-  hasTraffic(slot: number): boolean;
-  hasConnections(slot: number): boolean;
-  /** Reads something of the row, so that it is near when it is needed. */
-  look(slot: number): number;
-  /** Milliseconds since the epoch. */
-  createdAt(slot: number): number;
-  setCreatedAt(slot: number, createdAt: number): void;
-  /** The sums over all rows, which may pass 64 bits. */
-  sums(): CounterValues;
-  /** Negative when the first slot has fewer bytes down than the second, positive when more. */
-  compareBytesDown(a: number, b: number): number;
-}
+export type CounterTable = ReturnType<typeof createCounterTable>;
 
 const FIRST_ROWS = 64;
 /** Elements of a row: they stand together, because with a million keys each look at another place costs more than the sum. */
@@ -47,7 +13,12 @@ const ROW = 4;
 /** The index of the more significant half of a 64-bit element among its two 32-bit halves. */
 const HIGH = new Uint8Array(new BigUint64Array([1n]).buffer)[0] === 1 ? 1 : 0;
 
-export function createCounterTable(): CounterTable {
+/**
+ * The counters of all keys in one table, one row of 32 bytes per slot. A million keys' counters as objects would be
+ * four million values for the garbage collector to walk, and every usage entry would make four new ones; these it never
+ * sees.
+ */
+export function createCounterTable() {
   let rows = FIRST_ROWS;
   let counts = new BigUint64Array(rows * ROW);
   let times = new Float64Array(counts.buffer);
@@ -81,6 +52,7 @@ export function createCounterTable(): CounterTable {
     sumConnections -= counts[at + CONNECTIONS] ?? 0n;
   }
 
+  /** Sets traffic and connections to zero; the time of creation stays. */
   function clear(slot: number): void {
     leaveSums(slot);
     halves.fill(0, 2 * ROW * slot, 2 * (ROW * slot + CREATED));
@@ -98,18 +70,20 @@ export function createCounterTable(): CounterTable {
   }
 
   return {
-    take() {
+    /** A row of zeros that nobody else has. */
+    take(): number {
       const free = freeSlots.pop();
       if (free !== undefined) return free;
       if (next === rows) grow();
       return next++;
     },
-    free(slot) {
+    /** Gives the row back. */
+    free(slot: number): void {
       clear(slot);
       times[slot * ROW + CREATED] = 0;
       freeSlots.push(slot);
     },
-    read(slot) {
+    read(slot: number): CounterValues {
       const at = slot * ROW;
       return {
         bytesUp: counts[at + UP] ?? 0n,
@@ -119,7 +93,8 @@ export function createCounterTable(): CounterTable {
     },
     write,
     // Written out: this runs for every changed key of every batch, and a spread takes most of its time.
-    kept(slot, accessKey, leftAt) {
+    /** The row as it is kept beyond the process, of this key. */
+    kept(slot: number, accessKey: string, leftAt: number | null): KeptCounters {
       const at = slot * ROW;
       return {
         accessKey,
@@ -130,12 +105,14 @@ export function createCounterTable(): CounterTable {
         leftAt,
       };
     },
-    writeKept(slot, kept) {
+    /** Makes the row what was kept. */
+    writeKept(slot: number, kept: KeptCounters): void {
       write(slot, kept);
       times[slot * ROW + CREATED] = kept.createdAt;
     },
     clear,
-    add(slot, bytesUp, bytesDown) {
+    /** Adds bytes; a sum that would pass 2^64-1 stays there. True when that happened. */
+    add(slot: number, bytesUp: bigint, bytesDown: bigint): boolean {
       const at = slot * ROW;
       const [upBefore, downBefore] = [counts[at + UP] ?? 0n, counts[at + DOWN] ?? 0n];
       const isFull = upBefore + bytesUp > MAX_U64 || downBefore + bytesDown > MAX_U64;
@@ -147,27 +124,32 @@ export function createCounterTable(): CounterTable {
       sumDown += down;
       return isFull;
     },
-    setConnections(slot, connections) {
+    setConnections(slot: number, connections: bigint): void {
       const at = slot * ROW + CONNECTIONS;
       sumConnections += connections - (counts[at] ?? 0n);
       counts[at] = connections;
     },
-    traffic: (slot) => (counts[slot * ROW + UP] ?? 0n) + (counts[slot * ROW + DOWN] ?? 0n),
-    hasTraffic(slot) {
+    /** Bytes up and down together, which may pass 64 bits. */
+    traffic: (slot: number): bigint => (counts[slot * ROW + UP] ?? 0n) + (counts[slot * ROW + DOWN] ?? 0n),
+    hasTraffic(slot: number): boolean {
       const at = 2 * ROW * slot;
       return halves[at] !== 0 || halves[at + 1] !== 0 || halves[at + 2] !== 0 || halves[at + 3] !== 0;
     },
-    hasConnections(slot) {
+    hasConnections(slot: number): boolean {
       const at = 2 * (ROW * slot + CONNECTIONS);
       return halves[at] !== 0 || halves[at + 1] !== 0;
     },
-    look: (slot) => halves[2 * ROW * slot] ?? 0,
-    createdAt: (slot) => times[slot * ROW + CREATED] ?? 0,
-    setCreatedAt(slot, createdAt) {
+    /** Reads something of the row, so that it is near when it is needed. */
+    look: (slot: number): number => halves[2 * ROW * slot] ?? 0,
+    /** Milliseconds since the epoch. */
+    createdAt: (slot: number): number => times[slot * ROW + CREATED] ?? 0,
+    setCreatedAt(slot: number, createdAt: number): void {
       times[slot * ROW + CREATED] = createdAt;
     },
-    sums: () => ({ bytesUp: sumUp, bytesDown: sumDown, connections: sumConnections }),
-    compareBytesDown(a, b) {
+    /** The sums over all rows, which may pass 64 bits. */
+    sums: (): CounterValues => ({ bytesUp: sumUp, bytesDown: sumDown, connections: sumConnections }),
+    /** Negative when the first slot has fewer bytes down than the second, positive when more. */
+    compareBytesDown(a: number, b: number): number {
       const atA = 2 * (ROW * a + DOWN);
       const atB = 2 * (ROW * b + DOWN);
       const high = (halves[atA + HIGH] ?? 0) - (halves[atB + HIGH] ?? 0);

@@ -1,18 +1,14 @@
 import type { KeyEntry } from './types.js';
 
-/**
- * The keys by bytes down, descending, equal ones in the order of registration (protocol: "Users"; design: "Equal bytes_down"). Kept sorted between reads: only entries touched since the last read are placed anew,
- * because sorting 100,000 entries per list costs more than everything else about it.
- */
-export interface OrderedKeys {
-  /** Must be told of an entry before its `changedAt` is raised. */
-  touch(entry: KeyEntry): void;
-  /** The order now. The array is the caller's to read until the next change. */
-  read(entries: ReadonlyMap<string, KeyEntry>, generation: number): readonly KeyEntry[];
-}
+export type OrderedKeys = ReturnType<typeof createOrderedKeys>;
 
-/** `compareBytesDown` compares two slots: negative when the first has fewer bytes down. */
-export function createOrderedKeys(compareBytesDown: (a: number, b: number) => number): OrderedKeys {
+/**
+ * The keys by bytes down, descending, equal ones in the order of registration (protocol: "Users"; design: "Equal
+ * bytes_down"). Kept sorted between reads: only entries touched since the last read are placed anew, because sorting 100,000
+ * entries per list costs more than everything else about it. `compareBytesDown` compares two slots: negative when the first
+ * has fewer bytes down.
+ */
+export function createOrderedKeys(compareBytesDown: (a: number, b: number) => number) {
   let sorted: readonly KeyEntry[] = [];
   let sortedAt = 0;
   let touched: KeyEntry[] = [];
@@ -40,10 +36,12 @@ export function createOrderedKeys(compareBytesDown: (a: number, b: number) => nu
   }
 
   return {
-    touch(entry) {
+    /** Must be told of an entry before its `changedAt` is raised. */
+    touch(entry: KeyEntry): void {
       if (entry.changedAt <= sortedAt) touched.push(entry);
     },
-    read(entries, generation) {
+    /** The order now. The array is the caller's to read until the next change. */
+    read(entries: ReadonlyMap<string, KeyEntry>, generation: number): readonly KeyEntry[] {
       if (generation === sortedAt) return sorted;
       const moved = touched.filter((entry) => entry.alive);
       const worthMerging = moved.length * 4 < entries.size;

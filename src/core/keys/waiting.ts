@@ -1,23 +1,18 @@
 import type { ChangeReader } from './change-log.js';
 
-/** Callers who wait for the next change. */
-export interface Waiting {
-  /** Resolves at the next change, after so many milliseconds, when the signal says so, or when all are released. */
-  until(milliseconds: number, gone: AbortSignal): Promise<void>;
-  /** Lets everybody go, now and from now on. */
-  release(): void;
-  readonly isReleased: boolean;
-}
+export type Waiting = ReturnType<typeof createWaiting>;
 
-export function createWaiting({ onChange }: Pick<ChangeReader, 'onChange'>): Waiting {
+/** Callers who wait for the next change. */
+export function createWaiting({ onChange }: Pick<ChangeReader, 'onChange'>) {
   const waiting = new Set<() => void>();
   let isReleased = false;
 
   return {
-    get isReleased() {
+    get isReleased(): boolean {
       return isReleased;
     },
-    until(milliseconds, gone) {
+    /** Resolves at the next change, after so many milliseconds, when the signal says so, or when all are released. */
+    until(milliseconds: number, gone: AbortSignal): Promise<void> {
       if (isReleased || gone.aborted) return Promise.resolve();
       return new Promise((resolve) => {
         const finish = () => {
@@ -33,7 +28,8 @@ export function createWaiting({ onChange }: Pick<ChangeReader, 'onChange'>): Wai
         gone.addEventListener('abort', finish);
       });
     },
-    release() {
+    /** Lets everybody go, now and from now on. */
+    release(): void {
       isReleased = true;
       for (const finish of [...waiting]) finish();
     },

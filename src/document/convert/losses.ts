@@ -16,16 +16,17 @@ export const NO_PLACE = 'it has no place in the other layout; it is left out';
 /** Tags that a conversion gives; those of the outbounds are the actions that they stand for. */
 export const TAGS = { keys: 'ostp-in', listener: 'api-in', proxy: 'proxy', direct: 'direct', block: 'block' } as const;
 
-/** The losses found on the way to another layout. */
-export interface Losses {
-  add(place: string, text: string): void;
-  list(): readonly Loss[];
-}
+export type Losses = ReturnType<typeof createLosses>;
 
-/** An empty collection. */
-export function createLosses(): Losses {
+/** The losses found on the way to another layout. */
+export function createLosses() {
   const losses: Loss[] = [];
-  return { add: (place, text) => losses.push({ place, text }), list: () => losses };
+  return {
+    add(place: string, text: string): void {
+      losses.push({ place, text });
+    },
+    list: (): readonly Loss[] => losses,
+  };
 }
 
 /** Names the members of an object that the other layout has another meaning or no place for; answers their names. */

@@ -304,13 +304,10 @@ function sum(one: bigint, other: bigint): bigint {
   return all > MAX_U64 ? MAX_U64 : all;
 }
 
-/** The connections that this gateway has told: the same again is no news. */
-interface ToldConnections {
-  /** Null where they are no news; `committed` is to be called once the others are. */
-  tell(used: readonly Used[]): Pick<UsageBatch, 'connections'> & Pick<MadeBatch, 'committed'>;
-}
+type ToldConnections = ReturnType<typeof createToldConnections>;
 
-function createToldConnections(options: Pick<CountingOptions, 'incarnation' | 'reloads'>): ToldConnections {
+/** The connections that this gateway has told: the same again is no news. */
+function createToldConnections(options: Pick<CountingOptions, 'incarnation' | 'reloads'>) {
   /** Each with the incarnation of the counters that was known when it was told. */
   const told = new Map<string, { readonly value: bigint; readonly incarnation: number | null }>();
   /** The reload since which it was. */
@@ -324,7 +321,8 @@ function createToldConnections(options: Pick<CountingOptions, 'incarnation' | 'r
   }
 
   return {
-    tell(used) {
+    /** Null where they are no news; `committed` is to be called once the others are. */
+    tell(used: readonly Used[]): Pick<UsageBatch, 'connections'> & Pick<MadeBatch, 'committed'> {
       if (options.reloads() !== since) told.clear();
       since = options.reloads();
       const at = since;

@@ -5,14 +5,7 @@ import type { Connections } from './connection.js';
 import type { Jitter } from './jitter.js';
 import { aside, NOTIFY_CHANNEL, notify } from './statements.js';
 
-/** Hints between gateways that something has changed. They may be lost: whoever follows looks by itself. */
-export interface Hints {
-  /** Something was committed here. Tells the others in a statement of its own, so many times a second at most. */
-  changed(): void;
-  /** Tells whether others' hints are heard. */
-  isListening(): boolean;
-  close(): Promise<void>;
-}
+export type Hints = ReturnType<typeof startHints>;
 
 export interface HintsOptions {
   readonly connections: Pick<Connections, 'run'>;
@@ -32,7 +25,8 @@ const DEADLINE = 3_000;
 const AGAIN = 2_000;
 const UNHEARD = 'no hints of changes are heard; what other gateways change is seen within a second';
 
-export function startHints(options: HintsOptions): Hints {
+/** Hints between gateways that something has changed. They may be lost: whoever follows looks by itself. */
+export function startHints(options: HintsOptions) {
   const { connections, gateway, onHint, clock, log } = options;
   let sentAt = Number.NEGATIVE_INFINITY;
   let sending: NodeJS.Timeout | null = null;
@@ -101,11 +95,13 @@ export function startHints(options: HintsOptions): Hints {
 
   listen().catch(sayUnheard);
   return {
-    changed() {
+    /** Something was committed here. Tells the others in a statement of its own, so many times a second at most. */
+    changed(): void {
       sending ??= setTimeout(send, Math.max(0, sentAt + GAP - clock.monotonic()));
     },
-    isListening: () => isListening,
-    async close() {
+    /** Tells whether others' hints are heard. */
+    isListening: (): boolean => isListening,
+    async close(): Promise<void> {
       isClosed = true;
       for (const timer of [sending, again]) if (timer !== null) clearTimeout(timer);
       await listener?.end().catch(() => undefined);

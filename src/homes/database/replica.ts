@@ -27,29 +27,7 @@ export interface CountersRow {
   readonly createdAt: number;
 }
 
-/** The keys in memory as a copy of those in the database. A row is taken only over an older one. */
-export interface Replica {
-  /** Changed keys, in the order of registration. */
-  takeKeys(rows: readonly KeyRow[]): void;
-  takeCounters(rows: readonly (readonly [string, CountersRow])[]): void;
-  takeConnections(rows: readonly ConnectionsRow[]): void;
-  /**
-   * Adds what batch `number` counted, onto what it was counted onto. Keys whose counters were set to zero after the write
-   * `state` are left out. False, and nothing is added, where one of the keys had no counters.
-   */
-  addUsage(used: readonly UsedRow[], number: number, state: number): boolean;
-  /** Adds what batch `number` counted where it could not be read back; the rows themselves replace it once they are read. */
-  addUnread(used: readonly UsedRow[], number: number): void;
-  /**
-   * All keys that there are, in the order of registration, and all connections, whatever was known before. A key that stays is
-   * there all the time. Nothing else may be taken until it is done.
-   */
-  replaceAll(rows: readonly KeyRow[], connected: readonly ConnectionsRow[]): Steps<void>;
-  /** The write that set the key's counters to zero; null for a key that is not known. */
-  incarnation(accessKey: string): number | null;
-  /** The write that registered the key; 0 for a key that is not known. */
-  registeredAt(accessKey: string): number;
-}
+export type Replica = ReturnType<typeof createReplica>;
 
 /** The bytes that a batch counted of one key. */
 export interface UsedRow {
@@ -71,7 +49,8 @@ export interface KeyObserver {
   allChanged(): void;
 }
 
-export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica {
+/** The keys in memory as a copy of those in the database. A row is taken only over an older one. */
+export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
   /** By the slot of the registry's entry. */
   const known = createSlots();
 
@@ -116,10 +95,11 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
   }
 
   return {
-    takeKeys(rows) {
+    /** Changed keys, in the order of registration. */
+    takeKeys(rows: readonly KeyRow[]): void {
       for (const row of rows) take(row, null);
     },
-    takeCounters(rows) {
+    takeCounters(rows: readonly (readonly [string, CountersRow])[]): void {
       for (const [accessKey, counters] of rows) {
         const entry = keys.get(accessKey);
         if (entry === undefined || !known.isOlder(entry.slot, counters)) continue;
@@ -128,7 +108,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
         known.count(entry.slot, counters);
       }
     },
-    takeConnections(rows) {
+    takeConnections(rows: readonly ConnectionsRow[]): void {
       for (const { accessKey, incarnation, connections } of rows) {
         const entry = keys.get(accessKey);
         const counters = entry?.counters ?? null;
@@ -137,7 +117,11 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
           keys.load({ accessKey, ...counters, connections, leftAt: null });
       }
     },
-    addUsage(used, number, state) {
+    /**
+     * Adds what batch `number` counted, onto what it was counted onto. Keys whose counters were set to zero after the write
+     * `state` are left out. False, and nothing is added, where one of the keys had no counters.
+     */
+    addUsage(used: readonly UsedRow[], number: number, state: number): boolean {
       const fresh = used.flatMap((one) => {
         const entry = keys.get(one.accessKey);
         const isAsThen =
@@ -149,14 +133,19 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       for (const { entry } of fresh) known.count(entry.slot, { incarnation: known.incarnation(entry.slot), number });
       return true;
     },
-    addUnread(used, number) {
+    /** Adds what batch `number` counted where it could not be read back; the rows themselves replace it once they are read. */
+    addUnread(used: readonly UsedRow[], number: number): void {
       const unread = used.filter(({ accessKey }) => {
         const entry = keys.get(accessKey);
         return entry !== undefined && known.number(entry.slot) < number;
       });
       keys.addUsage(unread.map(usageOf));
     },
-    *replaceAll(rows, connected) {
+    /**
+     * All keys that there are, in the order of registration, and all connections, whatever was known before. A key that stays is
+     * there all the time. Nothing else may be taken until it is done.
+     */
+    *replaceAll(rows: readonly KeyRow[], connected: readonly ConnectionsRow[]): Steps<void> {
       observer.allChanged();
       const told = new Map<string, bigint>();
       for (const some of pieces(connected)) {
@@ -190,11 +179,13 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       }
       observer.allChanged();
     },
-    incarnation(accessKey) {
+    /** The write that set the key's counters to zero; null for a key that is not known. */
+    incarnation(accessKey: string): number | null {
       const entry = keys.get(accessKey);
       return entry === undefined ? null : known.incarnation(entry.slot);
     },
-    registeredAt(accessKey) {
+    /** The write that registered the key; 0 for a key that is not known. */
+    registeredAt(accessKey: string): number {
       const entry = keys.get(accessKey);
       return entry === undefined ? 0 : known.position(entry.slot);
     },

@@ -26,13 +26,7 @@ interface Known {
   token: string | null;
 }
 
-export interface SharedSessions {
-  readonly of: (api: string) => Session;
-  /** Changes that were followed. */
-  take(sessions: readonly FollowedSession[]): void;
-  /** All that there are. */
-  replaceAll(sessions: readonly FollowedSession[]): void;
-}
+export type SharedSessions = ReturnType<typeof createSharedSessions>;
 
 /** A session as the database has it; a null digest is one that has ended. */
 export interface FollowedSession {
@@ -43,7 +37,7 @@ export interface FollowedSession {
 }
 
 /** Sessions of every mount, as the database has them; it holds digests, never a token. */
-export function createSharedSessions({ change, lookUp }: SharedOptions): SharedSessions {
+export function createSharedSessions({ change, lookUp }: SharedOptions) {
   const known = new Map<string, Known>();
 
   function knownOf(api: string): Known {
@@ -59,6 +53,7 @@ export function createSharedSessions({ change, lookUp }: SharedOptions): SharedS
     return true;
   }
 
+  /** Changes that were followed. */
   function take(sessions: readonly FollowedSession[]): void {
     for (const { api, digest, number } of sessions) {
       const session = knownOf(api);
@@ -70,7 +65,7 @@ export function createSharedSessions({ change, lookUp }: SharedOptions): SharedS
   }
 
   return {
-    of(api) {
+    of(api: string): Session {
       const session = knownOf(api);
       return {
         begin: (token) => change(WRITES.beginSession(api, hash('sha256', token, 'buffer'))),
@@ -81,7 +76,8 @@ export function createSharedSessions({ change, lookUp }: SharedOptions): SharedS
       };
     },
     take,
-    replaceAll(sessions) {
+    /** All that there are. */
+    replaceAll(sessions: readonly FollowedSession[]): void {
       for (const session of known.values()) Object.assign(session, NO_SESSION);
       take(sessions);
     },

@@ -23,19 +23,7 @@ export type Written =
 export type Done = Extract<Written, { readonly kind: 'done' }>;
 export type NotDone = Exclude<Written, Done>;
 
-/** Writes, each of which ends in one of three ways, whatever happens to the connection. */
-export interface Writes {
-  /**
-   * Carries out one statement, and again where it certainly did not happen for a reason that passes. Never rejects.
-   * By default what became of it is known within 10 s. While it cannot be found out what became of an earlier one, it ends at
-   * once and has not happened.
-   */
-  write(statement: WriteStatement, patience?: Patience): Promise<Written>;
-  /** Why the database takes no writes of these, as far as the last ones tell; null where it does. */
-  refusal(): string | null;
-  /** The database has taken a write of another kind. It takes these again, where none was refused since it last did. */
-  othersAreTaken(): void;
-}
+export type Writes = ReturnType<typeof createWrites>;
 
 /** When, by the monotonic clock in milliseconds, what became of a write must be known; read anew each time. */
 export interface Patience {
@@ -71,7 +59,8 @@ const PASSING = /^(?:40001|40P01|55P03|53300|57P03)$/;
 const SAYS_NOTHING_OF_OTHERS = /^(?:KW...|23505|57P..)$/;
 const UNANSWERED = 'the database has not answered an earlier write, and does not say what became of it';
 
-export function createWrites({ connections, asking, seen, clock, random, log }: WritesOptions): Writes {
+/** Writes, each of which ends in one of three ways, whatever happens to the connection. */
+export function createWrites({ connections, asking, seen, clock, random, log }: WritesOptions) {
   const jitter = createJitter(random);
   /** Writes that were asked for in vain, and are asked for again. */
   let doubtful = 0;
@@ -145,13 +134,23 @@ export function createWrites({ connections, asking, seen, clock, random, log }: 
   }
 
   return {
-    async write(statement, patience = { until: clock.monotonic() + WRITE_PATIENCE }) {
+    /**
+     * Carries out one statement, and again where it certainly did not happen for a reason that passes. Never rejects.
+     * By default what became of it is known within 10 s. While it cannot be found out what became of an earlier one, it ends at
+     * once and has not happened.
+     */
+    async write(
+      statement: WriteStatement,
+      patience: Patience = { until: clock.monotonic() + WRITE_PATIENCE },
+    ): Promise<Written> {
       const written = await attempt(statement, patience);
       note(written);
       return written;
     },
-    refusal: () => refused ?? (isInDoubt() ? UNANSWERED : null),
-    othersAreTaken() {
+    /** Why the database takes no writes of these, as far as the last ones tell; null where it does. */
+    refusal: (): string | null => refused ?? (isInDoubt() ? UNANSWERED : null),
+    /** The database has taken a write of another kind. It takes these again, where none was refused since it last did. */
+    othersAreTaken(): void {
       if (!isRefusedAnew) refused = null;
       isRefusedAnew = false;
     },

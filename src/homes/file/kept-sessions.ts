@@ -8,15 +8,7 @@ import { createWhole } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 
-/** Sessions that outlive the process: a digest of each mount's token stands in the data folder, never the token. */
-export interface KeptSessions {
-  /** The session of one mount, by its API root. */
-  session(api: string): Session;
-  /** Ends every session that began under other credentials than these, also those that were begun before a restart. */
-  holdTo(credentials: string): void;
-  /** Resolves when everything is written that could be. */
-  close(): Promise<void>;
-}
+export type KeptSessions = Awaited<ReturnType<typeof openKeptSessions>>;
 
 interface KeptSessionsOptions {
   readonly dataFolder: string;
@@ -27,8 +19,11 @@ interface KeptSessionsOptions {
 const FILE = 'sessions.json';
 const FILE_MODE = 0o600;
 
-/** Reads what was kept. What cannot be read is as if nothing were: everybody signs in again. */
-export async function openKeptSessions({ dataFolder, fileSystem, log }: KeptSessionsOptions): Promise<KeptSessions> {
+/**
+ * Sessions that outlive the process: a digest of each mount's token stands in the data folder, never the token. Reads what
+ * was kept. What cannot be read is as if nothing were: everybody signs in again.
+ */
+export async function openKeptSessions({ dataFolder, fileSystem, log }: KeptSessionsOptions) {
   const path = join(dataFolder, FILE);
   const kept = await readKept(fileSystem, path).catch((error: unknown) => {
     log.warn({ reason: failureWords(error) }, 'the kept sessions cannot be read: everybody signs in again');
@@ -58,7 +53,8 @@ export async function openKeptSessions({ dataFolder, fileSystem, log }: KeptSess
   }
 
   return {
-    session(api) {
+    /** The session of one mount, by its API root. */
+    session(api: string): Session {
       /** The token itself, once it was shown: to digest each takes longer than to compare. */
       let known: string | null = null;
       return {
@@ -82,14 +78,16 @@ export async function openKeptSessions({ dataFolder, fileSystem, log }: KeptSess
         isHeld: () => digests.has(api),
       };
     },
-    holdTo(next) {
+    /** Ends every session that began under other credentials than these, also those that were begun before a restart. */
+    holdTo(next: string): void {
       const digest = digestOf(next);
       if (digest === credentials) return;
       credentials = digest;
       digests.clear();
       void save();
     },
-    close: () => writing,
+    /** Resolves when everything is written that could be. */
+    close: (): Promise<void> => writing,
   };
 }
 

@@ -1,16 +1,6 @@
 import type { Steps } from '../../core/steps.js';
 
-/** Collects bytes for a text whose length is not known beforehand. */
-export interface ByteWriter {
-  byte(value: number): void;
-  copy(source: Buffer, start: number, end: number): void;
-  /** A line feed and so many blanks. */
-  line(blanks: number): void;
-  /** Everything written in one buffer, some megabytes of it copied a step; the writer is used up. */
-  finish(): Steps<Buffer>;
-  /** The same, in its chunks. */
-  pieces(): readonly Buffer[];
-}
+export type ByteWriter = ReturnType<typeof createByteWriter>;
 
 const CHUNK_BYTES = 1 << 18;
 /** Chunks that are copied in one step: what costs is memory that is touched for the first time. */
@@ -18,8 +8,10 @@ const CHUNKS_A_STEP = 16;
 const LF = 0x0a;
 const BLANK = 0x20;
 
-/** A writer that throws `RangeError` once the text passes `limit` bytes. Memory grows by chunks, never by doubling. */
-export function createByteWriter(limit: number): ByteWriter {
+/**
+ * Collects bytes for a text whose length is not known beforehand; throws `RangeError` once it passes `limit` bytes. Memory grows by chunks, never by doubling.
+ */
+export function createByteWriter(limit: number) {
   const full: Buffer[] = [];
   let fullBytes = 0;
   let chunk = Buffer.allocUnsafeSlow(1024);
@@ -38,12 +30,12 @@ export function createByteWriter(limit: number): ByteWriter {
   const pieces = () => [...full, chunk.subarray(0, used)];
 
   return {
-    byte(value) {
+    byte(value: number): void {
       reserve(1);
       chunk[used] = value;
       used += 1;
     },
-    copy(source, start, end) {
+    copy(source: Buffer, start: number, end: number): void {
       const count = end - start;
       reserve(count);
       // Most tokens are short, and a call into the runtime costs more than copying them here.
@@ -51,13 +43,15 @@ export function createByteWriter(limit: number): ByteWriter {
       else for (let i = 0; i < count; i += 1) chunk[used + i] = source[start + i] ?? 0;
       used += count;
     },
-    line(blanks) {
+    /** A line feed and so many blanks. */
+    line(blanks: number): void {
       reserve(1 + blanks);
       chunk[used] = LF;
       chunk.fill(BLANK, used + 1, used + 1 + blanks);
       used += 1 + blanks;
     },
-    *finish() {
+    /** Everything written in one buffer, some megabytes of it copied a step; the writer is used up. */
+    *finish(): Steps<Buffer> {
       const whole = Buffer.allocUnsafeSlow(fullBytes + used);
       let at = 0;
       for (const [n, piece] of pieces().entries()) {
@@ -66,6 +60,7 @@ export function createByteWriter(limit: number): ByteWriter {
       }
       return whole;
     },
+    /** The same, in its chunks. */
     pieces,
   };
 }

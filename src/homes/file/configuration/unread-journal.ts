@@ -16,16 +16,7 @@ export interface JournalLine {
   readonly written: ConfigurationChange;
 }
 
-/**
- * The last changes of the file in the data folder, so that a Keyway that was killed still knows them when it is started
- * again. Not synced: after a fall of the system no server runs that has not read the file.
- */
-export interface UnreadJournal {
-  /** The changes that a Keyway of the same boot of the system has written, oldest first. Damaged lines are passed over. */
-  read(): Promise<readonly JournalLine[]>;
-  /** Never rejects: the change is in the file, whatever becomes of this. */
-  add(line: JournalLine): Promise<void>;
-}
+export type UnreadJournal = ReturnType<typeof createUnreadJournal>;
 
 export interface UnreadJournalOptions {
   readonly path: string;
@@ -48,7 +39,11 @@ interface WrittenLine {
   readonly text: Buffer;
 }
 
-export function createUnreadJournal(options: UnreadJournalOptions): UnreadJournal {
+/**
+ * The last changes of the file in the data folder, so that a Keyway that was killed still knows them when it is started
+ * again. Not synced: after a fall of the system no server runs that has not read the file.
+ */
+export function createUnreadJournal(options: UnreadJournalOptions) {
   const { path, boot, milliseconds, fileSystem, clock, log } = options;
   let lines: WrittenLine[] = [];
   /** Bytes of the file that no longer count; infinite where it does not stand as it should. */
@@ -70,7 +65,8 @@ export function createUnreadJournal(options: UnreadJournalOptions): UnreadJourna
   }
 
   return {
-    async read() {
+    /** The changes that a Keyway of the same boot of the system has written, oldest first. Damaged lines are passed over. */
+    async read(): Promise<readonly JournalLine[]> {
       const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.configuration)).catch(() => null);
       const [head, ...rest] = (bytes?.toString('utf8') ?? '').split('\n').map(parsed);
       if (boot === '' || !isJsonObject(head) || head.boot !== boot) return [];
@@ -79,7 +75,8 @@ export function createUnreadJournal(options: UnreadJournalOptions): UnreadJourna
       lines = found.map(writtenLine);
       return found;
     },
-    async add(line) {
+    /** Never rejects: the change is in the file, whatever becomes of this. */
+    async add(line: JournalLine): Promise<void> {
       if (milliseconds === 0 || boot === '') return;
       const added = writtenLine(line);
       const now = clock.now();

@@ -51,29 +51,12 @@ const MOST_NARROW = 0x7f;
 /** Tag, lengths of two names, and as many numbers and times as any record has. */
 const MOST_BESIDES_NAME = 1 + 2 * 4 + 7 * 8;
 
-/** Collects records as bytes. Names keep their exact UTF-16 units, lone surrogates too. */
-export interface RecordWriter {
-  counters(counters: KeptCounters): void;
-  dropped(accessKey: string): void;
-  renewing(renewal: Renewal): void;
-  settled(accessKey: string): void;
-  report(id: string): void;
-  noReports(): void;
-  source(source: Source): void;
-  base(base: Base): void;
-  sourceForgotten(name: string): void;
-  end(): void;
-  /** Bytes written since the last `take`. */
-  readonly length: number;
-  /** Records written since the writer was made. */
-  readonly records: number;
-  /** The bytes since the last `take`; they stay untouched. */
-  take(): Buffer;
-}
+export type RecordWriter = ReturnType<typeof createRecordWriter>;
 
 const FIRST_CAPACITY = 4096;
 
-export function createRecordWriter(): RecordWriter {
+/** Collects records as bytes. Names keep their exact UTF-16 units, lone surrogates too. */
+export function createRecordWriter() {
   let bytes = new Uint8Array(FIRST_CAPACITY);
   let view = new DataView(bytes.buffer);
   let at = 0;
@@ -137,11 +120,11 @@ export function createRecordWriter(): RecordWriter {
 
   return {
     counters,
-    dropped(accessKey) {
+    dropped(accessKey: string): void {
       begin(DROPPED, accessKey.length);
       text(accessKey);
     },
-    renewing({ accessKey, records: old, before, isApplied }) {
+    renewing({ accessKey, records: old, before, isApplied }: Renewal): void {
       begin(
         RENEWING,
         old.reduce((sum, record) => sum + record.length + 4, accessKey.length),
@@ -156,16 +139,16 @@ export function createRecordWriter(): RecordWriter {
         records -= 1;
       }
     },
-    settled(accessKey) {
+    settled(accessKey: string): void {
       begin(SETTLED, accessKey.length);
       text(accessKey);
     },
-    report(id) {
+    report(id: string): void {
       begin(REPORT, id.length);
       text(id);
     },
-    noReports: () => begin(NO_REPORTS, 0),
-    source({ name, run, number: last, isBegun, isBaseline, connections, postedAt, runs, comparedFrom }) {
+    noReports: (): void => begin(NO_REPORTS, 0),
+    source({ name, run, number: last, isBegun, isBaseline, connections, postedAt, runs, comparedFrom }: Source): void {
       begin(SOURCE, name.length);
       text(name);
       const flags = (isBegun ? BEGUN : 0) + (isBaseline ? BASELINE : 0) + (connections === 'total' ? TOTAL : 0);
@@ -178,7 +161,7 @@ export function createRecordWriter(): RecordWriter {
       time(runs);
       if (comparedFrom !== runs) time(comparedFrom);
     },
-    base({ source, accessKey, bytesUp, bytesDown, connections, runs }) {
+    base({ source, accessKey, bytesUp, bytesDown, connections, runs }: Base): void {
       begin(BASE, source.length + accessKey.length);
       text(source);
       text(accessKey);
@@ -187,22 +170,25 @@ export function createRecordWriter(): RecordWriter {
       number(connections);
       time(runs);
     },
-    sourceForgotten(name) {
+    sourceForgotten(name: string): void {
       begin(SOURCE_FORGOTTEN, name.length);
       text(name);
     },
-    end() {
+    end(): void {
       const others = BigInt(records);
       begin(END, 0);
       number(others);
     },
-    get length() {
+    /** Bytes written since the last `take`. */
+    get length(): number {
       return at;
     },
-    get records() {
+    /** Records written since the writer was made. */
+    get records(): number {
       return records;
     },
-    take() {
+    /** The bytes since the last `take`; they stay untouched. */
+    take(): Buffer {
       const taken = Buffer.from(bytes.buffer, 0, at);
       bytes = new Uint8Array(FIRST_CAPACITY);
       view = new DataView(bytes.buffer);

@@ -17,61 +17,51 @@ export interface Renewal {
   readonly isApplied: boolean;
 }
 
-/** The renewals that are not settled, and what a store has to follow of them. */
-export interface Renewals {
-  /** To be durable before the file may change. A renewal of the same key that is not settled goes on in this one. */
-  announce(accessKey: string, records: readonly string[]): void;
-  /** The create takes effect and drops these counters. Nothing, unless it was announced. */
-  apply(accessKey: string, dropped: KeptCounters | null): void;
-  /** The counters were reset: a crash must not bring the dropped ones back. */
-  reset(accessKey: string): void;
-  /** The file has it, or something else has decided over the key. */
-  settle(accessKey: string): void;
-  settleAll(): void;
-  /** Takes one over as it was kept. */
-  takeOver(renewal: Renewal): void;
-  get(accessKey: string): Renewal | null;
-  all(): readonly Renewal[];
-  /** Keys whose renewal came, changed or was settled since the last call. */
-  takeChanges(): readonly string[];
-}
+export type Renewals = ReturnType<typeof createRenewals>;
 
-export function createRenewals(): Renewals {
+/** The renewals that are not settled, and what a store has to follow of them. */
+export function createRenewals() {
   const present = new Map<string, Renewal>();
   let changed = new Set<string>();
 
+  /** Takes one over as it was kept. */
   function put(renewal: Renewal): void {
     present.set(renewal.accessKey, renewal);
     changed.add(renewal.accessKey);
   }
 
+  /** The file has it, or something else has decided over the key. */
   function settle(accessKey: string): void {
     if (present.delete(accessKey)) changed.add(accessKey);
   }
 
   return {
-    announce(accessKey, records) {
+    /** To be durable before the file may change. A renewal of the same key that is not settled goes on in this one. */
+    announce(accessKey: string, records: readonly string[]): void {
       const { records: earlier = [], before = null } = present.get(accessKey) ?? {};
       put({ accessKey, records: [...new Set([...earlier, ...records])], before, isApplied: false });
     },
-    apply(accessKey, dropped) {
+    /** The create takes effect and drops these counters. Nothing, unless it was announced. */
+    apply(accessKey: string, dropped: KeptCounters | null): void {
       const renewal = present.get(accessKey);
       if (renewal === undefined) return;
       put({ ...renewal, before: together(renewal.before, dropped), isApplied: true });
     },
-    reset(accessKey) {
+    /** The counters were reset: a crash must not bring the dropped ones back. */
+    reset(accessKey: string): void {
       const renewal = present.get(accessKey);
       if (renewal === undefined || renewal.before === null) return;
       put({ ...renewal, before: { ...renewal.before, ...NOTHING } });
     },
     settle,
-    settleAll() {
+    settleAll(): void {
       for (const accessKey of [...present.keys()]) settle(accessKey);
     },
     takeOver: put,
-    get: (accessKey) => present.get(accessKey) ?? null,
-    all: () => [...present.values()],
-    takeChanges() {
+    get: (accessKey: string): Renewal | null => present.get(accessKey) ?? null,
+    all: (): readonly Renewal[] => [...present.values()],
+    /** Keys whose renewal came, changed or was settled since the last call. */
+    takeChanges(): readonly string[] {
       const taken = [...changed];
       changed = new Set();
       return taken;

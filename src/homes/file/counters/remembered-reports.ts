@@ -1,17 +1,6 @@
 import { REMEMBERED_REPORTS } from '../../../core/backend.js';
 
-/** The ids of the last reports that were counted, so that one that comes again is not counted twice. */
-export interface RememberedReports {
-  has(id: string): boolean;
-  /** Remembers one more; the oldest beyond `REMEMBERED_REPORTS` is forgotten. */
-  add(id: string): void;
-  /** Oldest first. */
-  all(): readonly string[];
-  /** Replaces everything, oldest first. */
-  restore(ids: readonly string[]): void;
-  /** Returns the changes since the last call that a store has to follow. */
-  takeChanges(): ReportChanges;
-}
+export type RememberedReports = ReturnType<typeof createRememberedReports>;
 
 export interface ReportChanges {
   /** All ids before `added` are forgotten. */
@@ -20,7 +9,8 @@ export interface ReportChanges {
   readonly added: readonly string[];
 }
 
-export function createRememberedReports(limit: number = REMEMBERED_REPORTS): RememberedReports {
+/** The ids of the last reports that were counted, so that one that comes again is not counted twice. */
+export function createRememberedReports(limit: number = REMEMBERED_REPORTS) {
   const known = new Set<string>();
   /** A ring: taking the first out of a set of a hundred thousand walks over all that were taken before. */
   let ring: string[] = [];
@@ -28,6 +18,7 @@ export function createRememberedReports(limit: number = REMEMBERED_REPORTS): Rem
   let added: string[] = [];
   let restored = false;
 
+  /** Remembers one more; the oldest beyond `REMEMBERED_REPORTS` is forgotten. */
   function add(id: string): void {
     if (known.has(id)) return;
     const oldest = ring[next];
@@ -41,10 +32,12 @@ export function createRememberedReports(limit: number = REMEMBERED_REPORTS): Rem
   }
 
   return {
-    has: (id) => known.has(id),
+    has: (id: string): boolean => known.has(id),
     add,
-    all: () => (ring.length < limit ? [...ring] : [...ring.slice(next), ...ring.slice(0, next)]),
-    restore(ids) {
+    /** Oldest first. */
+    all: (): readonly string[] => (ring.length < limit ? [...ring] : [...ring.slice(next), ...ring.slice(0, next)]),
+    /** Replaces everything, oldest first. */
+    restore(ids: readonly string[]): void {
       known.clear();
       ring = [];
       next = 0;
@@ -52,7 +45,8 @@ export function createRememberedReports(limit: number = REMEMBERED_REPORTS): Rem
       restored = true;
       for (const id of ids) add(id);
     },
-    takeChanges() {
+    /** Returns the changes since the last call that a store has to follow. */
+    takeChanges(): ReportChanges {
       const taken = { restored, added };
       restored = false;
       added = [];

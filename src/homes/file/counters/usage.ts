@@ -2,22 +2,19 @@ import type { ReportOutcome, UsageReport } from '../../../core/backend.js';
 import { keyDigest } from '../../../core/key-digest.js';
 import type { KeyRegistry } from '../../../core/keys/registry.js';
 import type { LogPort } from '../../../core/ports.js';
-import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
+import { createRememberedReports } from './remembered-reports.js';
+
+export type Usage = ReturnType<typeof createUsage>;
 
 /** The counting of reports. */
-export interface Usage {
-  readonly reports: RememberedReports;
-  /** Counts the report, whole and in this turn of the event loop, unless its id is remembered. Durability is the store's. */
-  count(report: UsageReport): Omit<ReportOutcome, 'durability'>;
-}
-
-export function createUsage(keys: KeyRegistry, log: LogPort): Usage {
+export function createUsage(keys: KeyRegistry, log: LogPort) {
   const reports = createRememberedReports();
   const full = new Set<string>();
 
   return {
     reports,
-    count({ id, entries }) {
+    /** Counts the report, whole and in this turn of the event loop, unless its id is remembered. Durability is the store's. */
+    count({ id, entries }: UsageReport): Omit<ReportOutcome, 'durability'> {
       if (id !== null && reports.has(id)) {
         const unknown = entries.flatMap(({ accessKey }) => (keys.get(accessKey) === undefined ? [accessKey] : []));
         return { repeated: true, unknownKeys: [...new Set(unknown)] };
