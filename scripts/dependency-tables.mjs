@@ -13,7 +13,7 @@ const PURPOSES = {
   '@fastify/cors': 'What a preflight of another origin is granted.',
   fastify: 'HTTP: the API, subscriptions, the feed and the ops listener.',
   'fetch-socks': 'The connections of the DNS server through a SOCKS5 proxy.',
-  'jsonc-parser': "Keyway's own settings file, and files in the panel.",
+  'jsonc-parser': "Keyway's own settings file.",
   'light-my-request': "Fastify's `inject`, named here so that the version which runs on Node 20 is installed.",
   mime: "Content types of the panel's files.",
   pg: 'The shared state in PostgreSQL.',
@@ -25,7 +25,6 @@ const PURPOSES = {
   typebox: 'The shapes of bodies: their check, and the OpenAPI documents.',
   undici: 'HTTP of the DNS server: its upstream and the blocklists.',
   uqr: 'QR codes of what is handed out.',
-  diff: 'The comparison of a configuration with what the server has.',
 };
 
 /** The names of the packages that the panel's sources import, which its build takes in. */

@@ -1,5 +1,3 @@
-import { type ParseErrorCode, printParseErrorCode, visit } from 'jsonc-parser';
-
 /** A JSON value that keeps member order and every number as it was spelled. */
 export type JsonNode =
   | { readonly kind: 'object'; readonly members: readonly JsonMember[] }
@@ -38,93 +36,122 @@ export class JsonProblem extends Error {
 
 const DEEPEST = 1000;
 
-/** Problems that are not just something unexpected, by the parser's names of them. */
-const KINDS: Readonly<Record<string, JsonProblemKind>> = {
-  InvalidCommentToken: 'comment',
-  EndOfFileExpected: 'after',
-  InvalidNumberFormat: 'number',
-  UnexpectedEndOfNumber: 'number',
-  UnexpectedEndOfString: 'string',
-  InvalidUnicode: 'string',
-  InvalidEscapeCharacter: 'string',
-  InvalidCharacter: 'string',
-};
+const BLANKS = /[\t\n\r ]*/y;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.+-])/y;
+/** A string without its second quote, up to the first mistake. */
+const STRING = /"(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*/y;
+const WORD = /true|false|null/y;
+const WORDS: ReadonlyMap<string, boolean | null> = new Map([
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]);
 
-/** Tells what the parser stopped at, where a person would see the mistake. */
-function problemAt(code: ParseErrorCode, text: string, start: number, length: number): JsonProblem {
-  const name = printParseErrorCode(code);
-  // A word that goes on behind its end, as `truex` does, is read as one thing.
-  const word = name === 'InvalidSymbol' ? /^(?:true|false|null)/.exec(text.slice(start, start + length))?.[0] : '';
-  const offset = start + (word?.length ?? 0);
-  const isOpenString = name === 'UnexpectedEndOfString' && offset + length >= text.length;
-  if (offset >= text.length || isOpenString) return new JsonProblem('end', text, text.length);
-  if (text[offset] === '#') return new JsonProblem('comment', text, offset);
-  // A number that goes on behind its end, as `01` and `1x` do, is read as two things.
-  const begun = /-?\d[\d.eE+-]*$/.exec(text.slice(Math.max(0, offset - 40), offset))?.[0].length ?? 0;
-  if ((begun > 0 && /[\w.+-]/.test(text.charAt(offset))) || text[offset] === '-') {
-    return new JsonProblem('number', text, offset - begun);
+/** A JSON text (RFC 8259), and the place up to which it was read. */
+class JsonReader {
+  readonly #text: string;
+  readonly #areNamesUnique: boolean;
+  #offset = 0;
+  #depth = 0;
+
+  constructor(text: string, areNamesUnique: boolean) {
+    this.#text = text;
+    this.#areNamesUnique = areNamesUnique;
   }
-  const kind = KINDS[name] ?? 'unexpected';
-  if (kind !== 'string') return new JsonProblem(kind, text, offset);
-  // The end of a line ends the string, and is not part of it. A bad escape is told at the string's beginning.
-  const control = text
-    .slice(offset, offset + length + (name === 'UnexpectedEndOfString' ? 1 : 0))
-    .search(/[^ -\uffff]/);
-  return new JsonProblem(kind, text, offset + Math.max(0, control));
+
+  /** Reads the whole text as one value. */
+  whole(): JsonNode {
+    const root = this.#value();
+    if (this.#next() !== '') throw this.#problem('after');
+    return root;
+  }
+
+  #value(): JsonNode {
+    const next = this.#next();
+    if (next === '{') return { kind: 'object', members: this.#members() };
+    if (next === '[') return { kind: 'array', items: this.#items(']', () => this.#value()) };
+    if (next === '"') return { kind: 'string', value: this.#string() };
+    const word = WORDS.get(this.#take(WORD));
+    if (word !== undefined) return { kind: 'word', value: word };
+    const lexeme = this.#take(NUMBER);
+    if (lexeme === '') throw this.#problem(/[-\d]/.test(next) ? 'number' : 'unexpected');
+    return { kind: 'number', lexeme };
+  }
+
+  #members(): readonly JsonMember[] {
+    const names = new Set<string>();
+    return this.#items('}', () => {
+      if (this.#next() !== '"') throw this.#problem('unexpected');
+      const offset = this.#offset;
+      const name = this.#string();
+      if (this.#areNamesUnique && names.has(name)) throw this.#problem('duplicate', offset);
+      names.add(name);
+      this.#expect(':');
+      return { name, value: this.#value() };
+    });
+  }
+
+  /** Reads what stands between a bracket and its `end`, parted by commas. */
+  #items<T>(end: string, read: () => T): readonly T[] {
+    if (this.#depth === DEEPEST) throw this.#problem('deep');
+    this.#depth += 1;
+    this.#offset += 1;
+    const items: T[] = [];
+    while (items.length > 0 || this.#next() !== end) {
+      items.push(read());
+      if (this.#next() === end) break;
+      this.#expect(',');
+    }
+    this.#expect(end);
+    this.#depth -= 1;
+    return items;
+  }
+
+  #string(): string {
+    const start = this.#offset;
+    const begun = this.#take(STRING);
+    const stop = this.#text.charAt(this.#offset);
+    if (stop === '"') {
+      this.#offset += 1;
+      return begun.includes('\\') ? String(JSON.parse(`${begun}"`)) : begun.slice(1);
+    }
+    // A bad escape is told at the string's beginning.
+    throw this.#problem('string', stop === '\\' ? start : undefined);
+  }
+
+  /** The character that stands next, behind blanks; empty at the end. */
+  #next(): string {
+    this.#take(BLANKS);
+    return this.#text.charAt(this.#offset);
+  }
+
+  /** Goes over what stands next as far as it has this form. */
+  #take(form: RegExp): string {
+    form.lastIndex = this.#offset;
+    const [found = ''] = form.exec(this.#text) ?? [];
+    this.#offset += found.length;
+    return found;
+  }
+
+  #expect(sign: string): void {
+    if (this.#next() !== sign) throw this.#problem('unexpected');
+    this.#offset += 1;
+  }
+
+  /** Tells the mistake, whose kind may be another where the text ends or a comment stands. */
+  #problem(kind: JsonProblemKind, offset = this.#offset): JsonProblem {
+    const isComment = kind !== 'string' && /^(?:#|\/[/*])/.test(this.#text.slice(offset, offset + 2));
+    const shown = isComment ? 'comment' : kind;
+    return new JsonProblem(offset >= this.#text.length ? 'end' : shown, this.#text, offset);
+  }
 }
 
 /**
- * Reads a JSON text (RFC 8259). Throws `JsonProblem`. A name that occurs twice in one object is a problem unless
- * `duplicates` keeps both.
+ * Reads a JSON text. Throws `JsonProblem`. A name that occurs twice in one object is a problem unless `duplicates` keeps
+ * both.
  */
 export function parseTree(text: string, duplicates: 'reject' | 'keep' = 'reject'): JsonNode {
-  const root: JsonNode[] = [];
-  /** The containers that are open: what takes the next value of each. */
-  const open: ((value: JsonNode) => void)[] = [(value) => root.push(value)];
-  const names: (Set<string> | null)[] = [];
-  let name = '';
-  const add = (value: JsonNode) => open.at(-1)?.(value);
-  const enter = (offset: number, value: JsonNode, take: (value: JsonNode) => void) => {
-    add(value);
-    open.push(take);
-    // The first of them takes the root: it is no level.
-    if (open.length > DEEPEST + 1) throw new JsonProblem('deep', text, offset);
-  };
-  visit(
-    text,
-    {
-      onObjectBegin(offset) {
-        const members: JsonMember[] = [];
-        names.push(duplicates === 'reject' ? new Set() : null);
-        enter(offset, { kind: 'object', members }, (value) => members.push({ name, value }));
-      },
-      onObjectProperty(property, offset) {
-        const known = names.at(-1);
-        if (known?.has(property)) throw new JsonProblem('duplicate', text, offset);
-        known?.add(property);
-        name = property;
-      },
-      onObjectEnd() {
-        names.pop();
-        open.pop();
-      },
-      onArrayBegin(offset) {
-        const items: JsonNode[] = [];
-        enter(offset, { kind: 'array', items }, (value) => items.push(value));
-      },
-      onArrayEnd: () => open.pop(),
-      onLiteralValue(value: unknown, offset, length) {
-        if (typeof value === 'string') add({ kind: 'string', value });
-        else if (typeof value === 'number') add({ kind: 'number', lexeme: text.slice(offset, offset + length) });
-        else add({ kind: 'word', value: typeof value === 'boolean' ? value : null });
-      },
-      onError(code, offset, length) {
-        throw problemAt(code, text, offset, length);
-      },
-    },
-    { disallowComments: true },
-  );
-  return root[0] ?? { kind: 'word', value: null };
+  return new JsonReader(text, duplicates === 'reject').whole();
 }
 
 /** Pretty-printed with two blanks, every number as it was spelled. */

@@ -83,6 +83,44 @@ describe('the configuration as a tree', () => {
     );
   });
 
+  it('refuses what JSON.parse refuses, and nothing else', () => {
+    const part = fc.constantFrom(
+      ...'{}[]:,"\\/ \n\t\u0001\u00a0truefalsn-+.0123eE#/*ué',
+      'true',
+      'null',
+      '"a"',
+      '"a":',
+      '\\u00e9',
+    );
+    const isRead = (read: () => unknown) => {
+      try {
+        read();
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.array(part),
+          fc
+            .json()
+            .chain((json) =>
+              fc
+                .tuple(fc.constant([...json]), fc.nat(), part)
+                .map(([signs, place, sign]) => signs.with(place % signs.length, sign)),
+            ),
+        ),
+        (parts) => {
+          const source = parts.join('');
+          expect(isRead(() => parseTree(source, 'keep'))).toBe(isRead(() => JSON.parse(source)));
+        },
+      ),
+      { numRuns: 3000 },
+    );
+  });
+
   it.each([
     ['{\n  "a": 1,\n  "a": 2\n}', 'duplicate', 3],
     ['{\n  // hello\n}', 'comment', 2],
@@ -90,6 +128,11 @@ describe('the configuration as a tree', () => {
     ['{"a": 1', 'end', 1],
     ['{} {}', 'after', 1],
     ['{"a": tru}', 'unexpected', 1, 7],
+    ['{"a" 1}', 'unexpected', 1, 6],
+    ['[1,]', 'unexpected', 1, 4],
+    ['[-]', 'number', 1, 2],
+    ['["a\\x"]', 'string', 1, 2],
+    ['["a', 'end', 1, 4],
     ['{"a": truex}', 'unexpected', 1, 11],
     ['{"a": null#b\n}', 'comment', 1, 11],
     ['{\n  "a": "b\tc"\n}', 'string', 2, 10],
@@ -281,7 +324,30 @@ describe('the line comparison', () => {
     );
   });
 
-  it('is the shortest and shows only what changed with lines around it', () => {
+  it('is the shortest, for any two texts', () => {
+    const lines = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 });
+    const common = (a: readonly string[], b: readonly string[]): number => {
+      const [[first, ...rest], [other, ...others]] = [a, b];
+      if (first === undefined || other === undefined) return 0;
+      return first === other ? 1 + common(rest, others) : Math.max(common(rest, b), common(a, others));
+    };
+    fc.assert(
+      fc.property(lines, lines, (before, after) => {
+        const same = diffLines(before.join('\n'), after.join('\n')).filter(({ kind }) => kind === 'same');
+        expect(same).toHaveLength(common(before, after));
+      }),
+    );
+  });
+
+  it('shows a middle of more than a thousand edits as replaced', () => {
+    const numbered = (name: string) => ['head', ...Array.from({ length: 600 }, (_, n) => `${name} ${n}`), 'tail'];
+    const diff = diffLines(numbered('a').join('\n'), numbered('b').join('\n'));
+    expect(diff.map(({ kind }) => kind)).toEqual(
+      [['same'], Array(600).fill('removed'), Array(600).fill('added'), ['same']].flat(),
+    );
+  });
+
+  it('shows only what changed with lines around it', () => {
     const before = Array.from({ length: 40 }, (_, index) => `line ${index}`);
     const after = before.map((line, index) => (index === 20 ? 'changed' : line));
     const diff = diffLines(before.join('\n'), after.join('\n'));
