@@ -66,7 +66,7 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
     isLater: () => exchange.known()?.isLater ?? false,
     troubles: () => exchange.troubles.all(),
     onChange: (listener) => exchange.onChange(listener),
-    find: async (purpose) => (await exchange.find(purpose)).revision,
+    find: async () => (await exchange.find()).revision,
 
     async status(purpose) {
       const sent = await ask({ operation: 'getStatus', purpose, read: statusOf });
@@ -90,63 +90,55 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
         read: (data, line) => readSnapshot(line, data),
         unknownKey: { value: undefined },
       }),
-    createUser: ({ accessKey, name, limitBytes }, purpose) =>
-      write({ operation: 'createUser', purpose, body: json({ access_key: accessKey, name, limit_bytes: limitBytes }) }),
-    bulkCreateUsers: (count, limitBytes, purpose) =>
+    createUser: ({ accessKey, name, limitBytes }) =>
+      write({ operation: 'createUser', body: json({ access_key: accessKey, name, limit_bytes: limitBytes }) }),
+    bulkCreateUsers: (count, limitBytes) =>
       ask({
         operation: 'bulkCreateUsers',
-        purpose,
         body: json({ count, limit_bytes: limitBytes }),
         read: (data, line) => answerOf<readonly string[]>('bulkCreateUsers', data, line),
       }),
-    updateUser: ({ accessKey, name, limitBytes }, purpose) =>
-      write({ operation: 'updateUser', key: accessKey, purpose, body: json({ name, limit_bytes: limitBytes }) }),
-    setLimit: (accessKey, limitBytes, purpose) =>
-      write({ operation: 'setLimit', key: accessKey, purpose, body: json({ limit_bytes: limitBytes }) }),
-    deleteUser: (accessKey, purpose) => write({ operation: 'deleteUser', key: accessKey, purpose }),
-    resetUser: (accessKey, purpose) => write({ operation: 'resetUser', key: accessKey, purpose }),
+    updateUser: ({ accessKey, name, limitBytes }) =>
+      write({ operation: 'updateUser', key: accessKey, body: json({ name, limit_bytes: limitBytes }) }),
+    setLimit: (accessKey, limitBytes) =>
+      write({ operation: 'setLimit', key: accessKey, body: json({ limit_bytes: limitBytes }) }),
+    deleteUser: (accessKey) => write({ operation: 'deleteUser', key: accessKey }),
+    resetUser: (accessKey) => write({ operation: 'resetUser', key: accessKey }),
 
     getConfig: (purpose) =>
       ask({ operation: 'getConfig', purpose, size: 'configuration', readWhole: dataBytes, read: noObject }),
     putConfig: (body, purpose) => write({ operation: 'putConfig', purpose, isLong: true, body: () => body }),
 
-    rules: (purpose) =>
+    rules: () =>
       ask({
         operation: 'getRules',
-        purpose,
         size: 'section',
         read: (data, line) =>
           answerOf<readonly WireOutboundRule[]>('getRules', data, line).map(traitsOf(line, 'rules').form.decode),
       }),
-    putRules: (rules, purpose) =>
-      write({
-        operation: 'putRules',
-        purpose,
-        body: (line) => bytes(rules.map(traitsOf(line, 'rules').form.encode)),
-      }),
+    putRules: (rules) =>
+      write({ operation: 'putRules', body: (line) => bytes(rules.map(traitsOf(line, 'rules').form.encode)) }),
 
-    dns: (purpose) =>
+    dns: () =>
       ask({
         operation: 'getDnsConfig',
-        purpose,
         size: 'section',
         read: (data, line) => traitsOf(line, 'dns').form.read(answerOf<WireDnsChange>('getDnsConfig', data, line)),
       }),
-    putDns: (dns, purpose) =>
-      write({ operation: 'putDnsConfig', purpose, body: (line) => bytes(traitsOf(line, 'dns').form.encode(dns)) }),
-    queries: (purpose) => ask({ operation: 'listDnsQueries', purpose, size: 'section', read: queriesOf }),
-    refreshBlocklists: (purpose) => write({ operation: 'refreshBlocklists', purpose }),
+    putDns: (dns) =>
+      write({ operation: 'putDnsConfig', body: (line) => bytes(traitsOf(line, 'dns').form.encode(dns)) }),
+    queries: () => ask({ operation: 'listDnsQueries', size: 'section', read: queriesOf }),
+    refreshBlocklists: () => write({ operation: 'refreshBlocklists' }),
 
-    listAudit: (purpose) =>
+    listAudit: () =>
       ask({
         operation: 'listAudit',
-        purpose,
         size: 'section',
         read: (data, line) => answerOf<readonly AuditEntry[]>('listAudit', data, line),
       }),
-    addAudit: ({ eventEn, eventRu, success }, purpose) =>
-      write({ operation: 'addAudit', purpose, body: json({ eventEn, eventRu, success }) }),
-    clearAudit: (purpose) => write({ operation: 'clearAudit', purpose }),
+    addAudit: ({ eventEn, eventRu, success }) =>
+      write({ operation: 'addAudit', body: json({ eventEn, eventRu, success }) }),
+    clearAudit: () => write({ operation: 'clearAudit' }),
 
     subscription: (accessKey, purpose) => learnAnnouncement(exchange, accessKey, purpose),
     close: caller.close,

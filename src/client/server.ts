@@ -67,7 +67,7 @@ export interface UpstreamServer {
   onChange(listener: () => void): void;
 
   /** Asks what it is where that is not known, and keeps it. Every other call does so too. */
-  find(purpose?: Purpose): Promise<Revision>;
+  find(): Promise<Revision>;
   /** A version that is another one now changes `line()`. */
   status(purpose?: Purpose): Promise<Sent<UpstreamStatus>>;
   /**
@@ -76,29 +76,29 @@ export interface UpstreamServer {
    */
   listUsers(options?: ListOptions): Promise<Sent<readonly KeySnapshot[]>>;
   getUser(accessKey: string, purpose?: Purpose): Promise<Sent<KeySnapshot | undefined>>;
-  createUser(key: AccessKey, purpose?: Purpose): Promise<Sent<void>>;
+  createUser(key: AccessKey): Promise<Sent<void>>;
   /** Needs a line with `bulk`. Resolves to the keys that the server made. */
-  bulkCreateUsers(count: number, limitBytes: bigint | null, purpose?: Purpose): Promise<Sent<readonly string[]>>;
-  updateUser(key: AccessKey, purpose?: Purpose): Promise<Sent<void>>;
-  setLimit(accessKey: string, limitBytes: bigint | null, purpose?: Purpose): Promise<Sent<void>>;
-  deleteUser(accessKey: string, purpose?: Purpose): Promise<Sent<void>>;
-  resetUser(accessKey: string, purpose?: Purpose): Promise<Sent<void>>;
+  bulkCreateUsers(count: number, limitBytes: bigint | null): Promise<Sent<readonly string[]>>;
+  updateUser(key: AccessKey): Promise<Sent<void>>;
+  setLimit(accessKey: string, limitBytes: bigint | null): Promise<Sent<void>>;
+  deleteUser(accessKey: string): Promise<Sent<void>>;
+  resetUser(accessKey: string): Promise<Sent<void>>;
   /** Needs a line with `config`, as both calls do. One JSON value, the bytes as the server wrote them. */
   getConfig(purpose?: Purpose): Promise<Sent<Buffer>>;
   putConfig(body: Buffer, purpose?: Purpose): Promise<Sent<void>>;
   /** Needs a line with `rules`, as both calls do. A protocol that the line does not tell is null. */
-  rules(purpose?: Purpose): Promise<Sent<readonly OutboundRule[]>>;
-  putRules(rules: readonly OutboundRule[], purpose?: Purpose): Promise<Sent<void>>;
+  rules(): Promise<Sent<readonly OutboundRule[]>>;
+  putRules(rules: readonly OutboundRule[]): Promise<Sent<void>>;
   /** Needs a line with `dns`, as the four calls from here do. Resolves to the members that the line tells. */
-  dns(purpose?: Purpose): Promise<Sent<DnsChange>>;
+  dns(): Promise<Sent<DnsChange>>;
   /** All members that the line has: what is to stay is given as it is. */
-  putDns(dns: DnsConfig, purpose?: Purpose): Promise<Sent<void>>;
-  queries(purpose?: Purpose): Promise<Sent<readonly DnsQuery[]>>;
-  refreshBlocklists(purpose?: Purpose): Promise<Sent<void>>;
+  putDns(dns: DnsConfig): Promise<Sent<void>>;
+  queries(): Promise<Sent<readonly DnsQuery[]>>;
+  refreshBlocklists(): Promise<Sent<void>>;
   /** Needs a line with `audit`, as the three calls do. Newest first. */
-  listAudit(purpose?: Purpose): Promise<Sent<readonly AuditEntry[]>>;
-  addAudit(event: Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>, purpose?: Purpose): Promise<Sent<void>>;
-  clearAudit(purpose?: Purpose): Promise<Sent<void>>;
+  listAudit(): Promise<Sent<readonly AuditEntry[]>>;
+  addAudit(event: Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>): Promise<Sent<void>>;
+  clearAudit(): Promise<Sent<void>>;
   /** Undefined for a key that the server does not have. */
   subscription(accessKey: string, purpose?: Purpose): Promise<Sent<UpstreamAnnouncement | undefined>>;
   /** Ends every connection; calls under way reject. */

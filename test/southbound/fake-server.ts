@@ -196,8 +196,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
         },
         purpose,
       ),
-    createUser: (record, purpose) =>
-      call('create', true, () => change(record.accessKey, { record, counters: ZERO }), purpose),
+    createUser: (record) => call('create', true, () => change(record.accessKey, { record, counters: ZERO })),
     bulkCreateUsers: (count, limitBytes) =>
       call('bulk', true, () =>
         Array.from({ length: count }, () => {

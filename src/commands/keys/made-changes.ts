@@ -41,12 +41,11 @@ export class MadeChanges {
     };
     this.server = {
       ...server,
-      createUser: (key, purpose) => done(key.accessKey, { isNew: true, given: key }, server.createUser(key, purpose)),
-      updateUser: (key, purpose) =>
-        done(key.accessKey, this.#changed(key.accessKey, key), server.updateUser(key, purpose)),
-      setLimit: (accessKey, limitBytes, purpose) =>
-        done(accessKey, this.#changed(accessKey, { limitBytes }), server.setLimit(accessKey, limitBytes, purpose)),
-      deleteUser: (accessKey, purpose) => done(accessKey, null, server.deleteUser(accessKey, purpose)),
+      createUser: (key) => done(key.accessKey, { isNew: true, given: key }, server.createUser(key)),
+      updateUser: (key) => done(key.accessKey, this.#changed(key.accessKey, key), server.updateUser(key)),
+      setLimit: (accessKey, limitBytes) =>
+        done(accessKey, this.#changed(accessKey, { limitBytes }), server.setLimit(accessKey, limitBytes)),
+      deleteUser: (accessKey) => done(accessKey, null, server.deleteUser(accessKey)),
     };
   }
 

@@ -1,7 +1,7 @@
-import type { UpstreamServer } from '../../client/server.js';
 import { type Audit, createAudit } from '../../core/audit.js';
 import type { AuditEntry } from '../../core/model.js';
-import type { ClockPort, RandomPort } from '../../core/ports.js';
+import type { RandomPort } from '../../core/ports.js';
+import type { UpstreamContext } from './context.js';
 import type { StrangerGate } from './stranger-gate.js';
 
 /** Everyone may ask for the list: for so long, ms, the last answer is given again. */
@@ -9,9 +9,9 @@ const KEPT = 1_000;
 
 /** The server's audit list where its line has one, else one of this gateway's own. */
 export function createServerAudit(
-  server: Pick<UpstreamServer, 'line' | 'listAudit' | 'addAudit' | 'clearAudit'>,
-  clock: ClockPort,
-  { random, gate }: { readonly random: RandomPort; readonly gate: StrangerGate },
+  { server, clock }: Pick<UpstreamContext, 'server' | 'clock'>,
+  random: RandomPort,
+  gate: StrangerGate,
 ): Audit {
   const own = createAudit(clock, random);
   const isThere = (): boolean => server.line()?.capabilities.audit !== undefined;

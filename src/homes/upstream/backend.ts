@@ -79,7 +79,7 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
       hold === null
         ? null
         : (keys: KeyReader) =>
-            createKnownKeys({ keys, own: server.texts.own, fileSystem, folder: hold.folder.path, clock, timers, log });
+            createKnownKeys({ server, keys, fileSystem, folder: hold.folder.path, clock, timers, log });
     const records =
       hold === null ? new LocalRecords() : await openRecordsFile({ fileSystem, folder: hold.folder.path, log });
     const onClosed = async () => {

@@ -6,7 +6,6 @@ import type { ConfigurationFingerprint, ConfigurationPatch } from '../../core/ba
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
-import type { ClockPort, LogPort } from '../../core/ports.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
 import { changeDocument } from '../../document/change.js';
 import {
@@ -20,16 +19,15 @@ import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
+import type { UpstreamContext } from './context.js';
 import type { ListRefresh } from './list-refresh.js';
 import { ownChange, struckConfiguration } from './struck-configuration.js';
-import type { TimersPort } from './timers.js';
 import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteQueue } from './write-queue.js';
 
 export type ConfigurationAccess = ReturnType<typeof createConfigurationAccess>;
 
-export interface ConfigurationAccessOptions {
-  readonly server: UpstreamServer;
+export interface ConfigurationAccessOptions extends UpstreamContext {
   readonly keys: KeyReader;
   readonly queue: WriteQueue;
   readonly listRefresh: Pick<ListRefresh, 'fresh'>;
@@ -44,9 +42,6 @@ export interface ConfigurationAccessOptions {
   readonly onStored: () => void;
   /** Tells whether the home is closing, so that nothing is waited for any more. */
   readonly isClosing: () => boolean;
-  readonly clock: ClockPort;
-  readonly timers: TimersPort;
-  readonly log: LogPort;
 }
 
 /** The time that a server may take to write its file, ms. */

@@ -27,11 +27,7 @@ export function readMayChange(fact: KeyFact | undefined, sentAt: number, listed:
 
 export type KeyFreshness = ReturnType<typeof createKeyFreshness>;
 
-const NOTHING: KeyFact = {
-  latest: Number.NEGATIVE_INFINITY,
-  open: 0,
-  unansweredUntil: Number.NEGATIVE_INFINITY,
-};
+const NOTHING: KeyFact = { latest: Number.NEGATIVE_INFINITY, open: 0, unansweredUntil: Number.NEGATIVE_INFINITY };
 
 /** Keeps the times of the latest facts about all keys. */
 export function createKeyFreshness() {

@@ -1,22 +1,16 @@
 import { UpstreamError } from '../../client/upstream-error.js';
 import { DomainError } from '../../core/errors.js';
-import type { ClockPort, LogPort } from '../../core/ports.js';
 import { areMany } from '../../core/replace-policy.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { ConfigurationAccess } from './configuration.js';
-import type { TimersPort } from './timers.js';
+import type { UpstreamContext } from './context.js';
 
 export type ConfigurationVersions = ReturnType<typeof createConfigurationVersions>;
 
-export interface ConfigurationVersionsOptions {
+export interface ConfigurationVersionsOptions extends UpstreamContext {
   readonly configuration: Pick<ConfigurationAccess, 'read' | 'keep'>;
   readonly versions: Pick<KeptVersions, 'keepNewestForever'>;
-  /** Tells whether servers of the line have one. */
-  readonly hasOne: () => boolean;
-  readonly clock: ClockPort;
-  readonly timers: TimersPort;
-  readonly log: LogPort;
 }
 
 /** After a change, and without one, ms. */
@@ -31,7 +25,7 @@ const UNREADABLE: ReadonlySet<string> = new Set(['configReadFailed', 'configStri
 
 /** Keeps the configuration of a server as versions, whoever changes it (design: "The configuration is kept"). */
 export function createConfigurationVersions(options: ConfigurationVersionsOptions) {
-  const { configuration, versions, hasOne, clock, timers, log } = options;
+  const { server, configuration, versions, clock, timers, log } = options;
   let keptAt = Number.NEGATIVE_INFINITY;
   /** The number of keys of the last one. */
   let known = 0;
@@ -75,7 +69,7 @@ export function createConfigurationVersions(options: ConfigurationVersionsOption
   }
 
   function work(): void {
-    if (isClosed || working !== null || !hasOne()) return;
+    if (isClosed || working !== null || server.line()?.capabilities.config === undefined) return;
     cancel?.();
     cancel = null;
     working = keep()

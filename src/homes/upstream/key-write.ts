@@ -1,4 +1,4 @@
-import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
+import type { Sent, UpstreamServer } from '../../client/server.js';
 import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { KeyState } from './key-state.js';
@@ -7,7 +7,7 @@ import type { Effect } from './replica.js';
 /** One change of one key. */
 export interface KeyWrite {
   readonly accessKey: string;
-  send(purpose: Purpose): Promise<Sent<void>>;
+  send(): Promise<Sent<void>>;
   /** Returns the server's record of the key after the write, by the one before. */
   after(before: KeyState): KeyState;
   effect(after: KeyState): Effect;
@@ -23,35 +23,35 @@ export function createKeyWriteKinds(
 ) {
   const creates = (record: AccessKey): KeyWrite => ({
     accessKey: record.accessKey,
-    send: (purpose) => server.createUser(record, purpose),
+    send: () => server.createUser(record),
     after: () => record,
     effect: () => ({ kind: 'created', record }),
     shows: hasNoTraffic,
   });
   const updates = (record: AccessKey): KeyWrite => ({
     accessKey: record.accessKey,
-    send: (purpose) => server.updateUser(record, purpose),
+    send: () => server.updateUser(record),
     after: (before) => before && changedRecord(before, record),
     effect: (after) => ({ kind: 'changed', record: after ?? recordOf(record.accessKey, record) }),
     shows: () => true,
   });
   const limits = (accessKey: string, limitBytes: bigint | null): KeyWrite => ({
     accessKey,
-    send: (purpose) => server.setLimit(accessKey, limitBytes, purpose),
+    send: () => server.setLimit(accessKey, limitBytes),
     after: (before) => before && { ...before, limitBytes },
     effect: (after) => ({ kind: 'changed', record: after ?? recordOf(accessKey, { limitBytes }) }),
     shows: () => true,
   });
   const deletes = (accessKey: string): KeyWrite => ({
     accessKey,
-    send: (purpose) => server.deleteUser(accessKey, purpose),
+    send: () => server.deleteUser(accessKey),
     after: () => null,
     effect: () => ({ kind: 'deleted', accessKey }),
     shows: (_read, before) => before !== null,
   });
   const resets = (accessKey: string): KeyWrite => ({
     accessKey,
-    send: (purpose) => server.resetUser(accessKey, purpose),
+    send: () => server.resetUser(accessKey),
     after: (before) => before,
     effect: () => ({ kind: 'reset', accessKey }),
     shows: hasNoTraffic,

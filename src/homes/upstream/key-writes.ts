@@ -1,10 +1,9 @@
-import type { UpstreamServer } from '../../client/server.js';
 import type { Backend, KeyUpdate } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import { recordOf } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
-import type { ClockPort, ProgressPort } from '../../core/ports.js';
+import type { UpstreamContext } from './context.js';
 import type { KeyFreshness } from './freshness.js';
 import type { KeyState } from './key-state.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
@@ -21,8 +20,7 @@ export interface KeyWrites
   retry(accessKey: string): Promise<void>;
 }
 
-export interface KeyWritesOptions {
-  readonly server: Pick<UpstreamServer, 'line' | 'find' | 'bulkCreateUsers'>;
+export interface KeyWritesOptions extends UpstreamContext {
   readonly kinds: KeyWriteKinds;
   readonly sent: SentWrites;
   readonly keys: KeyReader;
@@ -31,8 +29,6 @@ export interface KeyWritesOptions {
   readonly unconfirmed: Pick<UnconfirmedWrites, 'pending'>;
   readonly lostCreates: Pick<LostCreates, 'took'>;
   readonly queue: WriteQueue;
-  readonly clock: ClockPort;
-  readonly progress?: ProgressPort;
 }
 
 export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
@@ -48,8 +44,8 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   /** Makes the write that what is there now asks for. */
   async function changeBy(accessKey: string, writeOf: (before: KeyState) => KeyWrite, isNew = false): Promise<void> {
     const { noted } = await queue.take(async () => {
-      const before = isNew ? null : await sent.present(accessKey, 'caller');
-      return sent.perform(writeOf(before), before, 'caller');
+      const before = isNew ? null : await sent.present(accessKey);
+      return sent.perform(writeOf(before), before);
     });
     await noted;
   }
@@ -117,7 +113,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   return {
     createKey: (record) => changeRecord(kinds.creates(record)),
     async createBareKeys(made) {
-      const line = server.line() ?? (await server.find('caller'));
+      const line = server.line() ?? (await server.find());
       return line.capabilities.bulk === true ? bulk(made) : singly(made);
     },
     updateKey: (accessKey, update) => {
@@ -132,7 +128,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     async retry(accessKey) {
       // Its turn finds out what is still to be done, and does it.
       await queue.take(async () => {
-        if (unconfirmed.pending().has(accessKey)) await sent.present(accessKey, 'caller');
+        if (unconfirmed.pending().has(accessKey)) await sent.present(accessKey);
       });
     },
   };

@@ -3,28 +3,23 @@ import { FILE_LIMITS } from '../../core/file-limits.js';
 import { notedFields, recordFromNoted } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
-import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
+import type { FileSystemPort } from '../../core/ports.js';
 import { createWhole, temporaryPath } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import { isJsonObject, jsonIn } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
+import type { UpstreamContext } from './context.js';
 import { inKey } from './struck-configuration.js';
-import type { TimersPort } from './timers.js';
 import { readWriteJournal } from './write-journal.js';
 
 export type KnownKeys = ReturnType<typeof createKnownKeys>;
 
-export interface KnownKeysOptions {
+export interface KnownKeysOptions extends Pick<UpstreamContext, 'server' | 'clock' | 'timers' | 'log'> {
   readonly keys: Pick<KeyReader, 'entries' | 'answeredGeneration'>;
-  /** The server's own text for one that is shown otherwise. */
-  readonly own: (text: string) => string;
   readonly fileSystem: FileSystemPort;
   /** The data folder; it exists. */
   readonly folder: string;
-  readonly clock: ClockPort;
-  readonly timers: TimersPort;
-  readonly log: LogPort;
 }
 
 export const KNOWN_KEYS_FILE = 'known-keys.jsonl';
@@ -36,7 +31,8 @@ const MOST_SHARE = 0.05;
 const AT_ONCE = 5_000;
 
 /** The keys of a server as last known, in the data folder, for who has lost its configuration (design: "The configuration is kept"). */
-export function createKnownKeys({ keys, own, fileSystem, folder, clock, timers, log }: KnownKeysOptions) {
+export function createKnownKeys({ server, keys, fileSystem, folder, clock, timers, log }: KnownKeysOptions) {
+  const { own } = server.texts;
   const path = join(folder, KNOWN_KEYS_FILE);
   let saved = -1;
   let nextAt = Number.NEGATIVE_INFINITY;

@@ -1,11 +1,11 @@
-import type { Purpose, UpstreamServer } from '../../client/server.js';
+import type { Purpose } from '../../client/server.js';
 import { UpstreamError } from '../../client/upstream-error.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { MaybeAsync } from '../../core/maybe-async.js';
-import type { ClockPort } from '../../core/ports.js';
+import type { ProgressPort } from '../../core/ports.js';
+import type { UpstreamContext } from './context.js';
 import type { KeyFreshness } from './freshness.js';
 import type { KeyReplica } from './replica.js';
-import type { TimersPort } from './timers.js';
 
 export type ListRefresh = ReturnType<typeof createListRefresh>;
 
@@ -16,22 +16,18 @@ export interface ListRefreshStatus {
   readonly ageMilliseconds: number | null;
 }
 
-export interface ListRefreshOptions {
-  readonly server: Pick<UpstreamServer, 'listUsers'>;
+export interface ListRefreshOptions extends UpstreamContext {
   readonly keys: Pick<KeyReader, 'get'>;
   readonly freshness: KeyFreshness;
   readonly replica: Pick<KeyReplica, 'takeList'>;
   /** Gives out what is known while the server is away. */
   readonly servesStale: boolean;
-  readonly clock: ClockPort;
-  readonly timers: TimersPort;
   /** Returns when a list must have been sent for a pending write; monotonic, ms; null where none is pending. */
   readonly neededAt: () => number | null;
   /** Tells whether a start of the server would undo writes, which a list every 30 s then shows though nobody looks. */
   readonly mayBeUndone: () => boolean;
   /** Called with every list; it does not reject. */
   readonly onTaken: () => Promise<void>;
-  readonly onProgress?: (bytes: number) => void;
 }
 
 /** The bounds of the time between two lists (design: "How fresh lists are"). Milliseconds. */
@@ -63,7 +59,7 @@ interface Failure {
 
 /** Refreshes the keys in memory, one list at a time (design: "How fresh lists are"). */
 export function createListRefresh(options: ListRefreshOptions) {
-  const { server, keys, freshness, replica, servesStale, clock, timers, neededAt, mayBeUndone, onTaken, onProgress } =
+  const { server, keys, freshness, replica, servesStale, clock, timers, neededAt, mayBeUndone, onTaken, progress } =
     options;
   const status = { renewals: 0, failed: 0 };
   let last: TakenLists | null = null;
@@ -81,7 +77,7 @@ export function createListRefresh(options: ListRefreshOptions) {
       const list = await server.listUsers({
         purpose,
         known: (accessKey) => keys.get(accessKey),
-        ...(onProgress === undefined ? {} : { onProgress }),
+        ...(progress === undefined ? {} : { onProgress: (bytes: number) => showList(progress, bytes) }),
       });
       await replica.takeList(list);
       await onTaken();
@@ -211,6 +207,12 @@ export function createListRefresh(options: ListRefreshOptions) {
       await running?.catch(() => undefined);
     },
   };
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+function showList(progress: ProgressPort, bytes: number): void {
+  progress.show(`reading the list of keys from the server: ${(bytes / MEBIBYTE).toFixed(1)} MiB`);
 }
 
 /** One that was taken in. */

@@ -1,17 +1,15 @@
-import type { Purpose, Sent, UpstreamServer, UpstreamStatus } from '../../client/server.js';
+import type { Purpose, Sent, UpstreamStatus } from '../../client/server.js';
 import { UpstreamError } from '../../client/upstream-error.js';
 import type { LiveStatus } from '../../core/backend.js';
 import type { KeyReader } from '../../core/keys/types.js';
-import type { ClockPort } from '../../core/ports.js';
+import type { UpstreamContext } from './context.js';
 import type { KeyReplica } from './replica.js';
 
 export type StatusKeeper = ReturnType<typeof createStatusKeeper>;
 
-export interface StatusOptions {
-  readonly server: Pick<UpstreamServer, 'status'>;
+export interface StatusOptions extends UpstreamContext {
   readonly keys: KeyReader;
   readonly replica: Pick<KeyReplica, 'ownChanges'>;
-  readonly clock: ClockPort;
   /** Called with each status. */
   readonly onStatus: (status: UpstreamStatus) => void;
   /** Called when the server runs anew. */

@@ -1,5 +1,4 @@
-import type { Purpose, UpstreamServer } from '../../client/server.js';
-import type { ClockPort } from '../../core/ports.js';
+import type { UpstreamContext } from './context.js';
 import type { PendingWrite } from './unconfirmed-writes.js';
 
 /**
@@ -10,10 +9,8 @@ export type SettleRule = 'auto' | 'always';
 
 export type LostCreates = ReturnType<typeof createLostCreates>;
 
-export interface LostCreatesOptions {
-  readonly server: Pick<UpstreamServer, 'status' | 'troubles' | 'onChange'>;
-  readonly rule: SettleRule;
-  readonly clock: Pick<ClockPort, 'monotonic'>;
+export interface LostCreatesOptions extends UpstreamContext {
+  readonly settle: SettleRule;
 }
 
 /** Losses were measured where a write took 27 ms, and none where it took 2.4 (protocol: "What servers store"). Milliseconds. */
@@ -22,7 +19,7 @@ const SLOW = 20;
 const LOOKED_AT = 10;
 
 /** Tells creates that a server lost from keys that somebody has deleted there. */
-export function createLostCreates({ server, rule, clock }: LostCreatesOptions) {
+export function createLostCreates({ server, settle, clock }: LostCreatesOptions) {
   let durations: readonly number[] = [];
   /** Monotonic, ms: when the server was seen away last, and when it started at the latest. */
   let awayAt = Number.NEGATIVE_INFINITY;
@@ -45,15 +42,16 @@ export function createLostCreates({ server, rule, clock }: LostCreatesOptions) {
      * Resolves to whether the server may have lost the write: one that was confirmed, only by a start since it was seen last.
      * Rejects where it cannot be asked since when it runs.
      */
-    async mayBe(
-      { answeredAt, seenAt, isSlow: wasSlow }: Pick<PendingWrite, 'answeredAt' | 'seenAt' | 'isSlow'>,
-      purpose: Purpose,
-    ): Promise<boolean> {
+    async mayBe({
+      answeredAt,
+      seenAt,
+      isSlow: wasSlow,
+    }: Pick<PendingWrite, 'answeredAt' | 'seenAt' | 'isSlow'>): Promise<boolean> {
       const since = seenAt ?? answeredAt;
       const isMeanwhile = () => awayAt > since || startedAt > since;
       const isLossy = seenAt === undefined && (wasSlow || isSlow());
-      if (rule === 'always' || isLossy || isMeanwhile()) return true;
-      const { value } = await server.status(purpose);
+      if (settle === 'always' || isLossy || isMeanwhile()) return true;
+      const { value } = await server.status('caller');
       // Uptimes are whole seconds: it did not start later than that.
       startedAt = clock.monotonic() - Number(value.uptimeSeconds) * 1000;
       return isMeanwhile();

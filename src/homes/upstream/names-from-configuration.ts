@@ -1,24 +1,21 @@
 import { UpstreamError } from '../../client/upstream-error.js';
 import type { AccessKey } from '../../core/model.js';
-import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { ConfigurationAccess } from './configuration.js';
+import type { UpstreamContext } from './context.js';
 import { nextRefreshAt, type TakenLists, withList } from './list-refresh.js';
 import type { KeyReplica } from './replica.js';
 
 export type Names = ReturnType<typeof createNames>;
 
-export interface NamesOptions {
+export interface NamesOptions extends UpstreamContext {
   readonly configuration: Pick<ConfigurationAccess, 'read'>;
   readonly replica: Pick<KeyReplica, 'takeNames'>;
-  /** Tells whether names are to be looked for there now. */
-  readonly areWanted: () => boolean;
-  readonly log: LogPort;
 }
 
 /** Names of keys where snapshots do not tell them: they stand in the configuration alone. */
-export function createNames({ configuration, replica, areWanted, log }: NamesOptions) {
+export function createNames({ configuration, replica, readsNames, log }: NamesOptions) {
   let last: TakenLists | null = null;
   let failedAt: number | null = null;
   let coming: { readonly names: ReadonlyMap<string, string | null>; readonly at: number } | null = null;
@@ -31,11 +28,11 @@ export function createNames({ configuration, replica, areWanted, log }: NamesOpt
 
   return {
     /** Returns whether none are wanted, or they were read. */
-    areKnown: (): boolean => !areWanted() || last !== null,
+    areKnown: (): boolean => !readsNames() || last !== null,
     /** Reads them anew where they are wanted and it is time; a failure leaves those that are known. */
     async follow(now: number): Promise<void> {
-      if (areWanted()) await takeComing(now);
-      if (!areWanted() || now < nextRefreshAt(last, failedAt)) return;
+      if (readsNames()) await takeComing(now);
+      if (!readsNames() || now < nextRefreshAt(last, failedAt)) return;
       try {
         const { value, ...sent } = await configuration.read('poll');
         await replica.takeNames(namesOf(value.configuration.keys), sent.sentAt);

@@ -1,34 +1,28 @@
-import type { UpstreamServer } from '../../client/server.js';
 import { DomainError } from '../../core/errors.js';
 import { copyOf, sameFields } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, OutboundRule } from '../../core/model.js';
-import type { ClockPort, LogPort } from '../../core/ports.js';
 import { changeDocument } from '../../document/change.js';
 import type { ConfigurationDocument } from '../../document/document.js';
 import { replaceLegacyList } from '../../document/sync-legacy-list.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { ConfigurationAccess } from './configuration.js';
+import type { UpstreamContext } from './context.js';
 import type { ListRefresh } from './list-refresh.js';
 import { withRules } from './rules-write.js';
 import { inKey } from './struck-configuration.js';
-import type { TimersPort } from './timers.js';
 import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteQueue } from './write-queue.js';
 
 export type KeyPersister = ReturnType<typeof createKeyPersister>;
 
-export interface KeyPersisterOptions {
-  readonly server: Pick<UpstreamServer, 'putConfig' | 'status' | 'line' | 'version' | 'isLater' | 'name' | 'texts'>;
+export interface KeyPersisterOptions extends UpstreamContext {
   readonly keys: KeyReader;
   readonly queue: WriteQueue;
   readonly listRefresh: Pick<ListRefresh, 'fresh'>;
   readonly configuration: Pick<ConfigurationAccess, 'read'>;
   readonly unconfirmed: Pick<UnconfirmedWrites, 'stored' | 'pending'>;
-  readonly clock: ClockPort;
-  readonly timers: TimersPort;
-  readonly log: LogPort;
 }
 
 /** Milliseconds without a write before the keys are stored, and from the first one at most. */

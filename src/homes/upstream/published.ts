@@ -1,15 +1,12 @@
-import type { UpstreamServer } from '../../client/server.js';
 import { DomainError } from '../../core/errors.js';
 import type { MaybeAsync } from '../../core/maybe-async.js';
 import { type AnnouncedServer, DEFAULT_PUBLISHED, type Published, type ServerConfiguration } from '../../core/model.js';
-import type { ClockPort } from '../../core/ports.js';
 import { announcedBy } from '../../document/published-sections.js';
 import { type ConfigurationAccess, REPLACEABLE } from './configuration.js';
+import type { UpstreamContext } from './context.js';
 
-export interface KnownPublishedOptions {
-  readonly server: Pick<UpstreamServer, 'line'>;
+export interface KnownPublishedOptions extends UpstreamContext {
   readonly configuration: Pick<ConfigurationAccess, 'read'>;
-  readonly clock: ClockPort;
 }
 
 /** After a failure, ms: while something is known, and before. */

@@ -1,12 +1,9 @@
-import type { UpstreamServer } from '../../client/server.js';
 import { UpstreamError } from '../../client/upstream-error.js';
-import type { LogPort } from '../../core/ports.js';
-import type { TimersPort } from './timers.js';
+import type { UpstreamContext } from './context.js';
 
 export type Reconnect = ReturnType<typeof createReconnect>;
 
-export interface ReconnectOptions {
-  readonly server: Pick<UpstreamServer, 'name' | 'line' | 'troubles' | 'onChange'>;
+export interface ReconnectOptions extends UpstreamContext {
   /** Everything there is to know before anything is served. */
   readonly load: () => Promise<void>;
   /** Looks whether it answers. */
@@ -15,8 +12,6 @@ export interface ReconnectOptions {
   readonly onBack: () => void;
   /** Called when it speaks another line. */
   readonly onLine: () => void;
-  readonly timers: Pick<TimersPort, 'after'>;
-  readonly log: LogPort;
 }
 
 /** The time between two looks for a server that is away, ms. */

@@ -2,9 +2,9 @@ import type { Sent } from '../../client/server.js';
 import { changedRecord, recordBy, sameFields } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
+import type { UpstreamContext } from './context.js';
 import type { KeyFreshness } from './freshness.js';
-import { type KeyState, stateOf, type Tells } from './key-state.js';
-import type { TimersPort } from './timers.js';
+import { type KeyState, stateOf } from './key-state.js';
 import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 
 /** A write that took effect, as the keys in memory follow it. */
@@ -14,12 +14,10 @@ export type Effect =
 
 export type KeyReplica = ReturnType<typeof createKeyReplica>;
 
-export interface KeyReplicaOptions {
+export interface KeyReplicaOptions extends UpstreamContext {
   readonly keys: KeyRegistry;
   readonly freshness: KeyFreshness;
   readonly unconfirmed: Pick<UnconfirmedWrites, 'pending' | 'see' | 'seeName'>;
-  readonly timers: Pick<TimersPort, 'pause'>;
-  readonly tells: Tells;
   /** Called for a key that the server no longer has, whoever took it away. */
   readonly onGone: (accessKey: string) => void;
 }

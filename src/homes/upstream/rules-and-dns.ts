@@ -1,4 +1,3 @@
-import type { UpstreamServer } from '../../client/server.js';
 import type { Backend, LiveReads } from '../../core/backend.js';
 import { inFormOf } from '../../core/dns-settings.js';
 import { DomainError } from '../../core/errors.js';
@@ -12,6 +11,7 @@ import {
 } from '../../core/model.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { ConfigurationAccess } from './configuration.js';
+import type { UpstreamContext } from './context.js';
 import type { WriteQueue } from './write-queue.js';
 
 /** Rules, DNS settings and queries of the server: by the endpoints of its line, else by its configuration. */
@@ -31,8 +31,7 @@ export interface RulesAndDns
   load(): Promise<void>;
 }
 
-export interface RulesAndDnsOptions {
-  readonly server: UpstreamServer;
+export interface RulesAndDnsOptions extends UpstreamContext {
   readonly queue: WriteQueue;
   readonly configuration: Pick<ConfigurationAccess, 'read' | 'change'>;
   /** Gives rules to a server that takes them. */
@@ -48,7 +47,7 @@ export function createRulesAndDns(options: RulesAndDnsOptions): RulesAndDns {
   let dns = DEFAULT_DNS;
   let outbound: OutboundSettings | null = null;
 
-  const line = async (): Promise<Revision> => server.line() ?? server.find('caller');
+  const line = async (): Promise<Revision> => server.line() ?? server.find();
 
   function takeDns(change: DnsChange): DnsConfig {
     const before = dns;

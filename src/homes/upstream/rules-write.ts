@@ -8,15 +8,14 @@ import { changeDocument } from '../../document/change.js';
 import { type ConfigurationDocument, ConfigurationShapeError, readDocument } from '../../document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type ConfigurationAccess, refuseLater } from './configuration.js';
+import type { UpstreamContext } from './context.js';
 import { ownChange } from './struck-configuration.js';
 import type { WriteQueue } from './write-queue.js';
 
-export interface RulesWriteOptions {
-  readonly server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'status' | 'putRules' | 'texts'>;
+export interface RulesWriteOptions extends UpstreamContext {
   readonly keys: Pick<KeyReader, 'get'>;
   readonly queue: WriteQueue;
   readonly configuration: Pick<ConfigurationAccess, 'read' | 'readBytes' | 'keep' | 'send'>;
-  readonly log: LogPort;
 }
 
 /**

@@ -1,11 +1,11 @@
-import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
+import type { Sent } from '../../client/server.js';
 import { mayHaveHappened } from '../../client/upstream-error.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { KeySnapshot } from '../../core/model.js';
-import type { ClockPort } from '../../core/ports.js';
+import type { UpstreamContext } from './context.js';
 import type { KeyFreshness } from './freshness.js';
-import { type KeyState, sameState, stateOf, type Tells } from './key-state.js';
+import { type KeyState, sameState, stateOf } from './key-state.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
 import type { LostCreates } from './lost-creates.js';
 import type { KeyReplica } from './replica.js';
@@ -14,8 +14,7 @@ import type { Acknowledged, PendingWrite, UnconfirmedWrites } from './unconfirme
 
 export type SentWrites = ReturnType<typeof createSentWrites>;
 
-export interface SentWritesOptions {
-  readonly server: Pick<UpstreamServer, 'getUser'>;
+export interface SentWritesOptions extends UpstreamContext {
   readonly kinds: KeyWriteKinds;
   readonly keys: KeyReader;
   readonly freshness: KeyFreshness;
@@ -23,8 +22,6 @@ export interface SentWritesOptions {
   readonly unconfirmed: UnconfirmedWrites;
   readonly lostCreates: LostCreates;
   readonly report: Pick<RevertedReport, 'add'>;
-  readonly clock: ClockPort;
-  readonly tells: Tells;
   /** Called after every write that the server has taken, and for one that somebody has undone. */
   readonly onWritten: () => void;
 }
@@ -38,10 +35,10 @@ export function createSentWrites(options: SentWritesOptions) {
     options;
 
   /** Resolves to the server's record of the key, asked for unless it is known. A lost write is made again first, a deletion by somebody else stays. */
-  async function present(accessKey: string, purpose: Purpose): Promise<KeyState> {
+  async function present(accessKey: string): Promise<KeyState> {
     const isPending = unconfirmed.pending().has(accessKey);
     if (!isPending && clock.monotonic() - freshness.knownAt(accessKey) < RECENT) return stateOf(keys.get(accessKey));
-    const read = await server.getUser(accessKey, purpose);
+    const read = await server.getUser(accessKey);
     const write = unconfirmed.pending().get(accessKey);
     const found = withKnownName(stateOf(read.value), write);
     if (write === undefined || unconfirmed.see(accessKey, found, read.sentAt)) {
@@ -49,11 +46,11 @@ export function createSentWrites(options: SentWritesOptions) {
       return found;
     }
     const mayBeOthers = found === null || write.isConfirmed || write.isOld;
-    if (mayBeOthers && !(await lostCreates.mayBe(write, purpose))) {
+    if (mayBeOthers && !(await lostCreates.mayBe(write))) {
       leave(accessKey, write, read);
       return found;
     }
-    await perform(kinds.restores(accessKey, write.after, found), found, purpose);
+    await perform(kinds.restores(accessKey, write.after, found), found);
     report.add('madeAgain', namedInLog(accessKey, write));
     return write.after;
   }
@@ -75,15 +72,15 @@ export function createSentWrites(options: SentWritesOptions) {
   }
 
   /** Sends the write and follows what became of it. Resolves once it is acknowledged, and to when that is noted. */
-  async function perform(write: KeyWrite, before: KeyState, purpose: Purpose): Promise<{ noted: Promise<void> }> {
+  async function perform(write: KeyWrite, before: KeyState): Promise<{ noted: Promise<void> }> {
     const { accessKey } = write;
     const begun = clock.monotonic();
     freshness.writeBegins(accessKey);
     try {
-      const { serverMilliseconds } = await write.send(purpose);
+      const { serverMilliseconds } = await write.send();
       if (!isReset(write)) lostCreates.took(serverMilliseconds);
     } catch (error) {
-      const hasHappened = await afterFailure(write, before, { error, begun, purpose });
+      const hasHappened = await afterFailure(write, before, { error, begun });
       if (!hasHappened) throw error;
     }
     return { noted: took(write, before) };
@@ -110,11 +107,11 @@ export function createSentWrites(options: SentWritesOptions) {
   async function afterFailure(
     write: KeyWrite,
     before: KeyState,
-    { error, begun, purpose }: { readonly error: unknown; readonly begun: number; readonly purpose: Purpose },
+    { error, begun }: { readonly error: unknown; readonly begun: number },
   ): Promise<boolean> {
     const { accessKey } = write;
     if (mayHaveHappened(error)) {
-      const read = await server.getUser(accessKey, purpose).catch(() => null);
+      const read = await server.getUser(accessKey).catch(() => null);
       const isDone =
         read !== null && sameState(stateOf(read.value), write.after(before), tells) && write.shows(read.value, before);
       if (isDone) return true;
@@ -131,11 +128,7 @@ export function createSentWrites(options: SentWritesOptions) {
     return false;
   }
 
-  return {
-    present,
-    perform,
-    acknowledged,
-  };
+  return { present, perform, acknowledged };
 }
 
 /** A reset is of counters, which no server stores with its keys. */

@@ -1,16 +1,14 @@
-import type { UpstreamServer } from '../../client/server.js';
+import { messageOf } from '../../core/errors.js';
 import type { Credentials, ListenerConfig, ServerConfiguration } from '../../core/model.js';
-import type { LogPort } from '../../core/ports.js';
 import type { ConfigurationAccess } from './configuration.js';
+import type { UpstreamContext } from './context.js';
 
 export type ServerCredentials = ReturnType<typeof createServerCredentials>;
 
-export interface ServerCredentialsOptions {
+export interface ServerCredentialsOptions extends UpstreamContext {
   readonly given: ListenerConfig | null;
-  readonly server: Pick<UpstreamServer, 'name' | 'line'>;
   readonly configuration: Pick<ConfigurationAccess, 'read'>;
   readonly onChange: () => void;
-  readonly log: LogPort;
 }
 
 /** The server's own credentials: a gateway in front of it lets the same people in. */
@@ -41,7 +39,7 @@ export function createServerCredentials({ given, server, configuration, onChange
       try {
         take((await configuration.read('poll')).value.configuration);
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = messageOf(error);
         log.warn({ upstream: server.name, reason }, 'whom the server lets in could not be read from its configuration');
       }
     },

@@ -1,11 +1,9 @@
-import type { UpstreamServer } from '../../client/server.js';
 import { UpstreamError } from '../../client/upstream-error.js';
 import type { KeyEntry, KeyReader } from '../../core/keys/types.js';
 import type { MaybeAsync } from '../../core/maybe-async.js';
 import type { KeySnapshot } from '../../core/model.js';
-import type { ClockPort } from '../../core/ports.js';
 import type { Announcement } from './announcement.js';
-import type { Tells } from './key-state.js';
+import type { UpstreamContext } from './context.js';
 import type { ListRefresh } from './list-refresh.js';
 import type { KeyReplica } from './replica.js';
 import type { StrangerGate } from './stranger-gate.js';
@@ -13,13 +11,11 @@ import type { StrangerGate } from './stranger-gate.js';
 /** Between two looks for unknown keys, ms: whoever guesses keys is no load on the server. */
 const LEAST_GAP = 1_000;
 
-export interface SubscribersOptions {
-  readonly server: Pick<UpstreamServer, 'getUser'>;
+export interface SubscribersOptions extends UpstreamContext {
   readonly keys: KeyReader;
   readonly replica: Pick<KeyReplica, 'takeRead'>;
   readonly listRefresh: Pick<ListRefresh, 'lastKnown'>;
   readonly announcement: Announcement;
-  readonly clock: ClockPort;
   readonly gate: StrangerGate;
 }
 
@@ -61,10 +57,7 @@ export function createSubscribers(
 /** Keys that nobody knows, of which so many a second are asked for. */
 const UNKNOWN_A_SECOND = 10;
 
-export interface LiveKeyOptions
-  extends Pick<SubscribersOptions, 'server' | 'keys' | 'replica' | 'listRefresh' | 'clock'> {
-  readonly tells: Tells;
-}
+export type LiveKeyOptions = Omit<SubscribersOptions, 'announcement' | 'gate'>;
 
 /** One key as the server has it now; as last known where somebody else has the one session, or a write is made again. */
 export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => Promise<KeySnapshot | undefined> {

@@ -4,12 +4,13 @@ import type { Backend, ChangeReason, Problem, ProblemKinds } from '../../core/ba
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
-import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
+import type { RandomPort } from '../../core/ports.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { tellsField } from '../../wire/traits/snapshot.js';
 import { createAnnouncement } from './announcement.js';
 import { createServerAudit } from './audit.js';
 import { createConfigurationAccess } from './configuration.js';
+import type { UpstreamContext } from './context.js';
 import { createConfigurationVersions } from './kept-configuration.js';
 import type { Tells } from './key-state.js';
 import { createServerKeys } from './keys.js';
@@ -26,12 +27,10 @@ import { createRulesWrite } from './rules-write.js';
 import { createServerCredentials } from './server-credentials.js';
 import { createLiveKey, createSubscribers } from './single-keys.js';
 import { createStrangerGate } from './stranger-gate.js';
-import type { TimersPort } from './timers.js';
 import type { WriteJournal } from './write-journal.js';
 
 /** The parts that the state of a server is made of. */
-export interface ServerStateOptions {
-  readonly server: UpstreamServer;
+export interface ServerStateOptions extends Omit<UpstreamContext, 'tells' | 'readsNames'> {
   readonly journal: WriteJournal;
   readonly settle: SettleRule;
   /** Lists are what was last known while the server is away. */
@@ -44,11 +43,7 @@ export interface ServerStateOptions {
   readonly listener: ListenerConfig | null;
   readonly guard: boolean;
   readonly readsSettings: boolean;
-  readonly clock: ClockPort;
   readonly random: RandomPort;
-  readonly timers: TimersPort;
-  readonly log: LogPort;
-  readonly progress?: ProgressPort;
   /** Called when the state has let the server go. */
   readonly onClosed: () => Promise<void>;
 }
@@ -72,8 +67,7 @@ export interface ServerStateStatus extends ListRefreshStatus {
 
 /** Puts the rooms of a server's state together; `openUpstreamBackend` opens what it stands on. */
 export function createServerState(options: ServerStateOptions): ServerState {
-  const { server, journal, settle, versions, guard, readsSettings, clock, random, timers, log, progress, onClosed } =
-    options;
+  const { server, journal, versions, readsSettings, clock, random, timers, log, progress, onClosed } = options;
   const listeners: ((reason: ChangeReason) => void)[] = [];
   let isClosed = false;
 
@@ -86,17 +80,9 @@ export function createServerState(options: ServerStateOptions): ServerState {
     for (const listener of listeners) listener(reason);
   };
 
+  const context = { ...options, tells, readsNames };
   const { keys, replica, listRefresh, unconfirmed, queue, writes, reverted, report } = createServerKeys({
-    server,
-    journal,
-    settle,
-    servesStale: options.servesStale,
-    clock,
-    timers,
-    log,
-    ...(progress === undefined ? {} : { progress }),
-    tells,
-    readsNames,
+    ...context,
     async onTaken() {
       keeper.listed();
       await names.follow(clock.monotonic());
@@ -109,18 +95,10 @@ export function createServerState(options: ServerStateOptions): ServerState {
       known?.changed();
     },
   });
+  const ofKeys = { ...context, keys, queue, listRefresh, unconfirmed };
   const known = options.knownKeys?.(keys) ?? null;
   const configuration = createConfigurationAccess({
-    server,
-    keys,
-    queue,
-    listRefresh,
-    unconfirmed,
-    versions,
-    guard,
-    clock,
-    timers,
-    log,
+    ...ofKeys,
     isClosing: () => isClosed,
     onStored() {
       keeper.written();
@@ -135,47 +113,21 @@ export function createServerState(options: ServerStateOptions): ServerState {
       changed('replaced');
     },
   });
-  const kept =
-    versions === null
-      ? null
-      : createConfigurationVersions({
-          configuration,
-          versions,
-          hasOne: () => server.line()?.capabilities.config !== undefined,
-          clock,
-          timers,
-          log,
-        });
+  const kept = versions === null ? null : createConfigurationVersions({ ...context, configuration, versions });
   const listener = createServerCredentials({
+    ...context,
     given: options.listener,
-    server,
     configuration,
     onChange: () => changed('edited'),
-    log,
   });
-  const published = createKnownPublished({ server, configuration, clock });
-  const names = createNames({
-    configuration,
-    replica,
-    areWanted: readsNames,
-    log,
-  });
-  const keeper = createKeyPersister({
-    server,
-    keys,
-    queue,
-    listRefresh,
-    configuration,
-    unconfirmed,
-    clock,
-    timers,
-    log,
-  });
+  const published = createKnownPublished({ ...context, configuration });
+  const names = createNames({ ...context, configuration, replica });
+  const keeper = createKeyPersister({ ...ofKeys, configuration });
   const rulesAndDns = createRulesAndDns({
-    server,
+    ...context,
     queue,
     configuration,
-    writeRules: createRulesWrite({ server, keys, queue, configuration, log }),
+    writeRules: createRulesWrite({ ...ofKeys, configuration }),
     onChange: () => changed('saved'),
     onRules: keeper.ruled,
   });
@@ -188,22 +140,18 @@ export function createServerState(options: ServerStateOptions): ServerState {
     changed('edited');
   });
   const status = createStatusKeeper({
-    server,
-    keys,
+    ...ofKeys,
     replica,
-    clock,
     onStatus: ({ endpoint }) => announcement.told(endpoint),
     onRestart,
   });
-  const find = createSubscribers({ server, keys, replica, listRefresh, announcement, clock, gate });
+  const find = createSubscribers({ ...ofKeys, replica, announcement, gate });
   const reconnect = createReconnect({
-    server,
+    ...context,
     load,
     look: status.look,
     onBack: listRefresh.retry,
     onLine: () => mayBeAnother(),
-    timers,
-    log,
   });
 
   /** Learns anew what may have become something else. */
@@ -223,7 +171,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
 
   async function load(): Promise<void> {
     try {
-      await server.find('caller');
+      await server.find();
       await listRefresh.fresh('caller');
     } finally {
       progress?.clear();
@@ -260,11 +208,11 @@ export function createServerState(options: ServerStateOptions): ServerState {
     get document() {
       return server.line()?.capabilities.config === undefined && server.line() !== null ? null : configuration.document;
     },
-    audit: createServerAudit(server, clock, { random, gate }),
+    audit: createServerAudit(context, random, gate),
     sessions: null,
     countPosted: countedElsewhere,
     live: {
-      key: createLiveKey({ server, keys, replica, listRefresh, tells, clock }),
+      key: createLiveKey({ ...ofKeys, replica }),
       status: () => status.read('caller'),
       rules: rulesAndDns.rules,
       dns: rulesAndDns.dns,

@@ -1,6 +1,7 @@
-import type { ClockPort, LogPort } from '../../core/ports.js';
+import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
+import type { UpstreamContext } from './context.js';
 import { type KeyState, sameState, type Tells } from './key-state.js';
 import { namedInLog } from './reverted-report.js';
 import type { WriteJournal } from './write-journal.js';
@@ -39,15 +40,8 @@ export interface Acknowledged {
   readonly answeredAt: number;
 }
 
-interface UnconfirmedWritesOptions {
+interface UnconfirmedWritesOptions extends UpstreamContext {
   readonly journal: WriteJournal;
-  readonly clock: ClockPort;
-  readonly log: LogPort;
-  readonly tells: Tells;
-  /** Tells whether names are read from the configuration. */
-  readonly readsNames: () => boolean;
-  /** Tells whether a server of the line starts with the keys that its API made. */
-  readonly startsWithKeys: () => boolean;
   /** Tells whether the server is slow, so that it may lose what it acknowledges. */
   readonly isSlow: () => boolean;
   /** Called for a key that is to be written again; soon, and again while it stays so. */
@@ -84,13 +78,19 @@ export class UnconfirmedWrites {
     return this.#pending;
   }
 
+  /** Tells whether the server starts with the keys that its API made. Nobody knows it of a later version, which would never confirm them. */
+  #startsWithKeys(): boolean {
+    const { server } = this.#options;
+    return server.isLater() || (server.line()?.storing.startsWithKeys ?? false);
+  }
+
   /** Records the state of a key at that moment. Returns false where it must not be shown. */
   see(accessKey: string, state: KeyState, sentAt: number): boolean {
     const write = this.#pending.get(accessKey);
     if (write === undefined) return true;
-    const { tells, readsNames, startsWithKeys } = this.#options;
+    const { tells, readsNames } = this.#options;
     // Only now it is known of which line the server is.
-    if (write.isOld && startsWithKeys()) {
+    if (write.isOld && this.#startsWithKeys()) {
       this.drop(accessKey);
       return true;
     }
@@ -191,7 +191,7 @@ export class UnconfirmedWrites {
 
   #confirm(accessKey: string, write: PendingWrite, sentAt: number): void {
     this.#reverted.delete(accessKey);
-    if (this.#options.startsWithKeys()) this.drop(accessKey);
+    if (this.#startsWithKeys()) this.drop(accessKey);
     else this.#pending.set(accessKey, { ...write, isConfirmed: true, seenAt: sentAt, retries: 0 });
   }
 
