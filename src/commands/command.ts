@@ -1,4 +1,4 @@
-import { DomainError } from '../core/errors.js';
+import { DomainError, messageOf } from '../core/errors.js';
 import type { ClockPort, FileSystemPort, ProgressPort, RandomPort, ServiceManagerPort } from '../core/ports.js';
 import type { FlagShape, Offered } from '../settings/flags.js';
 import { commonErrors, encodeError } from '../wire/errors.js';
@@ -108,5 +108,5 @@ export function usageProblem(context: CommandContext, name: string, problems: re
 /** Words for people about a failure: an error's message without its class, or what the API says of it. */
 export function wordsOf(error: unknown): string {
   if (error instanceof DomainError) return encodeError(commonErrors, { failures: [] }, error).text;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

@@ -55,10 +55,7 @@ const MINUS = 0x2d;
 const ZERO = 0x30;
 
 /** The expected kinds of values, for the fault of another one, which counts as absent. */
-const EXPECTED: Readonly<Record<KeyFieldKind, string>> = {
-  text: 'a string',
-  u64: `an integer from 0 to ${MAX_U64}`,
-};
+const EXPECTED: Readonly<Record<KeyFieldKind, string>> = { text: 'a string', u64: `an integer from 0 to ${MAX_U64}` };
 
 const MEMBERS = keyFields.map(({ kind, member, noted }) => {
   const fault = `expected ${EXPECTED[kind]}; the key has no ${noted}`;

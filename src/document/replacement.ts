@@ -1,4 +1,4 @@
-import { DomainError } from '../core/errors.js';
+import { DomainError, messageOf } from '../core/errors.js';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import { finish, type Steps } from '../core/steps.js';
 import { prettyJsonSteps } from '../wire/json/json.js';
@@ -52,7 +52,7 @@ function* textSteps(body: Buffer): Steps<Buffer> {
 }
 
 function refusalOf(error: unknown): DomainError {
-  return error instanceof DomainError ? error : new DomainError('configFormatFailed', wordsOf(error));
+  return error instanceof DomainError ? error : new DomainError('configFormatFailed', messageOf(error));
 }
 
 /** Looks at the root's own members alone and builds nothing: a body may have 256 MiB. */
@@ -90,8 +90,4 @@ function* skipContainer(scanner: JsonScanner, state: { pausedAt: number }): Step
 
 function isContainer({ kind }: JsonScanner): boolean {
   return kind === Token.openArray || kind === Token.openObject;
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

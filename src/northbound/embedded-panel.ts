@@ -161,7 +161,5 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 <p>The panel is not built: <code>npm run build</code> makes it.
 <table><tr><th>Method<th>Path<th>What it does<th>Access</tr>${rows.join('\n')}</table></html>\n`,
   );
-  return {
-    file: async (path) => (path === 'index.html' ? { content, contentType: 'text/html' } : null),
-  };
+  return { file: async (path) => (path === 'index.html' ? { content, contentType: 'text/html' } : null) };
 }

@@ -34,10 +34,7 @@ const DAY = 86_400_000;
 /** Says that a mount goes at a time (RFC 8594), and is not to be built upon from this day on (RFC 9745). */
 export function leavingHeaders(sunset: number, now: number): Readonly<Record<string, string>> {
   const today = Math.floor(now / DAY) * DAY;
-  return {
-    deprecation: `@${Math.floor(Math.min(today, sunset) / 1000)}`,
-    sunset: new Date(sunset).toUTCString(),
-  };
+  return { deprecation: `@${Math.floor(Math.min(today, sunset) / 1000)}`, sunset: new Date(sunset).toUTCString() };
 }
 
 /** `sessions` holds the session where several gateways have it in common. */
@@ -45,15 +42,7 @@ export function createMount(request: MountRequest, sessions: Backend['sessions']
   const { base, api } = request.revision.root.paths(request.webpath);
   const label = `${request.revision.id} at ${api}`;
   const operations = operationsOf(request.revision);
-  return {
-    ...request,
-    base,
-    api,
-    label,
-    session: sessions?.(api) ?? createSession(),
-    operations,
-    hidesRest: false,
-  };
+  return { ...request, base, api, label, session: sessions?.(api) ?? createSession(), operations, hidesRest: false };
 }
 
 /** The same mount with its subscriptions alone, for an address that anybody may reach. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import mime from 'mime';
+import { messageOf } from '../core/errors.js';
 import type { FileSystemPort, LogPort } from '../core/ports.js';
 import { FIRST_BYTES, streamFrom } from './file-stream.js';
 import type { ContentCoding } from './list-body.js';
@@ -44,7 +45,7 @@ export function panelFolder(folder: string, fileSystem: FileSystemPort, log: Log
   function cannotBeRead(path: string, error: unknown): void {
     if (isMissing(error) || unreadable.has(path) || unreadable.size === MOST_NAMED) return;
     unreadable.add(path);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     log.warn({ file: join(folder, path), reason }, 'a file of the panel cannot be read, and is answered as missing');
   }
 

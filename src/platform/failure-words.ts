@@ -1,3 +1,4 @@
+import { messageOf } from '../core/errors.js';
 import { limitWords } from '../core/file-limits.js';
 
 /** The operating system's words for the failures that a person can do something about; others keep Node's message. */
@@ -27,7 +28,7 @@ export function failureWords(error: unknown): string {
   const code = failureCode(error);
   const words = code === null ? undefined : WORDS[code];
   if (words !== undefined) return `${words} (${code})`;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 /** A path whose content cannot be read whole; the words are for people. */

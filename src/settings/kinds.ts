@@ -94,11 +94,7 @@ export const path: Kind<string> = {
 };
 
 /** A switch: present without a value, or with one of the usual words. */
-export const onOrOff: Kind<boolean> = {
-  member: 'boolean',
-  expected: SWITCH_EXPECTED,
-  read: readSwitch,
-};
+export const onOrOff: Kind<boolean> = { member: 'boolean', expected: SWITCH_EXPECTED, read: readSwitch };
 
 /** A port that clients can be told: 16 bits, not 0. */
 export const port: Kind<number> = {

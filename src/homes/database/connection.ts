@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg, { type QueryArrayConfig } from 'pg';
+import { messageOf } from '../../core/errors.js';
 import { AbandonedStatements } from './abandoned.js';
 import { runningStatements, withId } from './statements.js';
 
@@ -239,6 +240,6 @@ function sqlStateOf(error: unknown): string | null {
 
 function wordsOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(wordsOf).join('; ');
-  const words = error instanceof Error ? error.message : String(error);
+  const words = messageOf(error);
   return /password must be a string/.test(words) ? NO_PASSWORD : words;
 }

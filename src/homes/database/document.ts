@@ -2,7 +2,7 @@ import { webcrypto } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { ConfigurationDocumentPort, ConfigurationFingerprint, ConfigurationPatch } from '../../core/backend.js';
-import { DomainError } from '../../core/errors.js';
+import { DomainError, messageOf } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import { PerKeyQueue } from '../../core/per-key-queue.js';
@@ -13,7 +13,7 @@ import { lossesBetween, type ReadConfiguration, readDocumentSteps } from '../../
 import { patchDocument } from '../../document/patch/patch-document.js';
 import { toReplacementSteps } from '../../document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../../document/retention.js';
-import { type Connections, StatementError } from './connection.js';
+import type { Connections } from './connection.js';
 import { type KeptDocument, type PresentDocument, unpack } from './kept-document.js';
 import { arraysOfSteps } from './key-columns.js';
 import { configurationProblem } from './limits.js';
@@ -292,8 +292,7 @@ function failureOf(written: Exclude<Written, { kind: 'done' }>): DomainError {
 
 function wordsOf(error: unknown): string {
   if (error instanceof DomainError) return error.detail === '' ? error.code : error.detail;
-  if (error instanceof StatementError) return error.message;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 /** Returns the id of a version: the time and the beginning of the content's SHA-256, as those of files have it. */

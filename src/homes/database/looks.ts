@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/errors.js';
 import { PerKeyQueue } from '../../core/per-key-queue.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import { UnfitDatabase } from './changes.js';
@@ -156,7 +157,7 @@ export class Looks {
   #fail(error: unknown): void {
     const { log, connections } = this.#options;
     this.#failures += 1;
-    const words = error instanceof Error ? error.message : String(error);
+    const words = messageOf(error);
     const isUnfit = error instanceof UnfitDatabase;
     if (this.#failure === null || isUnfit !== (this.#refusal !== null))
       log.error({ reason: words }, isUnfit ? UNFIT : AWAY);

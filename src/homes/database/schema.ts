@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { messageOf } from '../../core/errors.js';
 import { type Connections, StatementError } from './connection.js';
 import { withColumns } from './key-columns.js';
 
@@ -102,7 +103,7 @@ function migration(present: number, steps: readonly Step[]): string {
 
 /** Words for people about a database that cannot be used. */
 export function databaseProblem(error: unknown): string {
-  if (!(error instanceof StatementError)) return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof StatementError)) return messageOf(error);
   return error.reached === 'not sent' ? `the database cannot be reached: ${error.message}` : error.message;
 }
 

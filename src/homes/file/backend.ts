@@ -1,6 +1,6 @@
 import type { Acknowledgement, Backend, BackendSettings, ChangeReason, Durability } from '../../core/backend.js';
 import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
-import { DomainError } from '../../core/errors.js';
+import { DomainError, messageOf } from '../../core/errors.js';
 import { LocalRecords } from '../../core/kept-records.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../core/model.js';
@@ -191,7 +191,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
       await store.flush();
       return 'durable';
     } catch (error) {
-      return { failed: error instanceof Error ? error.message : String(error) };
+      return { failed: messageOf(error) };
     }
   }
 

@@ -50,12 +50,7 @@ export type Summary = Readonly<Record<Outcome, number>>;
 
 export function summaryOf(results: readonly ScenarioResult[]): Summary {
   const count = (outcome: Outcome) => results.filter((each) => each.outcome === outcome).length;
-  return {
-    equal: count('equal'),
-    different: count('different'),
-    skipped: count('skipped'),
-    broken: count('broken'),
-  };
+  return { equal: count('equal'), different: count('different'), skipped: count('skipped'), broken: count('broken') };
 }
 
 /** The result of a file that is no scenario. */

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { messageOf } from '../../../core/errors.js';
 import { FILE_LIMITS } from '../../../core/file-limits.js';
 import type { KeptCounters } from '../../../core/keys/types.js';
 import { MAX_U64 } from '../../../core/model.js';
@@ -172,7 +173,7 @@ async function readParts(
       else bases.push(read.base);
       return true;
     } catch (error) {
-      throw new LinesError(`line ${number}: ${error instanceof Error ? error.message : String(error)}`);
+      throw new LinesError(`line ${number}: ${messageOf(error)}`);
     }
   }
 
@@ -222,7 +223,7 @@ function objectOf({ bytes, number }: TextLine): JsonObject {
   try {
     value = parseJson(bytes);
   } catch (error) {
-    throw new LinesError(`line ${number}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new LinesError(`line ${number}: ${messageOf(error)}`);
   }
   if (!isJsonObject(value)) throw new LinesError(`line ${number}: expected a JSON object`);
   return value;

@@ -76,10 +76,7 @@ export const TRIALS: readonly Trial[] = [
     body: async () => EVENT,
     isMade: async ({ read }) => isIn(await read('/audit'), isOwnEvent),
   },
-  {
-    operation: 'clearAudit',
-    isMade: async ({ read }) => !isIn(await read('/audit'), isOwnEvent),
-  },
+  { operation: 'clearAudit', isMade: async ({ read }) => !isIn(await read('/audit'), isOwnEvent) },
   {
     // Last but one: the removal of a key has a server store the keys that it holds, those that others made meanwhile among them.
     operation: 'putConfig',
@@ -96,10 +93,7 @@ export const TRIALS: readonly Trial[] = [
       },
     },
   },
-  {
-    operation: 'deleteUser',
-    isMade: async (ground) => (await ownKey(ground)) === undefined,
-  },
+  { operation: 'deleteUser', isMade: async (ground) => (await ownKey(ground)) === undefined },
 ];
 
 async function ownKey({ key, read }: Ground): Promise<JsonObject | undefined> {
