@@ -1,12 +1,17 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Place } from './api/places.js';
 import { useWords } from './i18n/text.js';
+import { AuditPage } from './pages/audit/audit-page.js';
 import { BatchBar } from './pages/batch-bar.js';
+import { ConfigurationPage } from './pages/configuration/configuration-page.js';
+import { DnsPage } from './pages/dns/dns-page.js';
 import { AddressDialog } from './pages/keys/client-address.js';
 import { QrSheet, sheet } from './pages/keys/handout.js';
 import { KeysPage } from './pages/keys/keys-page.js';
 import { Login } from './pages/login.js';
 import { OverviewPage } from './pages/overview.js';
+import { RulesPage } from './pages/rules/rules-page.js';
+import { TokensPage } from './pages/tokens/tokens-page.js';
 import { batchesOf } from './state/batches.js';
 import { keysViewOf } from './state/keys-view.js';
 import { type Page, route } from './state/route.js';
@@ -14,7 +19,6 @@ import { createWorkspace, PlacesContext, type Workspace, WorkspaceContext } from
 import { keptInTab } from './store/kept.js';
 import { useStore } from './store/store.js';
 import { ContactBar, Navigation } from './ui/frame.js';
-import { lazyPage } from './ui/lazy-page.js';
 import { UnknownPage } from './ui/page.js';
 import { Shortcuts } from './ui/shortcuts.js';
 import { Toasts } from './ui/toasts.js';
@@ -22,11 +26,11 @@ import { Toasts } from './ui/toasts.js';
 const VIEWS: Readonly<Record<Page, () => preact.JSX.Element>> = {
   overview: OverviewPage,
   keys: KeysPage,
-  configuration: lazyPage(async () => (await import('./pages/configuration/configuration-page.js')).ConfigurationPage),
-  rules: lazyPage(async () => (await import('./pages/rules/rules-page.js')).RulesPage),
-  dns: lazyPage(async () => (await import('./pages/dns/dns-page.js')).DnsPage),
-  audit: lazyPage(async () => (await import('./pages/audit/audit-page.js')).AuditPage),
-  tokens: lazyPage(async () => (await import('./pages/tokens/tokens-page.js')).TokensPage),
+  configuration: ConfigurationPage,
+  rules: RulesPage,
+  dns: DnsPage,
+  audit: AuditPage,
+  tokens: TokensPage,
 };
 
 interface AppProps {

@@ -53,8 +53,8 @@ export interface Words {
 
 export function wordsIn(language: Language): Words {
   const table = tables.get(language);
-  // The page is drawn with fetched texts alone; a name is still better than nothing.
-  return Object.assign((name: MessageName, values?: Values) => fill(table?.[name] ?? name, language, values), {
+  // The page is drawn with fetched texts alone.
+  return Object.assign((name: MessageName, values?: Values) => fill(table?.[name] ?? '', language, values), {
     language,
   });
 }

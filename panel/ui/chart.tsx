@@ -76,7 +76,7 @@ function Drawing({ points, label, height = 180 }: ChartProps) {
       <figcaption>
         {SIDES.map((side) => (
           <span key={side} class={`legend legend-${side}`}>
-            {words(`keys.${side}`)} {last !== undefined && perSecond(rate(last, side), words)}
+            {words(`side.${side}`)} {last !== undefined && perSecond(rate(last, side), words)}
           </span>
         ))}
         {scale.gaps.length > 0 && <span class="legend legend-gap">{words('key.notRecorded')}</span>}
@@ -119,7 +119,7 @@ function Readout({ at }: { readonly at: TrafficPoint }) {
       {SIDES.map((side) => (
         <span key={side} class="chart-value">
           <span class="chart-pause"> · </span>
-          <span class={`legend legend-${side}`}>{words(`keys.${side}`)}</span>{' '}
+          <span class={`legend legend-${side}`}>{words(`side.${side}`)}</span>{' '}
           <strong>{perSecond(rate(at, side), words)}</strong>
         </span>
       ))}

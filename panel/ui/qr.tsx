@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
-import { encode } from 'uqr';
 import { useWords } from '../i18n/text.js';
+import { qrCode } from '../text/qr-code.js';
 
 /** The QR code of a text as one SVG path, or a sentence where the text is too long for one. */
 export function Qr({ text, label }: { readonly text: string; readonly label: string }) {
@@ -20,16 +20,15 @@ export function Qr({ text, label }: { readonly text: string; readonly label: str
   );
 }
 
+/** Modules around a code that stay light. */
+const BORDER = 3;
+
 /** One stroke for each run of dark modules, so that a sheet of thousands stays small. */
 function pathOf(text: string): { readonly size: number; readonly path: string } | null {
-  try {
-    const { data, size } = encode(text, { ecc: 'M', border: 3 });
-    const strokes = data.flatMap((row, y) => {
-      const line = row.map((dark) => (dark ? '1' : '0')).join('');
-      return [...line.matchAll(/1+/g)].map((run) => `M${run.index} ${y + 0.5}h${run[0].length}`);
-    });
-    return { size, path: strokes.join('') };
-  } catch {
-    return null;
-  }
+  const rows = qrCode(text);
+  if (rows === null) return null;
+  const strokes = rows.flatMap((row, y) =>
+    [...row.matchAll(/1+/g)].map((run) => `M${run.index + BORDER} ${y + BORDER + 0.5}h${run[0].length}`),
+  );
+  return { size: rows.length + 2 * BORDER, path: strokes.join('') };
 }

@@ -55,7 +55,7 @@ function Editor() {
     <FilePage file={file} title={words('page.configuration')} valid={valid} tools={tools}>
       <div class="toolbar-line">
         <Segments label={words('page.configuration')} names={['form', 'text']} chosen={view} onChoose={setView}>
-          {(name) => words(`config.${name}`)}
+          {(name) => words(`config.view.${name}`)}
         </Segments>
         {reading?.ok === false && <Problem reading={reading} />}
       </div>

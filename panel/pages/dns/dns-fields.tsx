@@ -191,7 +191,7 @@ function BlockingMembers(members: MembersProps) {
               value={ANSWERS.find((name) => name === now.blocked_answer) ?? 'nxdomain'}
               onChoose={(answer) => onChange({ blocked_answer: answer })}
             >
-              {(name) => words(`dns.${name}`)}
+              {(name) => words(`dns.answer.${name}`)}
             </Select>
           )}
         </Field>

@@ -65,7 +65,7 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
                 <td class="mono">{query.domain.slice(0, 255)}</td>
                 <td class="mono">{query.client_ip}</td>
                 <td>
-                  <span class={`badge ${BADGES[outcomeOf(query)]}`}>{words(`dns.${outcomeOf(query)}`)}</span>
+                  <span class={`badge ${BADGES[outcomeOf(query)]}`}>{words(`dns.outcome.${outcomeOf(query)}`)}</span>
                 </td>
               </tr>
             ))}

@@ -120,7 +120,7 @@ export function Problem({ reading, onJump }: ProblemProps) {
   const { problem } = reading;
   const text =
     typeof problem === 'string'
-      ? words(`config.${problem}`)
+      ? words(`config.problem.${problem}`)
       : words(`config.json.${problem.kind}`, {
           line: String(problem.line),
           column: String(problem.column),

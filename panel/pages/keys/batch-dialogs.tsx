@@ -159,7 +159,7 @@ export function ResetDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
       <p>{words('reset.text', { s: UNDO_TIME })}</p>
       <DialogFoot onClose={onClose}>
         <Button type="submit" kind="primary">
-          {words('key.reset')}
+          {words('key.resetCounters')}
         </Button>
       </DialogFoot>
     </FormDialog>

@@ -70,7 +70,7 @@ export function Details({ accessKey, onClose }: DetailsProps) {
       </div>
       <footer class="dialog-foot">
         <Button icon="reset" onClick={() => setDoing('reset')}>
-          {words('key.reset')}
+          {words('key.resetCounters')}
         </Button>
         {canRotate && isAddressable(accessKey) && (
           <Button kind="quiet-danger" icon="refresh" onClick={() => setDoing('rotate')}>
@@ -116,10 +116,10 @@ function Facts({ user }: { readonly user: User }) {
           <Status user={user} />
         </Fact>
         <Fact label={words('keys.connectionsLong')}>{String(user.connections)}</Fact>
-        <Fact label={words('keys.down')}>
+        <Fact label={words('side.down')}>
           <Size bytes={user.bytes_down} />
         </Fact>
-        <Fact label={words('keys.up')}>
+        <Fact label={words('side.up')}>
           <Size bytes={user.bytes_up} />
         </Fact>
         <Fact label={words('key.total')}>

@@ -72,7 +72,7 @@ function Preview({ plan }: { readonly plan: readonly ImportLine[] }) {
     <>
       <p role="status">
         {EFFECTS.map(
-          (effect) => `${words(`import.${effect}`)}: ${plan.filter((line) => line.effect === effect).length}`,
+          (effect) => `${words(`import.effect.${effect}`)}: ${plan.filter((line) => line.effect === effect).length}`,
         ).join(' · ')}
       </p>
       <Scrolls class="import-preview" label={words('import.preview')}>
@@ -82,7 +82,7 @@ function Preview({ plan }: { readonly plan: readonly ImportLine[] }) {
               <td>{line.line}</td>
               <td class="mono">{line.key === '' ? words('import.generated') : visible(line.key.slice(0, 80))}</td>
               <td>
-                <span class={`badge badge-${BADGES[line.effect]}`}>{words(`import.${line.effect}`)}</span>{' '}
+                <span class={`badge badge-${BADGES[line.effect]}`}>{words(`import.effect.${line.effect}`)}</span>{' '}
                 {effectText(line, words)}
               </td>
             </tr>
@@ -101,7 +101,7 @@ function effectText({ effect, problem, name, limit, now }: ImportLine, words: Wo
     return words(
       problem === 'negative' || problem === 'notANumber' || problem === 'tooLarge'
         ? `edit.limit.${problem}`
-        : `import.${problem}`,
+        : `import.problem.${problem}`,
     );
   const size = (bytes: Whole | null) => (bytes === null ? words('keys.unlimited') : limitText(bytes, words.language));
   const parts: string[] = [];

@@ -64,7 +64,7 @@ export function Share({ of }: { readonly of: NamedKey }) {
   return (
     <section class="share" aria-label={words('key.share')}>
       <Segments label={words('key.share')} names={['link', 'subscription']} chosen={way} onChoose={setWay}>
-        {(name) => words(`key.${name}`)}
+        {(name) => words(`key.way.${name}`)}
       </Segments>
       {way === 'link' && error instanceof MissingAddress ? (
         <AskAddress host={error.host} />
@@ -76,7 +76,7 @@ export function Share({ of }: { readonly of: NamedKey }) {
           <div class="copy-line">
             <code class="wrap">{text}</code>
           </div>
-          <p class="hint">{words(`key.${way}Hint`)}</p>
+          <p class="hint">{words(`key.hint.${way}`)}</p>
           {unreachable !== null && way === 'subscription' && (
             <Notice tone="warn">{words('address.subscription', { host: unreachable })}</Notice>
           )}
@@ -90,7 +90,7 @@ export function Share({ of }: { readonly of: NamedKey }) {
           )}
           {way === 'subscription' && <UserPage accessKey={of.key} />}
           <div class="buttons">
-            <CopyButton text={text} label={`${words('action.copy')}: ${words(`key.${way}`)}`} isMain />
+            <CopyButton text={text} label={`${words('action.copy')}: ${words(`key.way.${way}`)}`} isMain />
             {'share' in navigator && (
               // A share sheet that is closed again is no failure.
               <Button icon="share" onClick={() => navigator.share({ text }).catch(() => undefined)}>

@@ -241,7 +241,7 @@ export function SelectionBar({ counts: { there, unseen }, chosen, onDo, onClear,
         {words('keys.limit')}
       </Button>
       <Button icon="reset" onClick={() => onDo('reset')}>
-        {words('key.reset')}
+        {words('key.resetCounters')}
       </Button>
       <Handout keys={chosen} />
       <Button kind="quiet-danger" icon="trash" onClick={() => onDo('delete')}>

@@ -142,7 +142,7 @@ function RuleList({ rules, onChange, onEdit }: RuleListProps) {
             </span>
             <span class="rule-number">{index + 1}</span>
             <span class={`badge badge-${rule.action}`}>
-              {words(`rules.${rule.action}`)}
+              {words(`rules.action.${rule.action}`)}
               {rule.outbound !== undefined && ` · ${rule.outbound}`}
             </span>
             <RuleText rule={rule} />
@@ -229,7 +229,7 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
         {choices.map((choice, index) => (
           <label key={choice.tag ?? choice.action} class={`choice choice-${choice.action}`}>
             <input type="radio" name="action" checked={index === place} onChange={() => setPlace(index)} />
-            {words(`rules.${choice.action}`)}
+            {words(`rules.action.${choice.action}`)}
             {choice.tag !== undefined && <span class="quiet">{choice.tag}</span>}
           </label>
         ))}
