@@ -1,28 +1,24 @@
-import { spawnSync } from 'node:child_process';
 import { symlink, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, join } from 'node:path';
+import { build } from 'vite';
+import { ROOT } from './clone.js';
 
 /**
- * Compiles a file of `test/`, as another process runs it, into `folder/built`, which finds this package's modules. Resolves to
- * the path that Node runs; rejects with the compiler's words.
+ * Compiles a file of `test/`, as another process runs it, with all that it imports into one file below `folder/built`, which
+ * finds this package's modules: such a process starts in half the time. Resolves to the path that Node runs; rejects with
+ * the bundler's words.
  */
 export async function compileForProcess(file: string, folder: string): Promise<string> {
   const built = join(folder, 'built');
-  const project = join(folder, 'tsconfig.json');
-  const root = resolve('.');
-  const compilerOptions = {
-    rootDir: root,
-    outDir: built,
-    declaration: false,
-    // Types are looked at by `npm run types`.
-    noCheck: true,
-    typeRoots: [join(root, 'node_modules/@types')],
-  };
-  const settings = { extends: join(root, 'tsconfig.json'), files: [join(root, file)], include: [] };
-  await writeFile(project, JSON.stringify({ ...settings, compilerOptions }));
-  const compiled = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', project], { encoding: 'utf8' });
-  if (compiled.stdout + compiled.stderr !== '') throw new Error(compiled.stdout + compiled.stderr);
+  await build({
+    configFile: false,
+    root: ROOT,
+    publicDir: false,
+    logLevel: 'silent',
+    ssr: { noExternal: ['typebox'] },
+    build: { ssr: file, target: 'node20', outDir: built, minify: false },
+  });
   await writeFile(join(built, 'package.json'), '{ "type": "module" }');
-  await symlink(join(root, 'node_modules'), join(built, 'node_modules'));
-  return join(built, file.replace(/\.ts$/, '.js'));
+  await symlink(join(ROOT, 'node_modules'), join(built, 'node_modules'));
+  return join(built, basename(file).replace(/\.ts$/, '.js'));
 }

@@ -82,6 +82,7 @@ async function filesBelow(path: string): Promise<readonly string[]> {
 /** Every kind of file that belongs into the package. */
 const WANTED: readonly RegExp[] = [
   /^(?:package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md)$/,
+  /^dist\/command\/[\w-]+\.js$/,
   /^dist\/(?:src|revisions)\/.+(?:\.js|\.d\.ts)$/,
   /^dist\/src\/homes\/database\/schema\/\d+-[\w-]+\.sql$/,
   /^dist\/panel\/index\.html(?:\.gz|\.br)?$/,

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { resolveRevision } from '../../../revisions/index.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
@@ -93,7 +94,7 @@ interface Shown extends TextDetail {
 
 /** The folder of the scenarios that come with Keyway, wherever it is installed. */
 export function packFolder(): string {
-  let folder = import.meta.dirname;
+  let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'fixtures')) && dirname(folder) !== folder) folder = dirname(folder);
   return join(folder, 'fixtures');
 }

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { messageOf } from '../../core/errors.js';
 import { type Connections, StatementError } from './connection.js';
 import { withColumns } from './key-columns.js';
@@ -113,7 +114,7 @@ interface Step {
 }
 
 async function readSteps(): Promise<readonly Step[]> {
-  const folder = join(import.meta.dirname, 'schema');
+  const folder = fileURLToPath(new URL('schema', import.meta.url));
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
   return Promise.all(
     names.map(async (name) => ({
