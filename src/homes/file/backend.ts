@@ -1,10 +1,9 @@
 import type { Acknowledgement, Backend, BackendSettings, ChangeReason, Durability } from '../../core/backend.js';
-import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
 import { DomainError, messageOf } from '../../core/errors.js';
 import { LocalRecords } from '../../core/kept-records.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../core/model.js';
-import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
+import type { ProgressPort } from '../../core/ports.js';
 import { dataFolderBeside } from '../../files/data-folder.js';
 import { openRecordsFile } from '../../files/records-file.js';
 import { failureWords } from '../../platform/failure-words.js';
@@ -13,7 +12,7 @@ import {
   type ConfigurationFileOptions,
   createConfigurationFile,
 } from './configuration/configuration-file.js';
-import { type Counters, openCounters } from './counters/open-counters.js';
+import { type Counters, type CountersPlace, openCounters } from './counters/open-counters.js';
 import { type KeptSessions, openKeptSessions } from './kept-sessions.js';
 import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';
 import { createProblems } from './problems.js';
@@ -36,34 +35,13 @@ export interface LocalBackend extends Backend {
   readonly requests: RequestWorker;
 }
 
-/** The settings about a server beside the file. */
-export type BesideOptions = Pick<
-  ConfigurationFileOptions,
-  'legacyListReading' | 'plainKeysAlone' | 'unreadMilliseconds'
->;
-
-export interface LocalBackendOptions extends BesideOptions {
+export interface LocalBackendOptions
+  extends Omit<ConfigurationFileOptions, 'path' | 'dataFolder' | 'processes' | 'wait'>,
+    Pick<CountersPlace, 'keepGone' | 'countersWriteMilliseconds' | 'keepsCounters'> {
   /** Null for the run-time-only mode (protocol: "Status and configuration", rule 1). */
   readonly configPath: string | null;
   /** Default: beside the configuration file; without one nothing outlives the process. */
   readonly dataDir?: string;
-  /** The time that counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
-  readonly keepGone?: number;
-  /** The time between writes of counters, in milliseconds, 0 for never by itself; default 400. */
-  readonly countersWriteMilliseconds?: number;
-  /** Tunnel servers keep their counters over a restart; null, as when left out, where nobody has said so. */
-  readonly keepsCounters?: boolean | null;
-  readonly inPlace?: boolean;
-  /** Refuses a replacement of the file that would take its inbounds with keys away. */
-  readonly guard?: boolean;
-  /** The time between looks at the file for edits, besides watching it; milliseconds, default 500. */
-  readonly pollMilliseconds?: number;
-  /** The system is asked for events of the file's folder, too; default true. */
-  readonly watch?: boolean;
-  readonly observer?: ConfigurationObserverPort;
-  readonly fileSystem: FileSystemPort;
-  readonly clock: ClockPort;
-  readonly log: LogPort;
   readonly progress?: ProgressPort;
 }
 
@@ -77,48 +55,20 @@ const NOTHING_CONFIGURED: BackendSettings = {
 
 /** Opens the file and loads what is kept beside it. Rejects with an `Error` whose message is for people. */
 export async function openLocalBackend(options: LocalBackendOptions): Promise<LocalBackend> {
-  const {
-    configPath,
-    observer,
-    keepGone,
-    countersWriteMilliseconds,
-    keepsCounters = null,
-    fileSystem,
-    clock,
-    log,
-  } = options;
+  const { configPath, fileSystem, log } = options;
   const dataFolder = options.dataDir ?? (configPath === null ? null : dataFolderBeside(configPath));
   const configuration =
     configPath === null || dataFolder === null
       ? null
-      : await createConfigurationFile({
-          path: configPath,
-          dataFolder,
-          fileSystem,
-          clock,
-          log,
-          inPlace: options.inPlace ?? false,
-          guard: options.guard ?? false,
-          ...(options.legacyListReading === undefined ? {} : { legacyListReading: options.legacyListReading }),
-          ...(options.plainKeysAlone === undefined ? {} : { plainKeysAlone: options.plainKeysAlone }),
-          ...(options.unreadMilliseconds === undefined ? {} : { unreadMilliseconds: options.unreadMilliseconds }),
-          ...(observer === undefined ? {} : { observer }),
-          ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
-          ...(options.watch === undefined ? {} : { watch: options.watch }),
-        });
+      : await createConfigurationFile({ ...options, path: configPath, dataFolder });
   try {
     const counters = await openCounters({
+      ...options,
       dataFolder,
       configuration:
         configuration === null || configPath === null
           ? null
           : { path: configPath, keys: configuration.load().keys, hold: configuration.hold },
-      ...(keepGone === undefined ? {} : { keepGone }),
-      ...(countersWriteMilliseconds === undefined ? {} : { writeMilliseconds: countersWriteMilliseconds }),
-      keepsCounters,
-      fileSystem,
-      clock,
-      log,
     });
     const keptSessions = dataFolder === null ? null : await openKeptSessions({ dataFolder, fileSystem, log });
     const records =
@@ -148,20 +98,13 @@ export interface LocalBackendParts
 
 export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   const { configuration, counters, keptSessions = null, records = new LocalRecords() } = parts;
-  const { fileSystem, clock, log, progress } = parts;
+  const { fileSystem, log } = parts;
   const { keys, usage, sources, store } = counters;
   const listeners: ((reason: ChangeReason) => void)[] = [];
   const { configPath = null } = parts;
   let { publicHost = null } = parts;
   let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load(), publicHost);
-  const requests = createRequestWorker({
-    configuration,
-    counters,
-    fileSystem,
-    clock,
-    log,
-    ...(progress === undefined ? {} : { progress }),
-  });
+  const requests = createRequestWorker(parts);
 
   function become(next: BackendSettings, reason: ChangeReason): void {
     settings = next;
@@ -196,13 +139,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   }
 
   return {
-    ...createKeyWrites({
-      keys,
-      renewals: counters.renewals,
-      configuration,
-      store,
-      ...(parts.plainKeysAlone === undefined ? {} : { plainKeysAlone: parts.plainKeysAlone }),
-    }),
+    ...createKeyWrites({ ...parts, ...counters }),
     keys,
     configuration,
     counters,

@@ -27,7 +27,7 @@ async function open(now: () => number, monotonic: () => number) {
   const clock = { now, monotonic };
   const fileSystem = createFileSystem();
   const parts = { ...createStoredParts(), keys };
-  const store = await openCountersStore({ fileSystem, dataFolder, ...parts, clock, log, writeMilliseconds: 5 });
+  const store = await openCountersStore({ fileSystem, dataFolder, ...parts, clock, log, countersWriteMilliseconds: 5 });
   return { keys, store };
 }
 

@@ -52,7 +52,7 @@ export async function openStore(
     ...ports,
     dataFolder: folder,
     ...{ ...createStoredParts(), keys, reports },
-    writeMilliseconds: 0,
+    countersWriteMilliseconds: 0,
     ...options,
   });
   keys.replaceAll(records);

@@ -75,7 +75,11 @@ export async function play(story: Story): Promise<void> {
     const sources = new PostedCounters({ keys, count: (report) => keys.addUsage(report), clock });
     const parts = { keys, reports, renewals, sources };
     const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, ...parts, clock, log };
-    const store = await openCountersStore({ ...options, writeMilliseconds: 0, compactBytes: story.compactBytes });
+    const store = await openCountersStore({
+      ...options,
+      countersWriteMilliseconds: 0,
+      compactBytes: story.compactBytes,
+    });
     return { ...parts, store };
   }
 

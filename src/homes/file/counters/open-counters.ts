@@ -38,7 +38,7 @@ export interface CountersPlace {
   /** Milliseconds. */
   readonly keepGone?: number;
   /** The time between writes of changes, in milliseconds, 0 for never by itself. */
-  readonly writeMilliseconds?: number;
+  readonly countersWriteMilliseconds?: number;
   /** The option of `PostedCounters`. */
   readonly keepsCounters?: boolean | null;
   readonly fileSystem: FileSystemPort;
@@ -48,16 +48,7 @@ export interface CountersPlace {
 
 /** Loads what is kept. Rejects with an `Error` whose message is for people. */
 export async function openCounters(place: CountersPlace): Promise<Counters> {
-  const {
-    dataFolder,
-    configuration,
-    keepGone,
-    writeMilliseconds,
-    keepsCounters = null,
-    fileSystem,
-    clock,
-    log,
-  } = place;
+  const { dataFolder, configuration, keepsCounters = null, fileSystem, clock, log } = place;
   const keys = new KeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
   const usage = createUsage(keys, log);
   const renewals = createRenewals();
@@ -79,17 +70,9 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
   keys.replaceAll(configuration?.keys ?? []);
   try {
     const store = await openCountersStore({
-      fileSystem,
-      dataFolder,
+      ...place,
       ...(hold === null ? {} : { hold }),
-      keys,
-      reports: usage.reports,
-      renewals,
-      sources,
-      clock,
-      log,
-      ...(keepGone === undefined ? {} : { keepGone }),
-      ...(writeMilliseconds === undefined ? {} : { writeMilliseconds }),
+      ...{ dataFolder, keys, reports: usage.reports, renewals, sources },
     });
     if (renewals.all().length > 0) {
       // The file that decides must not come undone by a second crash, nor may one find anything left to decide.

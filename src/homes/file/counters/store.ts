@@ -40,7 +40,7 @@ export interface CountersStoreOptions extends StoredParts {
   /** The time that counters of keys that left by the file are kept, in milliseconds; default 30 days. */
   readonly keepGone?: number;
   /** The time between writes of changes, in milliseconds, 0 for never by itself; default 400. */
-  readonly writeMilliseconds?: number;
+  readonly countersWriteMilliseconds?: number;
   /** Bytes of log after which the state is written anew, unless twice the state is more; default 32 MiB. */
   readonly compactBytes?: number;
   readonly formats?: readonly StoreFormat[];
@@ -168,7 +168,7 @@ function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
     if (writes.hasState()) void compact();
   }
 
-  const timer = startTimer(options.writeMilliseconds ?? WRITE_MS, () => {
+  const timer = startTimer(options.countersWriteMilliseconds ?? WRITE_MS, () => {
     forgetOld();
     writeUnlisted();
     flush().catch(() => undefined);
