@@ -12,26 +12,24 @@ import type {
   ReportOutcome,
   UsageReport,
 } from '../../core/backend.js';
+import { ChangeListeners } from '../../core/change-listeners.js';
 import { DomainError } from '../../core/errors.js';
 import { type KeptRecords, RecordTable } from '../../core/kept-records.js';
 import { KeyRegistry } from '../../core/keys/registry.js';
 import type { KeyEntry } from '../../core/keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
 import type { AccessKey, DnsChange, OutboundRule } from '../../core/model.js';
-import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import type { KeptVersion } from '../../document/retention.js';
-import { failureWords } from '../../platform/failure-words.js';
 import { createBatches } from './batches.js';
 import { type Connections, type ConnectionsUse, openConnections } from './connection.js';
 import { Counting, type CountingStatus } from './counting.js';
-import { DatabaseDocument, readVersions } from './document.js';
-import { Follower, type FollowerStatus } from './follower.js';
-import { Heartbeat, type StateFigures } from './heartbeat.js';
+import { DatabaseDocument, type DocumentOptions, readVersions } from './document.js';
+import { Follower, type FollowerOptions, type FollowerStatus } from './follower.js';
+import { Heartbeat, type HeartbeatOptions, type StateFigures } from './heartbeat.js';
 import { type Hints, startHints } from './hints.js';
 import { createJitter, type Jitter } from './jitter.js';
 import { KeptDocument } from './kept-document.js';
 import { textProblem, withoutNul } from './limits.js';
-import type { DurationsObserver } from './looks.js';
 import { OwnWrites, TO_STRANGERS } from './own-writes.js';
 import { createReplica, type Replica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
@@ -60,7 +58,10 @@ export interface DatabaseStatus extends FollowerStatus {
   readonly writes: Readonly<Record<'done' | 'nothing' | 'unknown', number>>;
 }
 
-export interface DatabaseBackendOptions {
+export interface DatabaseBackendOptions
+  extends Pick<FollowerOptions, 'pollMilliseconds' | 'lookUpMilliseconds' | 'observe' | 'progress'>,
+    Pick<HeartbeatOptions, 'heartbeatMilliseconds'>,
+    Pick<DocumentOptions, 'guard' | 'clock' | 'random' | 'log'> {
   /** `postgres://…`, with its password where it has one. */
   readonly url: string;
   /** The URL at which hints of changes are listened to; default the same. */
@@ -69,23 +70,10 @@ export interface DatabaseBackendOptions {
   readonly stale?: number;
   /** Brings a schema that is missing or older up to date; default true. */
   readonly migrates?: boolean;
-  /** Refuses a configuration that would take the inbounds with keys away, as for a file. */
-  readonly guard?: boolean;
   /** Milliseconds for which counters of keys that left by the configuration wait; default 30 days. */
   readonly keepGone?: number;
-  /** Milliseconds between two looks; default 400. */
-  readonly pollMilliseconds?: number;
-  /** Milliseconds between looks for what strangers ask for; default 25. */
-  readonly lookUpMilliseconds?: number;
-  /** Milliseconds between two signs of life; default 15 s. */
-  readonly heartbeatMilliseconds?: number;
   /** Listens to hints; default true. */
   readonly listens?: boolean;
-  readonly clock: ClockPort;
-  readonly random: RandomPort;
-  readonly log: LogPort;
-  readonly progress?: ProgressPort;
-  readonly observe?: DurationsObserver;
 }
 
 /** The problems of a database. */
@@ -168,7 +156,7 @@ class SharedState implements DatabaseBackend {
   readonly #batches: Writes;
   readonly #own: OwnWrites;
   readonly #counting: Counting;
-  readonly #listeners: ((reason: ChangeReason) => void)[] = [];
+  readonly #listeners: ChangeListeners;
   #settings: BackendSettings = readSettings({});
   #dnsChanges: readonly DnsChange[] = [];
   #hints: Hints | null = null;
@@ -176,9 +164,10 @@ class SharedState implements DatabaseBackend {
   #isClosed = false;
 
   constructor(options: DatabaseBackendOptions, opened: Opened, gateway: string) {
-    const { clock, random, log, stale = STALE, progress, pollMilliseconds, lookUpMilliseconds, observe } = options;
+    const { clock, random, log, stale = STALE } = options;
     const { reading, writing, batching } = opened;
     this.#options = options;
+    this.#listeners = new ChangeListeners(log);
     this.#opened = opened;
     this.#gateway = gateway;
     this.#jitter = createJitter(random);
@@ -214,6 +203,7 @@ class SharedState implements DatabaseBackend {
       change: (changes) => this.#own.saveExpecting(WRITES.changeRecords(changes)),
     };
     this.#follower = new Follower({
+      ...options,
       connections: {
         ...reading,
         renew() {
@@ -230,20 +220,15 @@ class SharedState implements DatabaseBackend {
         sessions: (followed, are) => (are === 'all' ? sessions.replaceAll(followed) : sessions.take(followed)),
         records: (followed, are) => (are === 'all' ? records.replaceAll(followed) : records.take(followed)),
       },
-      clock,
       jitter,
-      log,
-      ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),
-      ...(lookUpMilliseconds === undefined ? {} : { lookUpMilliseconds }),
-      ...(observe === undefined ? {} : { observe }),
-      ...(progress === undefined ? {} : { progress: (count: number) => progress.show(`${count} keys read`) }),
     });
     this.#writes = this.#writesOver(writing, 'write');
     this.#batches = this.#writesOver(batching, 'batch');
     const [writes, follower] = [this.#writes, this.#follower];
-    this.#own = new OwnWrites({ writes, follower, committed: () => this.#hints?.changed(), clock, jitter, log });
+    this.#own = new OwnWrites({ ...options, writes, follower, committed: () => this.#hints?.changed(), jitter });
     this.batches = createBatches(this.#own, this.records);
     this.#counting = new Counting({
+      ...options,
       gateway,
       writes: this.#batches,
       incarnation: replica.incarnation,
@@ -252,20 +237,15 @@ class SharedState implements DatabaseBackend {
       seen,
       counted: (batch) => follower.counted(batch),
       addUnread: replica.addUnread,
-      clock,
       jitter,
-      log,
     });
     this.document = new DatabaseDocument({
+      ...options,
       connections: reading,
       writes: this.#own,
       keys,
       kept: this.#keptDocument,
       showing: () => this.#own.showing(),
-      guard: options.guard ?? false,
-      clock,
-      random,
-      log,
     });
     this.live = {
       key: (accessKey) => this.#find(accessKey, stale),
@@ -295,23 +275,22 @@ class SharedState implements DatabaseBackend {
 
   /** Loads everything, and goes on following, hinting and showing that the gateway lives. */
   async start(): Promise<void> {
-    const { clock, log, progress, listens = true, keepGone = 30 * DAY, heartbeatMilliseconds } = this.#options;
-    const { url, listenUrl = url } = this.#options;
-    const { reading: connections } = this.#opened;
-    const [gateway, jitter] = [this.#gateway, this.#jitter];
+    const { url, listenUrl = url, listens = true, keepGone = 30 * DAY, progress } = this.#options;
+    const shared = {
+      ...this.#options,
+      connections: this.#opened.reading,
+      gateway: this.#gateway,
+      jitter: this.#jitter,
+    };
     await this.#follower.start();
     progress?.clear();
-    if (listens)
-      this.#hints = startHints({
-        ...{ connections, listenUrl, gateway, clock, jitter, log },
-        onHint: this.#follower.hint,
-      });
+    if (listens) this.#hints = startHints({ ...shared, listenUrl, onHint: this.#follower.hint });
     this.#heartbeat = new Heartbeat({
-      ...{ connections, gateway, keepGone, jitter, log },
+      ...shared,
+      keepGone,
       isTaken: () => {
         for (const each of [this.#writes, this.#batches]) each.othersAreTaken();
       },
-      ...(heartbeatMilliseconds === undefined ? {} : { milliseconds: heartbeatMilliseconds }),
     });
   }
 
@@ -320,7 +299,7 @@ class SharedState implements DatabaseBackend {
   }
 
   onChange(listener: (reason: ChangeReason) => void): void {
-    this.#listeners.push(listener);
+    this.#listeners.add(listener);
   }
 
   async createKey(key: AccessKey): Promise<void> {
@@ -402,9 +381,9 @@ class SharedState implements DatabaseBackend {
 
   /** Writes over these connections, but nothing into a state that this Keyway must not serve. */
   #writesOver(connections: Connections, operation: 'write' | 'batch'): Writes {
-    const { clock, random, log, observe } = this.#options;
+    const { clock, observe } = this.#options;
     const { asking } = this.#opened;
-    const sent = createWrites({ connections, asking, seen: () => this.#follower.status().seen, clock, random, log });
+    const sent = createWrites({ ...this.#options, connections, asking, seen: () => this.#follower.status().seen });
     return {
       ...sent,
       write: async (statement, patience) => {
@@ -461,13 +440,7 @@ class SharedState implements DatabaseBackend {
 
   #become(next: BackendSettings): void {
     this.#settings = next;
-    for (const listener of this.#listeners) {
-      try {
-        listener('edited');
-      } catch (error) {
-        this.#options.log.error({ reason: failureWords(error) }, 'a change of the configuration could not be followed');
-      }
-    }
+    this.#listeners.tell('edited');
   }
 }
 

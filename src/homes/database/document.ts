@@ -36,7 +36,8 @@ export interface DocumentOptions {
   readonly kept: Pick<KeptDocument, 'current'>;
   /** Resolves once a write that was committed shows here. Rejects with `outcomeUnknown` where that cannot be seen in time. */
   readonly showing: () => Promise<void>;
-  readonly guard: boolean;
+  /** Refuses a configuration that would take the inbounds with keys away, as for a file; default false. */
+  readonly guard?: boolean;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -176,7 +177,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
   }
 
   async #attempt(make: MakeNext): Promise<Written | null> {
-    const { kept, writes, guard, clock, log } = this.#options;
+    const { kept, writes, guard = false, clock, log } = this.#options;
     const before = await kept.current();
     const next = await make(before);
     if (next === null) return null;

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RecordChange } from '../../core/kept-records.js';
 import type { AuditEntry } from '../../core/model.js';
+import type { ProgressPort } from '../../core/ports.js';
 import { inTurns, pieces, type Steps } from '../../core/steps.js';
 import { type Changes, type Heads, readAuditRow, readChanges, readHeads, readRecord, readSession } from './changes.js';
 import type { Connections, Row } from './connection.js';
@@ -71,7 +72,7 @@ export interface FollowerOptions extends Omit<LooksOptions, 'poll' | 'read'> {
   readonly connections: Pick<Connections, 'run' | 'session' | 'renew'>;
   readonly replica: Replica;
   readonly followed: Followed;
-  readonly progress?: (keys: number) => void;
+  readonly progress?: ProgressPort;
 }
 
 /** Milliseconds. */
@@ -153,7 +154,7 @@ export class Follower {
         const rows = await one(LOAD.fetch);
         if (rows.length === 0) break;
         count += rows.length;
-        this.#options.progress?.(count);
+        this.#options.progress?.show(`${count} keys read`);
         if (isFirst) this.#options.replica.takeKeys(rows.map(readKeyRow));
         else for (const row of rows) all.push(readKeyRow(row));
       }

@@ -13,7 +13,7 @@ export interface HeartbeatOptions {
   readonly jitter: Jitter;
   readonly log: LogPort;
   /** Between two signs of life; default 15 s. */
-  readonly milliseconds?: number;
+  readonly heartbeatMilliseconds?: number;
 }
 
 /** Figures that the database gives of the state. */
@@ -40,10 +40,10 @@ export class Heartbeat {
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    const { jitter, milliseconds = HEARTBEAT, keepGone } = options;
+    const { jitter, heartbeatMilliseconds = HEARTBEAT, keepGone } = options;
     this.#timers = [
-      this.#every(jitter(milliseconds), () => this.#readFigures()),
-      this.#every(jitter(milliseconds), () => this.#beSeen()),
+      this.#every(jitter(heartbeatMilliseconds), () => this.#readFigures()),
+      this.#every(jitter(heartbeatMilliseconds), () => this.#beSeen()),
       this.#every(jitter(FORGETTING), () => this.#run(aside(forget(MOST_REPORTS, keepGone)))),
     ];
   }

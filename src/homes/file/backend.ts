@@ -1,4 +1,5 @@
 import type { Acknowledgement, Backend, BackendSettings, ChangeReason, Durability } from '../../core/backend.js';
+import { ChangeListeners } from '../../core/change-listeners.js';
 import { DomainError, messageOf } from '../../core/errors.js';
 import { LocalRecords } from '../../core/kept-records.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
@@ -6,7 +7,6 @@ import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../core/model.js';
 import type { ProgressPort } from '../../core/ports.js';
 import { dataFolderBeside } from '../../files/data-folder.js';
 import { openRecordsFile } from '../../files/records-file.js';
-import { failureWords } from '../../platform/failure-words.js';
 import {
   type ConfigurationFile,
   type ConfigurationFileOptions,
@@ -100,7 +100,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   const { configuration, counters, keptSessions = null, records = new LocalRecords() } = parts;
   const { fileSystem, log } = parts;
   const { keys, usage, sources, store } = counters;
-  const listeners: ((reason: ChangeReason) => void)[] = [];
+  const listeners = new ChangeListeners(log);
   const { configPath = null } = parts;
   let { publicHost = null } = parts;
   let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load(), publicHost);
@@ -108,14 +108,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
 
   function become(next: BackendSettings, reason: ChangeReason): void {
     settings = next;
-    // Each for itself: sessions must end with changed credentials although a resolver could not follow.
-    for (const listener of listeners) {
-      try {
-        listener(reason);
-      } catch (error) {
-        log.error({ reason: failureWords(error) }, 'a change of the configuration could not be followed');
-      }
-    }
+    listeners.tell(reason);
   }
 
   configuration?.goneMeanwhile(keys.missing);
@@ -154,9 +147,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
       become(settingsOf(configuration.load(), publicHost), 'saved');
       return path;
     },
-    onChange(listener) {
-      listeners.push(listener);
-    },
+    onChange: listeners.add,
     async replaceRules(rules) {
       const { outbound } = settings;
       if (outbound === null) throw new DomainError('outboundNotConfigured');

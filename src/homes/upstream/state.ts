@@ -1,6 +1,7 @@
 import { UNCHANGED } from '../../client/find-line.js';
 import type { UpstreamServer, UpstreamTrouble } from '../../client/server.js';
-import type { Backend, ChangeReason, Problem, ProblemKinds } from '../../core/backend.js';
+import type { Backend, Problem, ProblemKinds } from '../../core/backend.js';
+import { ChangeListeners } from '../../core/change-listeners.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
@@ -68,7 +69,7 @@ export interface ServerStateStatus extends ListRefreshStatus {
 /** Puts the rooms of a server's state together; `openUpstreamBackend` opens what it stands on. */
 export function createServerState(options: ServerStateOptions): ServerState {
   const { server, journal, versions, readsSettings, clock, random, timers, log, progress, onClosed } = options;
-  const listeners: ((reason: ChangeReason) => void)[] = [];
+  const listeners = new ChangeListeners(log);
   let isClosed = false;
 
   const tells: Tells = (name) => {
@@ -76,9 +77,6 @@ export function createServerState(options: ServerStateOptions): ServerState {
     return line === null || tellsField(line.snapshot, name);
   };
   const readsNames = () => !tells('name') && server.line()?.capabilities.config === true;
-  const changed = (reason: ChangeReason): void => {
-    for (const listener of listeners) listener(reason);
-  };
 
   const context = { ...options, tells, readsNames };
   const { keys, replica, listRefresh, unconfirmed, queue, writes, reverted, report } = createServerKeys({
@@ -110,7 +108,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       published.take(next);
       announcement.forget();
       if (!hasSameKeys) names.replaced(next.keys, clock.monotonic());
-      changed('replaced');
+      listeners.tell('replaced');
     },
   });
   const kept = versions === null ? null : createConfigurationVersions({ ...context, configuration, versions });
@@ -118,7 +116,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     ...context,
     given: options.listener,
     configuration,
-    onChange: () => changed('edited'),
+    onChange: () => listeners.tell('edited'),
   });
   const published = createKnownPublished({ ...context, configuration });
   const names = createNames({ ...context, configuration, replica });
@@ -128,7 +126,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     queue,
     configuration,
     writeRules: createRulesWrite({ ...ofKeys, configuration }),
-    onChange: () => changed('saved'),
+    onChange: () => listeners.tell('saved'),
     onRules: keeper.ruled,
   });
   const gate = createStrangerGate();
@@ -137,7 +135,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const announcement = createAnnouncement({ subscription: announced }, clock, () => {
     const ownDns = announcement.known()?.ownDns ?? null;
     if (ownDns !== null) rulesAndDns.learn({ enabled: ownDns });
-    changed('edited');
+    listeners.tell('edited');
   });
   const status = createStatusKeeper({
     ...ofKeys,
@@ -199,9 +197,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       toldHost: server.line()?.status.tellsServer === true ? announcement.known()?.host : undefined,
       published: published.now(),
     }),
-    onChange: (listener) => {
-      listeners.push(listener);
-    },
+    onChange: listeners.add,
     replaceRules: rulesAndDns.replaceRules,
     changeDns: rulesAndDns.changeDns,
     count: countedElsewhere,
