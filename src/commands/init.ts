@@ -25,17 +25,16 @@ export function passwordFileOf(path: string): string {
 
 /**
  * Writes the starter file, mode 0600, durably. Never overwrites: rejects with an `Error` for people when the file, or the
- * password file that is to go beside it, exists; then nothing was written. The host is where the tunnel server listens.
+ * password file that is to go beside it, exists; then nothing was written.
  */
 export async function writeStarterFile(
   path: string,
   { fileSystem, random, output }: Pick<CommandContext, 'fileSystem' | 'random' | 'output'>,
-  listenHost = '0.0.0.0',
 ): Promise<Starter> {
   const secrets = createStarterSecrets(random);
   const { password } = secrets;
   if (output.isTerminal) {
-    await createDurably(fileSystem, path, starterFile(secrets, listenHost));
+    await createDurably(fileSystem, path, starterFile(secrets));
     return { path, password: { shown: password } };
   }
   const file = passwordFileOf(path);
@@ -43,7 +42,7 @@ export async function writeStarterFile(
   // The password first: a file without its password would be of no use after a crash between the two.
   await createDurably(fileSystem, file, `${password}\n`);
   try {
-    await createDurably(fileSystem, path, starterFile(secrets, listenHost));
+    await createDurably(fileSystem, path, starterFile(secrets));
   } catch (error) {
     await fileSystem.remove(file);
     throw error;
@@ -72,7 +71,6 @@ async function createDurably(fileSystem: FileSystemPort, path: string, text: str
   await fileSystem.syncFolder(dirname(path));
 }
 
-/** Tells in one sentence where the password is. */
 export function passwordSentence({ password }: Starter): string {
   if ('shown' in password) return `The password of the user admin, shown this once: ${password.shown}`;
   return `The password of the user admin stands in ${password.file} (readable by you alone)`;

@@ -34,14 +34,14 @@ export function createStarterSecrets(random: RandomPort): StarterSecrets {
 }
 
 /** The text of a commented starter configuration file, in the layout with `access_keys`. */
-export function starterFile({ accessKey, token, webpath, password }: StarterSecrets, listenHost: string): string {
+export function starterFile({ accessKey, token, webpath, password }: StarterSecrets): string {
   return `{
   // What this file configures. Changes to it are live only while this says "server".
   "mode": "server",
 
   // Where the tunnel server listens for clients. Share links and client configurations name this
   // address, unless --server-host and --server-port say another: 0.0.0.0 is none that a client reaches.
-  "listen": "${listenHost}:50000",
+  "listen": "0.0.0.0:50000",
 
   // The keys that admit clients: a string, or an object with "access_key", "name" and "limit_bytes".
   // Keys made in the panel or through the API are written here; comments and all else stay as they are.

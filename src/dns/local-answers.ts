@@ -21,12 +21,12 @@ function record(type: number, data: Buffer, ttl = LOCAL_TTL): Buffer {
 }
 
 /** Lets resolvers keep a negative answer (RFC 2308 section 3). The names in it exist nowhere (RFC 6761 section 6.4). */
-const SOA = record(TYPE.soa, soaData('keyway.invalid', 'nobody.invalid'));
+const SOA = record(TYPE.soa, soaData(LOCAL_TTL));
 
-function soaData(primary: string, mailbox: string, ttl = LOCAL_TTL): Buffer {
+function soaData(ttl: number): Buffer {
   const numbers = Buffer.alloc(20);
   for (const [index, value] of [1, 3600, 600, 86_400, ttl].entries()) numbers.writeUInt32BE(value, index * 4);
-  return Buffer.concat([wireName(primary), wireName(mailbox), numbers]);
+  return Buffer.concat([wireName('keyway.invalid'), wireName('nobody.invalid'), numbers]);
 }
 
 function wireName(name: string): Buffer {
@@ -72,7 +72,7 @@ export function createBlockedAnswers({
   blockedTtl,
 }: Pick<ResolverSettings, 'blockingMode' | 'blockedTtl'>): (type: number) => DnsAnswer {
   const ttl = Math.min(blockedTtl, MOST_TTL);
-  const soa = record(TYPE.soa, soaData('keyway.invalid', 'nobody.invalid', ttl), ttl);
+  const soa = record(TYPE.soa, soaData(ttl), ttl);
   const noName = localAnswer(RCODE.nxDomain, soa, { answers: 0, ...BLOCKED });
   const noData = localAnswer(RCODE.noError, soa, { answers: 0, ...BLOCKED });
   const v4 = addressAnswer('0.0.0.0', EXTENDED_ERROR.blocked, ttl);

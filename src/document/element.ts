@@ -6,7 +6,7 @@ import { isAbsent } from './reading.js';
 import { commentsBetween, insertItems, removeItems, type Sequence, sequenceStyle } from './sequence.js';
 import { applySplices, type Splice, splice } from './splice.js';
 import { objectStyle, type Rendered, renderMember, renderValue, type TextStyle } from './style.js';
-import { memberOf, type ObjectNode, readValue } from './tree.js';
+import { memberOf, type ObjectNode, readTree } from './tree.js';
 
 /** The text of a new element: a bare string where the layout writes one, else an object. */
 export function renderElement(record: AccessKey, layout: Layout, style: TextStyle, indent: string): string {
@@ -108,7 +108,6 @@ export function styleOf(bytes: Buffer, node: ObjectNode, base: TextStyle): TextS
   return objectStyle(bytes, { open: node.start, name, valueStart: first.value.start }, base);
 }
 
-/** The members of an object as a sequence. */
 export function membersOf(node: ObjectNode): Sequence {
   return {
     open: node.start,
@@ -120,7 +119,7 @@ export function membersOf(node: ObjectNode): Sequence {
 
 /** The object that is known to start at an offset. */
 export function readElement(bytes: Buffer, at = 0): ObjectNode {
-  const node = readValue(createScanner(bytes, true, at), 'tree');
+  const node = readTree(createScanner(bytes, true, at));
   if (node.kind !== 'object') throw new TypeError('a key element is no object');
   return node;
 }

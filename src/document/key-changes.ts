@@ -8,7 +8,7 @@ import { makeKeyList } from './section-changes.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
 import { applySplices, type Splice, shiftList, sortSplices } from './splice.js';
 import { fileStyle, lineIndent, type TextStyle } from './style.js';
-import { memberOf, readValue } from './tree.js';
+import { memberOf, readTree } from './tree.js';
 
 /**
  * Removes and changes the elements of keys, and puts new ones behind the last one of the first list, in one copy of the
@@ -89,7 +89,7 @@ export function removeEmptyKeys(document: ConfigurationDocument): ConfigurationD
 }
 
 function hasEmptyKey({ bytes, layout }: ConfigurationDocument, start: number): boolean {
-  const node = readValue(createScanner(bytes, true, start), 'tree');
+  const node = readTree(createScanner(bytes, true, start));
   const key = node.kind === 'object' ? memberOf(node, layout.keyMember) : node;
   return key?.kind === 'string' && key.value === '';
 }
@@ -188,9 +188,8 @@ export function candidates(list: KeyList, { bits, hashes }: WantedHashes): reado
   return indexes;
 }
 
-/** The key of an element that has one. */
 function keyAt({ bytes, layout }: ConfigurationDocument, list: KeyList, index: number): string {
-  const node = readValue(createScanner(bytes, true, list.starts[index] ?? 0), 'tree');
+  const node = readTree(createScanner(bytes, true, list.starts[index] ?? 0));
   const key = node.kind === 'object' ? memberOf(node, layout.keyMember) : node;
   return key?.kind === 'string' ? key.value : '';
 }

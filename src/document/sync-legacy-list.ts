@@ -11,7 +11,7 @@ import { putMember } from './section-changes.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
 import { applySplices, type Splice } from './splice.js';
 import { fileStyle, type Rendered } from './style.js';
-import { memberOf, readValue } from './tree.js';
+import { memberOf, readTree } from './tree.js';
 
 /**
  * Makes a legacy key list follow a change of keys there, as its servers need it (design: "Saving keys"). A key that
@@ -50,7 +50,7 @@ function elementsOf({ bytes, legacyList }: ConfigurationDocument, keys: Readonly
   if (legacyList === null || keys.size === 0) return [];
   const { list } = legacyList;
   return candidates(list, wantedHashes(keys)).map((index) => {
-    const node = readValue(createScanner(bytes, true, list.starts[index] ?? 0), 'tree');
+    const node = readTree(createScanner(bytes, true, list.starts[index] ?? 0));
     const key = node.kind === 'object' ? (memberOf(node, 'access_key') ?? memberOf(node, 'key')) : node;
     return { index, accessKey: key?.kind === 'string' ? key.value : '' };
   });

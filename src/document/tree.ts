@@ -1,4 +1,4 @@
-import { finish, type Steps } from '../core/steps.js';
+import type { Steps } from '../core/steps.js';
 import {
   advance,
   another,
@@ -65,12 +65,12 @@ export function memberOf(node: ValueNode | undefined, name: string): ValueNode |
   return node.members.findLast((member) => member.name === name)?.value;
 }
 
-/** Reads the value that the scanner stands on. Throws `JsonSyntaxError`. */
-export function readValue(scanner: JsonScanner, shape: Shape): ValueNode {
-  return shape === 'skip' || shape === 'tree' ? readWhole(scanner, shape) : finish(readValueSteps(scanner, shape));
+/** Reads all of the value that the scanner stands on. Throws `JsonSyntaxError`. */
+export function readTree(scanner: JsonScanner): ValueNode {
+  return readWhole(scanner, 'tree');
 }
 
-/** Does as `readValue`, pausing within lists of keys. */
+/** Reads what `shape` asks for of that value, pausing within lists of keys. Throws `JsonSyntaxError`. */
 export function* readValueSteps(scanner: JsonScanner, shape: Shape): Steps<ValueNode> {
   if (shape === 'skip' || shape === 'tree') return readWhole(scanner, shape);
   if (scanner.kind === Token.openArray) {

@@ -1,5 +1,5 @@
 import { createScanner, syntaxError } from '../../wire/json/scanner.js';
-import { readValue, type ValueNode } from '../tree.js';
+import { readTree, type ValueNode } from '../tree.js';
 
 /**
  * A JSON value that a patch works on. It is immutable: a change makes another one, which keeps `at`, the place of the
@@ -54,7 +54,7 @@ const NO_LISTS: ReadonlySet<number> = new Set();
 
 /** A value as a patch brings it, out of a valid JSON text. Throws for a member that comes twice in one object. */
 export function valueIn(bytes: Buffer): Value {
-  const root = readValue(createScanner(bytes, false), 'tree');
+  const root = readTree(createScanner(bytes, false));
   expectNoRepeats(bytes, root);
   return brought(valueAt(bytes, root, NO_LISTS));
 }
@@ -92,7 +92,6 @@ export function withItems(array: ArrayValue, index: number, removed: number, ...
   return { ...array, items: array.items.toSpliced(index, removed, ...items), isSame: false };
 }
 
-/** Tells whether the value is a list of keys or has one in it. */
 export function holdsKeys(value: Value): boolean {
   if (value.kind === 'array') return value.items.some(holdsKeys);
   if (value.kind === 'object') return [...value.members.values()].some(holdsKeys);

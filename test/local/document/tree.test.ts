@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { readValue } from '../../../src/document/tree.js';
+import { readTree } from '../../../src/document/tree.js';
 import { createScanner } from '../../../src/wire/json/scanner.js';
 
-const read = (text: string) => readValue(createScanner(Buffer.from(text), true), 'tree');
+const read = (text: string) => readTree(createScanner(Buffer.from(text), true));
 
 it('an integer that may be an unsigned 64-bit one has its value, and a longer one is not worked out', () => {
   expect(read('18446744073709551615')).toMatchObject({ kind: 'integer', value: 18446744073709551615n });

@@ -16,17 +16,7 @@ export interface CountersStatus extends WritesStatus {
   readonly movedAside: string | null;
 }
 
-/** The counters and remembered reports of one data folder, on disk. */
-export interface CountersStore {
-  /**
-   * Resolves once everything that happened to counters and reports before the call is durable. Rejects with an error in
-   * words for people when it could not be written; it stays in memory and is tried again.
-   */
-  flush(): Promise<void>;
-  status(): CountersStatus;
-  /** Writes what is left. Failures are logged. */
-  close(): Promise<void>;
-}
+export type CountersStore = ReturnType<typeof serve>;
 
 /** The keys are those of the configuration, tracking their changes and without counters as yet; the other parts are empty. */
 export interface CountersStoreOptions extends StoredParts {
@@ -79,7 +69,8 @@ export async function openCountersStore(options: CountersStoreOptions): Promise<
 
 type Opened = Awaited<ReturnType<typeof openStoreFolder>>;
 
-function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
+/** The counters and remembered reports of one data folder, on disk. */
+function serve(options: CountersStoreOptions, opened: Opened) {
   const { fileSystem, dataFolder, hold, keys, reports, renewals, sources, clock, log } = options;
   const { folder, format } = opened;
   const tail = createStoreLog(fileSystem, folder, format, opened);
@@ -155,6 +146,10 @@ function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
     if (forgotten > 0) log.info({ keys: forgotten }, 'counters of keys that left the file long ago were dropped');
   }
 
+  /**
+   * Resolves once everything that happened to counters and reports before the call is durable. Rejects with an error in
+   * words for people when it could not be written; it stays in memory and is tried again.
+   */
   async function flush(): Promise<void> {
     await writes.flush();
     const limit = Math.max(options.compactBytes ?? COMPACT_BYTES, 2 * stateBytes);
@@ -176,8 +171,9 @@ function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
 
   return {
     flush,
-    status: () => ({ movedAside: opened.movedAside, ...writes.status() }),
-    async close() {
+    status: (): CountersStatus => ({ movedAside: opened.movedAside, ...writes.status() }),
+    /** Writes what is left. Failures are logged. */
+    async close(): Promise<void> {
       clearInterval(timer);
       await compacting;
       await flush().catch(() => undefined);
