@@ -62,7 +62,7 @@ export function App({ places, memory }: AppProps) {
 
 function Workplace({ workspace }: { readonly workspace: Workspace }) {
   useEffect(() => {
-    // What they have kept from before is to go at a sign-out, whatever page was seen until then.
+    // Everything they have kept from before is to go at a sign-out, whatever page was seen until then.
     keysViewOf(workspace);
     batchesOf(workspace);
     void workspace.start();

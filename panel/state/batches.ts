@@ -97,7 +97,7 @@ export class Batches {
     let { phase: before } = session.state.get();
     session.state.subscribe(() => {
       const { phase } = session.state.get();
-      // Who has to sign in first goes on afterwards; who signs out does not.
+      // Somebody who has to sign in first goes on afterwards; one who signs out does not.
       if (phase === 'signedOut' && before !== 'starting') this.#forget();
       before = phase;
     });
@@ -123,7 +123,7 @@ export class Batches {
   /** Stops a batch: what is done stays, and nothing is done of one that has not begun. */
   stop(id: number): void {
     this.#stops.get(id)?.abort();
-    // Who follows the job tries again where this fails.
+    // Whoever follows the job tries again where this fails.
     for (const { job } of this.#kept.get(id)?.parts ?? [])
       if (job !== null) this.#calls.stop(job).catch(() => undefined);
   }
@@ -318,7 +318,7 @@ export class Batches {
     const isStopped = good.length + bad.length < known.total;
     const over: Batch = { ...known, phase: 'over', done: good.length, failed: bad.length, outcomes };
     this.#unselect(over, isStopped);
-    // What a server that was away has not answered stays kept, until somebody has seen it.
+    // A question that a server which was away has not answered stays kept, until somebody has seen it.
     if (!bad.some(({ error }) => isAway(error))) this.#forgetOne(id);
     const made = good.some(({ index }) => changes[index]?.item.op === 'create');
     if (bad.length > 0 || known.isShown || made) this.#patch(id, over);
@@ -331,7 +331,7 @@ export class Batches {
   /** Says how it went; what failed is told by the bar. */
   #tell(batch: Batch, isStopped: boolean): void {
     const words = wordsIn(preferences.get().language);
-    // What was begun later may have changed the same limits.
+    // A batch that was begun later may have changed the same limits.
     const isLast = batch.id === this.#lastId;
     const back = batch.outcomes.flatMap(({ index, ok }) => {
       const item = isLast && ok === true ? batch.changes[index]?.back : undefined;

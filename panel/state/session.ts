@@ -129,7 +129,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     send: async (call: Parameters<Sender>[0]) => (await sendTo(place.root, call)).text,
     async start(): Promise<void> {
       const before = state.get();
-      // Who is typing into the form, after a look at another server, goes on with it.
+      // Somebody who is typing into the form, after a look at another server, goes on with it.
       const isAsked = before.phase === 'signedOut' && before.problem === null;
       if (!isAsked) state.set({ phase: 'starting' });
       const { phase } = state.get();

@@ -133,7 +133,7 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
   /** Asks for what changed, or for the whole list where that is not known. */
   async function follow(isDue: boolean, watched: AbortSignal): Promise<void> {
     if (cursor === null || state.get().users === null) {
-      // What changes while the list is under way comes again, as a change.
+      // Changes that come while the list is under way come again, as changes.
       const now = await presentKeyCursor(own);
       await take(await server.usersText(), isDue, watched);
       if (watched.aborted) return;

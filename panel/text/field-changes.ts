@@ -87,7 +87,7 @@ export function mergeFields(base: JsonNode, now: JsonNode, present: JsonNode, ch
       merged = withNode(merged, path, list, now);
       return;
     }
-    // What is new has lost its place where others took away what was to hold it.
+    // A new line has lost its place where others took away what was to hold it.
     const hasLostPlace = path.length > 0 && nodeAt(present, path.slice(0, -1)) === undefined;
     if (hasLostPlace || !areSame(theirs, before)) {
       const field = path.reduce<string>(

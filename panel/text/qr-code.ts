@@ -101,7 +101,7 @@ function remainderOf(part: readonly number[], divisor: readonly number[]): reado
   );
 }
 
-/** What stays light around a position mark, and around an alignment mark: the distances from its middle. */
+/** The distances from the middle of a position mark, and of an alignment mark, at which it stays light. */
 const FINDER = { radius: 4, light: [2, 4] };
 const ALIGNMENT = { radius: 2, light: [1] };
 

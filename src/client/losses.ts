@@ -346,7 +346,6 @@ export function lossesOf(line: Revision): readonly Loss[] {
   return LOSSES.filter((loss) => loss.of(line));
 }
 
-/** Returns the losses that show in one of these revisions. */
 export function lossesShown(line: Revision, mounts: readonly Revision[]): readonly Loss[] {
   return lossesOf(line).filter(({ operation, shows = () => true }) =>
     mounts.some((mount) => serves(mount, operationNamed(operation)) && shows(mount)),

@@ -27,7 +27,6 @@ export interface Sent<T> {
  */
 export type Purpose = 'caller' | 'poll';
 
-/** The status as the server tells it. */
 export interface UpstreamStatus {
   readonly version: string;
   readonly uptimeSeconds: bigint;

@@ -1,7 +1,6 @@
 import type { ClockPort } from '../core/ports.js';
 import type { Purpose } from './server.js';
 
-/** The end of a login. */
 export type LoginOutcome =
   | { readonly kind: 'begun'; readonly token: string }
   /** By name or password: it stays so until the settings change. */

@@ -50,7 +50,6 @@ export interface World {
  */
 export type UncaughtListener = (error: unknown, connection: { destroy(): void } | null) => void;
 
-/** Standard output. */
 export interface Output {
   readonly isTerminal: boolean;
   /** The file descriptor, for the log. */
@@ -70,7 +69,6 @@ export interface Input {
   askSecret(question: string): Promise<string | null>;
 }
 
-/** One command of the command line. */
 export interface Command {
   /** One word or two, such as `config list`. */
   readonly name: string;

@@ -25,7 +25,6 @@ export async function passwordHashOf(password: string, isStretched: boolean, ran
 /** A password that is longer is none. */
 const MOST_BYTES = 64 * 1024;
 
-/** A password, or what is wrong with what was given. */
 type Given = { readonly password: string } | { readonly problem: string };
 
 async function askTwice({ input }: CommandContext): Promise<Given> {

@@ -58,7 +58,6 @@ function tableLines(uses: readonly DayOfUse[]): readonly string[] {
   return [textTable(['by', 'program', 'revision', 'operation', 'count', 'last'], rows)];
 }
 
-/** The uses for programs. */
 export function usageJson(uses: readonly DayOfUse[]): string {
   const rows = uses.map(({ lastSeen, ...use }) => ({ ...use, last_seen: new Date(lastSeen).toISOString() }));
   return JSON.stringify(rows, null, 2);

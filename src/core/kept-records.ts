@@ -127,7 +127,7 @@ export class LocalRecords implements KeptRecords {
   }
 
   async #writeAll(): Promise<void> {
-    // Who asks in this turn shares the first write.
+    // Everybody who asks in this turn shares the first write.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const waiting = this.#waiting;

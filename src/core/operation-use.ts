@@ -77,7 +77,7 @@ export class OperationUse {
         byCaller.clear();
       }
       const by = caller?.name ?? OPEN;
-      // Who shows no credential may say anything of himself, as often as he likes.
+      // A caller without a credential may say anything of himself, as often as he likes.
       const said = caller === null ? '' : userAgent;
       let programs = byCaller.get(by);
       if (programs === undefined || programs.size > MOST_PROGRAMS) {
@@ -136,7 +136,7 @@ export class OperationUse {
       row.count = 0;
     }
     const today = dayOf(this.#clock.now());
-    // Who came yesterday leaves room for who comes today.
+    // Yesterday's callers leave room for today's.
     if (today !== this.#day && this.#rows.size >= MOST_ROWS) this.#rows = new Map();
     this.#day = today;
     for (const [day, uses] of taken) if (!(await this.#writeDay(day, uses))) this.#takeBack(uses);

@@ -68,7 +68,6 @@ export function createBlocklist(seed: number, lists: readonly NamedList[]) {
   return {
     /** Tells which rule decides about a name (in lower case, without a dot at its end); null where none does. An exception of any list wins over all. */
     verdict,
-    /** Tells whether a name is blocked. */
     blocks: (name: string): boolean => verdict(name)?.isBlocked ?? false,
   };
 }

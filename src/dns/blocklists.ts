@@ -64,7 +64,6 @@ export function readRules(lines: readonly string[], seed: number): ListNames {
   return { blocked: blocked.finish(), excepted: excepted.finish(), unsupported };
 }
 
-/** One list's state, for metrics. */
 export interface ListState {
   /** The URL that the settings have. */
   readonly listed: string;

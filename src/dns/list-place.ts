@@ -8,7 +8,6 @@ import { reservedKind } from './reserved-addresses.js';
 /** Why a list is not read at all, as its URL alone tells: it neither keeps names nor is tried again sooner. */
 export class ListSkipped extends ListError {}
 
-/** The place of a list. */
 export type ListPlace =
   | { readonly kind: 'web'; readonly url: URL }
   /** The path is absolute, without symbolic links. */

@@ -32,7 +32,6 @@ export const TCP_LIMITS: TcpLimits = {
 /** Milliseconds for which answers may still go out after the end of a connection's life. */
 const LAST_ANSWERS_MS = 10_000;
 
-/** One client's connection. */
 interface Connection extends BoundedConnection {
   readonly close: () => void;
 }

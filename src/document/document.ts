@@ -110,7 +110,6 @@ export function objectsIn({ bytes, lists }: ConfigurationDocument): number {
 
 const OPEN_OBJECT = 0x7b;
 
-/** The names of an object's members. */
 export function namesOf({ members }: ObjectNode): ReadonlySet<string> {
   return new Set(members.map(({ name }) => name));
 }

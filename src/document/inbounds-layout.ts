@@ -131,7 +131,6 @@ export const inboundsLayout: Layout = {
   },
 };
 
-/** An object with its place in the file. */
 export interface PlacedObject {
   readonly node: ObjectNode;
   readonly place: string;
@@ -148,7 +147,6 @@ export function inboundsOf(root: ObjectNode, protocol: string): readonly PlacedO
   });
 }
 
-/** An outbound as it is read. */
 export interface Outbound extends PlacedObject {
   readonly tag: string | null;
   readonly protocol: string;

@@ -66,7 +66,6 @@ export function readLegacyList(bytes: Buffer, node: KeysNode): LegacyList {
   return { elements: hashes.length, keys, withoutKey, underKey, objects, takenAtReload, hashes: either };
 }
 
-/** Compares a legacy key list with the keys of the inbounds. */
 export function compareLegacyList({ keys }: LegacyList, inbounds: readonly AccessKey[]): ListDifferences {
   const onlyInInbounds: AccessKey[] = [];
   const differing: DifferingKey[] = [];

@@ -104,7 +104,6 @@ export function isObjectHere(
   return false;
 }
 
-/** The action that a text names, else null. */
 export function actionNamed(text: string | null): OutboundAction | null {
   return text === 'proxy' || text === 'direct' || text === 'block' ? text : null;
 }

@@ -41,7 +41,6 @@ export function makeKeyList(document: ConfigurationDocument, root: ObjectNode): 
   return putMember(bytes, home.owner, home.member, []);
 }
 
-/** A member of `dns` to write. */
 interface DnsMember {
   readonly name: string;
   readonly value: Rendered;
@@ -201,7 +200,6 @@ function replaceMiddle(bytes: Buffer, list: ArrayNode, { head, tail }: SameEnds,
   return [...replaced, ...removeItems(bytes, sequence, removed), ...inserted];
 }
 
-/** The elements of an array as a sequence. */
 export function elementsOf(list: ArrayNode): Sequence {
   return {
     open: list.start,

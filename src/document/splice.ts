@@ -8,7 +8,6 @@ export interface Splice {
   readonly text: Buffer;
 }
 
-/** A splice of text. */
 export function splice(from: number, to: number, text: string): Splice {
   return { from, to, text: Buffer.from(text) };
 }

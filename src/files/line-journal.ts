@@ -49,7 +49,7 @@ export function createLineJournal({ fileSystem, path, whole, syncs = true }: Lin
   }
 
   return {
-    // Where it cannot be appended to, such as one that somebody has removed, it may still be written anew.
+    // One that cannot be appended to, such as one that somebody has removed, may still be written anew.
     /**
      * Appends lines, or writes the file anew with all that count. One call at a time. Rejects with the file system's error:
      * then nobody knows what the file holds, and the next call writes it anew.

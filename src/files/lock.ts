@@ -27,7 +27,6 @@ export function lockPorts(fileSystem: FileSystemPort): LockPorts {
   return { fileSystem, processes: createProcesses(), wait: (milliseconds) => sleep(milliseconds) };
 }
 
-/** A lock of this process. */
 export interface Lock {
   /** True when it is there as it was made. Rejects with the file system's error where that cannot be told. */
   isHeld(): Promise<boolean>;
@@ -108,7 +107,6 @@ export async function holderOf(
   return holder === null ? null : new InUseError(place, `process ${holder}`);
 }
 
-/** Null when there is none. */
 async function readLock(fileSystem: FileSystemPort, place: LockPlace): Promise<Buffer | null> {
   return fileSystem.read(place.path, FILE_LIMITS.note).catch((error: unknown) => {
     const code = failureCode(error);

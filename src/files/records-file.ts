@@ -29,7 +29,7 @@ export async function openRecordsFile({ fileSystem, folder, log }: RecordsFileOp
   const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.counters));
   const table = new RecordTable();
   if (bytes !== null) {
-    // What a Keyway that was killed has left in the system's memory alone is acted on from here on.
+    // From here on it is acted on what a Keyway that was killed has left in the system's memory alone.
     await fileSystem.sync(path);
     await fileSystem.syncFolder(folder);
     for (const changes of linesOf(bytes)) table.take(changes);

@@ -73,7 +73,6 @@ function testHomeOf({ state, fault = 'none' }: TestOptions, options: GatewayOpti
   return testHome({ path: null, state: state === undefined ? null : stateBytes(state), fault: faultNamed(fault) });
 }
 
-/** The one home that the options name. */
 function homeOf(options: GatewayOptions): HomePlace {
   if (options.test !== undefined) return testHomeOf(options.test, options);
   const { configPath = null, dataDir = null, inPlace, upstream, database, serveStale, settle } = options;

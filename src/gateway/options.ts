@@ -31,7 +31,6 @@ export interface GatewayUpstream {
   readonly url: string;
   /** The line as which it is called; default what its version says. */
   readonly revision?: string;
-  /** Its static token. */
   readonly token?: string;
   /** Its operator, for lines that have sessions alone. */
   readonly username?: string;
@@ -125,7 +124,6 @@ export interface TestOptions {
   readonly fault?: FaultText;
 }
 
-/** A state of a test. */
 export interface TestState {
   /** A server's configuration in either layout: an object (`mode` may be left out), or the text of its file. Without one the state is run-time-only. */
   readonly config?: string | { readonly [member: string]: Encodable };

@@ -14,7 +14,6 @@ export function allowAnyOrigin(reply: FastifyReply): void {
   if (!ownOriginOnly) reply.header(...ANY_ORIGIN);
 }
 
-/** Sends a failure envelope. */
 export function sendFailure(reply: FastifyReply, status: number, error: string): FastifyReply {
   allowAnyOrigin(reply);
   return sendEnvelope(reply, status, error);

@@ -45,7 +45,6 @@ export function jsonBytes(schema: TSchema | null, contentType: string | undefine
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The `Content-Type` as the client sent it. */
     sentContentType: string | undefined;
   }
 }

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { type Caller, callerAt, canonicalAddress, peerOf, UNIX_PEER } from './peers.js';
 
-/** The part of a request that tells who calls. */
 export interface CallingRequest {
   readonly headers: IncomingHttpHeaders;
   /** A Unix socket has no address. */

@@ -30,7 +30,6 @@ export interface PanelServer {
   readonly name: string;
 }
 
-/** An address of its own for subscriptions. */
 export interface SubscriptionAddress {
   /** Null where it listens on every address: then it is the one that the panel was reached by. */
   readonly host: string | null;

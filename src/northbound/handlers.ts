@@ -28,7 +28,6 @@ import type { Login } from './login.js';
 import type { Mount } from './mount.js';
 import type { StrangerRate } from './stranger-rate.js';
 
-/** The context of one mount's handlers. */
 export interface HandlerContext {
   readonly core: Core;
   readonly makers: KeyMakers;
@@ -149,7 +148,6 @@ function subscribe(call: Call): MaybeAsync<OperationAnswer> {
   });
 }
 
-/** The parameters of a request's query. */
 function queryOf({ url }: FastifyRequest): URLSearchParams {
   const at = url.indexOf('?');
   return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));

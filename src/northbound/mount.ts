@@ -11,7 +11,6 @@ export interface MountRequest {
   readonly version: string;
   readonly webpath: string;
   readonly panel: PanelFiles;
-  /** Headers of all its answers. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -50,7 +49,6 @@ export function subscriptionsOf(mount: Mount): Mount {
   return { ...mount, operations: mount.operations.filter(({ name }) => name === 'subscribe'), hidesRest: true };
 }
 
-/** Returns whether the mount has a panel at its base. */
 export function servesPanel({ revision, hidesRest }: Mount): boolean {
   return !hidesRest && revision.capabilities.panel !== undefined;
 }

@@ -15,7 +15,6 @@ interface PanelRoute {
   Params: { '*': string };
 }
 
-/** The context of all panels. */
 export interface PanelContext {
   readonly mounts: readonly Mount[];
   readonly observing: Observing;
@@ -53,7 +52,6 @@ export function servePanel(app: FastifyInstance, mount: Mount, { mounts, observi
   );
 }
 
-/** The request that a file answers. */
 interface FileAnswer {
   readonly reply: FastifyReply;
   /** The `Accept-Encoding` of the request. */

@@ -2,7 +2,6 @@ import type { Server } from 'node:http';
 import { isIP, isIPv4, type Socket } from 'node:net';
 import { callerNetwork } from '../core/caller-network.js';
 
-/** A caller. */
 export interface Caller {
   /** In its canonical spelling, for the log; `unix` for a peer on a Unix socket. */
   readonly address: string;

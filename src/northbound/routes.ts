@@ -25,10 +25,8 @@ import type { Mount } from './mount.js';
 import { principalShown } from './principal.js';
 import type { Observing } from './request-observer.js';
 
-/** The context of one mount's routes. */
 export type RouteContext = AppOptions & HandlerContext & { readonly observing: Observing };
 
-/** Registers every operation that the mount serves. */
 export function serveOperations(app: FastifyInstance, mount: Mount, context: RouteContext): void {
   for (const operation of mount.operations) {
     const path = mount.api.replaceAll(':', '::') + operation.path.replace('{key}', ':key');

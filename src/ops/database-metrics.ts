@@ -7,7 +7,6 @@ export interface DatabaseFigures {
   readonly looks: number;
   readonly reloads: number;
   readonly isListening: boolean;
-  /** The identity of the state. */
   readonly identity: string;
   readonly connections: Readonly<
     Record<string, { readonly open: number; readonly busy: number; readonly waiting: number }>

@@ -17,7 +17,6 @@ export function pendingFamily(configuration: () => { readonly pendingChanges: nu
   );
 }
 
-/** Writes of counters. */
 export function storeFamilies(counters: () => StoreFigures): readonly Family[] {
   return [
     counter(

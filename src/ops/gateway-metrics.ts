@@ -4,9 +4,7 @@ import type { Session } from '../core/session.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { counter, type Family, gauge, type Sample } from './family.js';
 
-/** Figures of one mount. */
 export interface MountFigures {
-  /** The path of its API. */
   readonly api: string;
   readonly revision: Pick<Revision, 'id' | 'online' | 'capabilities'>;
   readonly session: Pick<Session, 'isHeld'>;
@@ -26,7 +24,6 @@ export function labelsOf({ api, revision }: Pick<MountFigures, 'api' | 'revision
   return { mount: api, revision: revision.id };
 }
 
-/** Tells whether operators log in to it. */
 export function hasLogin({ revision }: Pick<MountFigures, 'revision'>): boolean {
   return revision.capabilities.login !== undefined;
 }

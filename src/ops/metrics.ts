@@ -20,7 +20,6 @@ import { createRequestCounts, registerRequests } from './request-counts.js';
 /** Figures of a gateway and what stands beside it. */
 export interface WatchedFigures {
   readonly gateway: GatewayFigures;
-  /** The families of the home. */
   readonly home: readonly Family[];
   /** Null where nobody counts them. */
   readonly connections: (() => readonly ConnectionFigures[]) | null;
@@ -57,7 +56,6 @@ export function createMetrics(figures: ProcessFigures) {
     /** The text format 0.0.4 of Prometheus. Its cost does not depend on the number of keys. */
     text: () => registry.metrics(),
     contentType: registry.contentType,
-    /** Ends the gathering. */
     close: endProcess,
   };
 }

@@ -10,7 +10,6 @@ const RESOLUTION = 20;
 const UNUSED_RESOLUTION = 60_000;
 const UNUSED = 'nodejs_eventloop_lag';
 
-/** Figures of the process itself. */
 export interface ProcessFigures {
   /** Keyway's own. */
   readonly version: string;

@@ -284,7 +284,7 @@ export class Jobs {
   }
 
   async #work(): Promise<void> {
-    // Who began a batch gets its answer first.
+    // The caller who began a batch gets its answer first.
     await new Promise(setImmediate);
     while (!this.#isClosed && this.#lease.isHeld()) {
       const jobs = allJobs(this.#options.records);
@@ -370,7 +370,7 @@ export class Jobs {
       const outcome = await this.#patiently(job, async (): Promise<{ readonly is: ChangeOutcome }> => {
         const barred = await this.#barred(job, [asked]);
         const [found] = isInDoubt ? await this.#lookUp([asked], barred) : barred;
-        // Where the answer is lost, it is looked up, too.
+        // It is looked up also where the answer is lost.
         isInDoubt = true;
         return { is: found !== undefined ? found : await this.#make(asked) };
       });

@@ -70,12 +70,12 @@ export class Rotations {
     const begunAt = clock.now();
     const endsAt = begunAt + graceMilliseconds;
     const id = random.uuid();
-    // Where the new key and the end of the old one are two calls, the second is made whatever becomes of the first's caller.
+    // The second of two calls, for the new key and the end of the old one, is made whatever becomes of the first's caller.
     const isKept = graceMilliseconds > 0 || backend.batches === null;
     const rotation: KeptRotation = {
       ...{ old: accessKey, successor, begunAt, endsAt, isMade: false, carrying: null, isCut: false },
       left: leftOf(present)?.toString() ?? null,
-      // Where counters can be moved the old key begins at zero.
+      // The old key begins at zero where counters can be moved.
       carried: backend.batches === null ? bytesOf(present) : NONE,
     };
     const begun = isKept ? await kept.begin(id, rotation) : null;

@@ -166,7 +166,7 @@ async function serve(
     place.streams.begin(answer.stream, reply, principal, () => isLetIn(operation, place, request));
     return;
   }
-  // Who has waited for it may have lost his credential meanwhile.
+  // The caller may have lost his credential while he waited for it.
   if (query.wait !== undefined && operation.method === 'GET' && !(await isLetIn(operation, place, request)))
     throw new DomainError('unauthorized');
   const coding = typeof answer.payload === 'string' && answer.payload.length >= PACKED_FROM ? codingFor(request) : null;

@@ -128,7 +128,7 @@ export class Streams {
       }
     } finally {
       clearInterval(life);
-      // What waits for a caller who takes nothing is given up with the connection.
+      // Lines that wait for a caller who takes nothing are given up with the connection.
       if (out.writableNeedDrain) giveUp();
       else out.end();
     }

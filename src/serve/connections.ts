@@ -59,7 +59,6 @@ export function createConnections(options: ConnectionsOptions) {
         return server;
       };
     },
-    /** Reads every listener that has a server. */
     figures: (): readonly ListenerFigures[] => [...listeners.values()].map(({ figures }) => figures()),
   };
 }

@@ -17,7 +17,6 @@ const SUBSCRIPTION_WORDS = {
   remedy: 'give it another address with --subscription-bind',
 };
 
-/** The open listeners. */
 export interface Listening {
   /** The URL of the API: `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
   readonly url: string;

@@ -7,7 +7,6 @@ import { createConnections } from './connections.js';
 import { openListeners, placeOf } from './listeners.js';
 import { type Around, type Prepared, prepare, type ServePorts } from './prepare.js';
 
-/** A gateway that listens. */
 export interface RunningGateway {
   /** `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
   readonly url: string;

@@ -57,7 +57,6 @@ export function memberPlace(file: SettingsFile, name: string): string {
   return `member "${name}" of ${file.path}`;
 }
 
-/** Members that no setting has. */
 export function unknownMembers(file: SettingsFile, flags: readonly string[]): readonly SettingProblem[] {
   const known = flags.map(memberOf);
   return Object.keys(file.members)

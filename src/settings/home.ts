@@ -12,7 +12,6 @@ export type HomePlace = ReturnType<
   typeof fileHome | typeof memoryHome | typeof testHome | typeof upstreamHome | typeof databaseHome
 >;
 
-/** The place of one kind. */
 export type HomePlaceOf<Kind extends HomePlace['kind']> = Extract<HomePlace, { readonly kind: Kind }>;
 
 /** Facts about a home before it is open. */

@@ -50,7 +50,6 @@ export interface UpstreamAddress {
   readonly dataFolder: string;
 }
 
-/** One `--panel-dir`. */
 export interface PanelFolder {
   /** The mount that it is for, by its `--revision` text or by the revision alone; null for all. */
   readonly mount: string | null;
@@ -159,7 +158,6 @@ export const listenAddress: Kind<string> = {
   },
 };
 
-/** So many connections. */
 export const connections: Kind<number> = {
   member: 'integer',
   expected: 'a whole number from 1 to 1000000',

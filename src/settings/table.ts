@@ -21,13 +21,11 @@ export interface Setting<T> {
   /** The end of the sentence about a text that is no value. */
   readonly hint: ((text: string) => string) | undefined;
   readonly repeatable: boolean;
-  /** The places of the machine that its value names. */
   names(value: T): readonly kinds.NamedPlace[];
   /** Values that shells offer. */
   readonly offered: Offered | undefined;
   /** Its value is never shown. */
   readonly secret: boolean;
-  /** The default for help texts. */
   readonly defaultText: string;
   readonly description: string;
   /** The value when nobody gives one. Relative paths start at `folder`. */
@@ -574,7 +572,6 @@ export type Settings = Omit<SettingValues, (typeof HOME_SETTINGS)[number]> & { r
 /** Variables that are named as others know them. */
 const KNOWN_VARIABLES: ReadonlyMap<string, string> = new Map([['database', 'KEYWAY_DATABASE_URL']]);
 
-/** The environment variable of a flag. */
 export function variableOf(flag: string): string {
   return KNOWN_VARIABLES.get(flag) ?? `KEYWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
 }

@@ -160,7 +160,7 @@ export class Mirror {
       this.#begun = await this.#beginWith(authorization);
       this.#partedSubjects.clear();
       this.#followedAt = machineTime();
-      // What changed while it began is found at once.
+      // Changes that came while it began are found at once.
       this.#mustFollow = true;
     } catch (error) {
       if (error instanceof ShadowRefused) throw error;

@@ -98,7 +98,6 @@ export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace) {
       requests.add(request);
       keepLooking();
     },
-    /** The request is answered. */
     answered(request: IncomingMessage): void {
       const body = awaited.get(request);
       if (request.complete) requests.delete(request);

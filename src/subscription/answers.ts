@@ -20,7 +20,6 @@ export interface WantedForm {
   readonly acceptLanguage: string;
 }
 
-/** The subscription of a key in the form that is wanted. */
 export function subscriptionAnswer(key: KeySnapshot, offer: Offer, wanted: WantedForm): SubscriptionAnswer {
   const { type, body, fields, effort = 0 } = contentOf(key, offer, wanted);
   const { counters, limitBytes } = key;

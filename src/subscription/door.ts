@@ -17,7 +17,6 @@ export interface SubscriptionDoorOptions {
   readonly keptKey?: (token: string) => string | undefined;
 }
 
-/** A request to the door. */
 export interface SubscriptionRequest extends Omit<WantedForm, 'query'> {
   readonly method: string;
   /** The request target in origin form (RFC 9112, 3.2.1). */
@@ -67,7 +66,7 @@ export class SubscriptionDoor {
   }
 
   #tell(key: KeySnapshot, published: Published, wanted: WantedForm): SubscriptionOutcome {
-    // Where the state is elsewhere, finding the key may be what tells how its server is announced.
+    // Finding the key may be what tells how its server is announced, where the state is elsewhere.
     const offer = offerOf(this.#options.offerFacts(published));
     return { answer: subscriptionAnswer(key, offer, wanted), accessKey: key.accessKey };
   }

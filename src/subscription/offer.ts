@@ -67,7 +67,6 @@ export function offerOf(facts: OfferFacts): Offer {
   };
 }
 
-/** A link as it is given out. */
 export interface OfferedLink {
   /** `TLS` or `UDP`. */
   readonly label: string;

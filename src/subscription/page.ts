@@ -11,7 +11,6 @@ export interface Usage {
   readonly limit: bigint | null;
 }
 
-/** The content of the page. */
 export interface PageFacts {
   readonly title: string;
   /** The key's name. */
@@ -74,7 +73,6 @@ export const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The page of a subscription for people. */
 export function subscriptionPage({ title, user, usage, links }: PageFacts, language: Language): string {
   const words = WORDS[language];
   return [

@@ -129,7 +129,6 @@ export function keyText(key: AccessKey): string {
     : `${plainText(key.accessKey)} (${carriedText(key)})`;
 }
 
-/** The name and the limit of a key. */
 export function carriedText({ name, limitBytes }: AccessKey): string {
   const parts = [
     ...(name === null ? [] : [`name ${JSON.stringify(name)}`]),

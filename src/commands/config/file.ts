@@ -15,7 +15,6 @@ interface FilePlan extends Pick<CommandPlan<ParsedFlags, NamedFile>, 'name' | 'h
   work(file: NamedFile, context: CommandContext): Promise<ExitCode>;
 }
 
-/** The file as it was found. */
 export interface NamedFile {
   /** The path as the command line has it. */
   readonly named: string;

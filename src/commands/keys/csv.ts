@@ -133,7 +133,7 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
     const given = keyFields.flatMap(({ name, noted, kind }): readonly [NamedKeyField['name'], KeyFieldValue][] => {
       const text = cell(noted);
       if (text === undefined) return [];
-      // Where semicolons part the fields, a comma is the decimal sign.
+      // A comma is the decimal sign where semicolons part the fields.
       const value = CELLS[kind].read(kind === 'u64' && separator !== ',' ? text.replace(',', '.') : text);
       if (value !== undefined) return [[name, value]];
       problems.push(`line ${line}: ${noted}: expected ${CELLS[kind].expected}, got ${quoted(text)}`);

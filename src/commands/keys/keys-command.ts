@@ -21,7 +21,6 @@ import {
 import { type KeyHome, openState, openTarget, type TargetPlace } from './home.js';
 import { MadeChanges } from './made-changes.js';
 
-/** One of the commands over keys. */
 export interface KeysCommand<Asked> {
   readonly name: string;
   /** Flags besides those of the place and `--json`. */

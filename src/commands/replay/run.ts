@@ -249,7 +249,6 @@ interface Asked {
 
 /** The result of playing all, which the verdict is made from. */
 export interface Played {
-  /** The operations that were to be seen. */
   readonly asked: readonly OperationName[];
   /** The results of reads alone; null where no server was read. */
   readonly reads: ReadReport | null;

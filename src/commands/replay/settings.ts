@@ -10,12 +10,10 @@ import { type FlagShape, isOn, type Offered, type ParsedFlags, parseFlags, probl
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext } from '../command.js';
 
-/** A flag that takes a value. */
 export function valueFlag(flag: string, placeholder: string, offered?: Offered): FlagShape {
   return { flag, placeholder, repeatable: false, offered };
 }
 
-/** A flag that is there or not. */
 export function switchFlag(flag: string): FlagShape {
   return { flag, placeholder: null, repeatable: false };
 }
@@ -89,7 +87,6 @@ export interface BaseUrl {
   readonly webpath: string;
 }
 
-/** The base URL that a text is, or null. */
 export function baseUrl(text: string): BaseUrl | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const plain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
@@ -167,7 +164,6 @@ export function credentialsOf(
   return { token: reading.value('token') ?? environment[sources.token] ?? null, operator };
 }
 
-/** The forms of a report. */
 export const REPORTERS = ['text', 'json', 'junit', 'tap', 'github'] as const;
 export type ReporterName = (typeof REPORTERS)[number];
 

@@ -22,7 +22,6 @@ export interface AdoptionRequest {
   readonly keys: ReadonlySet<string> | null;
 }
 
-/** The effect of an adoption. */
 export interface Adoption {
   readonly added: readonly AccessKey[];
   readonly removed: readonly AccessKey[];

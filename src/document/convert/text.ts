@@ -22,7 +22,6 @@ export function edited({ bytes }: Draft, splices: readonly Splice[]): Draft {
   return draftOf(applySplices(bytes, sortSplices(splices)));
 }
 
-/** The style of the root's members. */
 export function rootStyle({ bytes, root }: Draft): SequenceStyle {
   return sequenceStyle(bytes, membersOf(root), styleOf(bytes, root, fileStyle(bytes)));
 }

@@ -52,7 +52,7 @@ class Editor {
     const count = own.starts.length;
     const [text] = texts;
     if (removed.length === count && text !== undefined && count > 0) {
-      // Where none stays, the first takes the place of the first.
+      // The first takes the place of the first where none stays.
       const first = splice(own.starts[0] ?? 0, own.ends[0] ?? 0, text);
       return [first, ...this.#replaceTail(own, removed.slice(1), texts.slice(1), style)];
     }

@@ -12,7 +12,6 @@ import { fingerprintOfValue } from './fingerprint.js';
 import { readPatch, useKeys } from './patch.js';
 import { valueAt } from './value.js';
 
-/** A document after a patch. */
 export interface PatchedDocument {
   /** The same document where the patch changes nothing. */
   readonly document: ConfigurationDocument;

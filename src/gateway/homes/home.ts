@@ -46,7 +46,6 @@ export interface HomeParts {
   readonly local: LocalBackend | null;
   /** A running server. */
   readonly upstream: OpenUpstream | null;
-  /** PostgreSQL. */
   readonly database: DatabaseBackend | null;
 }
 

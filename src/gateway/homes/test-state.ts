@@ -26,7 +26,6 @@ const COUNTERS = Type.Array(
   { expected: 'an array' },
 );
 
-/** A state of a test, read. */
 interface ReadState {
   /** The text of a server's configuration file; null for none. */
   readonly text: string | null;

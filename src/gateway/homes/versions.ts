@@ -39,7 +39,6 @@ interface NewFile {
   readonly named: string;
 }
 
-/** A version that was restored. */
 export interface Restored {
   readonly json: object;
   /** The same for people. */

@@ -46,11 +46,9 @@ export interface DatabaseBackend extends Backend {
   status(): DatabaseStatus;
 }
 
-/** For metrics. */
 export interface DatabaseStatus extends FollowerStatus {
   readonly counting: CountingStatus;
   readonly isListening: boolean;
-  /** Connections by their purpose. */
   readonly connections: Readonly<Record<keyof Opened, ConnectionsUse>>;
   /** The figures of the last question; null before the first. */
   readonly figures: StateFigures | null;
@@ -76,7 +74,6 @@ export interface DatabaseBackendOptions
   readonly listens?: boolean;
 }
 
-/** The problems of a database. */
 export const DATABASE_PROBLEMS = {
   database_away: 'outside',
   database_refuses_writes: 'outside',

@@ -19,7 +19,6 @@ export interface Gateway {
   readonly since: string;
 }
 
-/** The answers of `changesSince`. */
 export interface Changes {
   readonly heads: Heads;
   /** True where the database's past holds what was seen. */

@@ -235,12 +235,10 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
   }
 }
 
-/** A document that is to be written. */
 interface Next extends ReadConfiguration, Pick<DocumentPut, 'content' | 'settings' | 'keys'> {
   readonly reason: Reason;
 }
 
-/** Makes what is to be written of what there is. */
 type MakeNext = (before: PresentDocument) => Promise<Next | null>;
 
 /** Does `work` while changes of others wait; all the same where the database does not let them, or no longer. */

@@ -56,7 +56,6 @@ export interface CountedBatch {
   /** True where it was counted onto just that. */
   readonly follows: boolean;
   readonly used: readonly UsedRow[];
-  /** True where it changed connections. */
   readonly hasConnections: boolean;
 }
 

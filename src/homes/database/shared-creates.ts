@@ -5,7 +5,6 @@ import { createLane } from './lane.js';
 import { LEAST_PATIENCE, type NotDone, type Patience, WRITE_PATIENCE, type Written } from './writes.js';
 
 export interface SharedCreatesOptions {
-  /** Creates keys with one write. */
   readonly write: (keys: readonly AccessKey[], patience: Patience) => Promise<WrittenCreates>;
   /** Says what callers are told of a write that did not happen, or may have. */
   readonly errorOf: (written: NotDone) => DomainError;

@@ -47,7 +47,6 @@ export async function readStoredDocument(ask: Ask, refused: ChangeRefused): Prom
   return { number: seen.state, bytes: changed.bytes };
 }
 
-/** The document as it was put. */
 async function readPut(ask: Ask) {
   const [[number = null, applied = null, content = null] = []] = await ask(DOCUMENT);
   const bytes = await unpack(Buffer.from(content ?? '', 'hex'));

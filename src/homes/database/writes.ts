@@ -4,7 +4,6 @@ import { type Connections, type Row, StatementError } from './connection.js';
 import { createJitter } from './jitter.js';
 import { type Seen, sentWrite, settle, type WriteStatement } from './statements.js';
 
-/** The end of a write. */
 export type Written =
   /** It is committed. `rest` are the columns behind its number and outcome, none where it had to be asked for. */
   | {
@@ -19,13 +18,12 @@ export type Written =
   /** Nobody could be asked in time whether it has happened. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
-/** A write that is committed. */
 export type Done = Extract<Written, { readonly kind: 'done' }>;
 export type NotDone = Exclude<Written, Done>;
 
 export type Writes = ReturnType<typeof createWrites>;
 
-/** When, by the monotonic clock in milliseconds, what became of a write must be known; read anew each time. */
+/** The time, by the monotonic clock in milliseconds, by which the outcome of a write must be known; read anew each time. */
 export interface Patience {
   readonly until: number;
   /** Milliseconds until one statement is given up; default 4 s. */

@@ -81,7 +81,6 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
   }
 }
 
-/** The parts of a local backend, open. */
 export interface LocalBackendParts
   extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress' | 'plainKeysAlone'> {
   readonly configuration: ConfigurationFile | null;

@@ -44,7 +44,6 @@ export function createAnnouncement(
       if (clock.monotonic() - askedAt >= MOST_AGE) asking ??= ask(accessKey);
       return isForgotten ? (asking ?? undefined) : undefined;
     },
-    /** Takes what a status has told of it. */
     told(endpoint: UpstreamStatus['endpoint']): void {
       if (known !== null && endpoint !== null) become({ ...known, host: endpoint.host, port: endpoint.port });
     },

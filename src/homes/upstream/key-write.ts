@@ -4,7 +4,6 @@ import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { KeyState } from './key-state.js';
 import type { Effect } from './replica.js';
 
-/** One change of one key. */
 export interface KeyWrite {
   readonly accessKey: string;
   send(): Promise<Sent<void>>;

@@ -10,7 +10,6 @@ export type StatusKeeper = ReturnType<typeof createStatusKeeper>;
 export interface StatusOptions extends UpstreamContext {
   readonly keys: KeyReader;
   readonly replica: Pick<KeyReplica, 'ownChanges'>;
-  /** Called with each status. */
   readonly onStatus: (status: UpstreamStatus) => void;
   /** Called when the server runs anew. */
   readonly onRestart: () => void;

@@ -21,7 +21,6 @@ export function createKnownPublished({ server, configuration, clock }: KnownPubl
   let askedAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | null = null;
 
-  /** Reads it out of a configuration. */
   function take(configuration: Pick<ServerConfiguration, 'listen' | 'published'>): void {
     known = configuration.published;
     announced = announcedBy(configuration, null);
@@ -33,7 +32,7 @@ export function createKnownPublished({ server, configuration, clock }: KnownPubl
     try {
       take((await configuration.read('poll')).value.configuration);
     } catch (error) {
-      // What was known goes on; a server that has nothing to be read publishes nothing.
+      // Known values go on; a server that has nothing to be read publishes nothing.
       if (error instanceof DomainError && REPLACEABLE.has(error.code)) known ??= DEFAULT_PUBLISHED;
       failure = error;
     } finally {

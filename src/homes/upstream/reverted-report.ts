@@ -2,7 +2,6 @@ import { keyDigest } from '../../core/key-digest.js';
 import type { LogPort } from '../../core/ports.js';
 import type { KeyState } from './key-state.js';
 
-/** The outcome of a reverted change. */
 export type RevertedOutcome = 'madeAgain' | 'left';
 
 export type RevertedReport = ReturnType<typeof createRevertedReport>;

@@ -16,7 +16,6 @@ export function createServerCredentials({ given, server, configuration, onChange
   const isWanted = given !== null && (given.token === null || given.username === '');
   let own: Credentials | null = null;
 
-  /** Takes the credentials from a configuration. */
   function take({ listener }: Pick<ServerConfiguration, 'listener'>): void {
     if (!isWanted) return;
     const { token = null, username = '', passwordHash = '' } = listener ?? {};

@@ -234,7 +234,6 @@ function isRetry(
 /** `reverted`: the key is exactly what it was before. `superseded`: it is something else again, somebody else's change. */
 export type WriteOutcome = 'pending' | 'confirmed' | 'reverted' | 'superseded';
 
-/** Returns what became of a write by what was seen of its key. */
 export function writeOutcome(write: UnconfirmedWrite, seen: KeyState, sentAt: number, tells?: Tells): WriteOutcome {
   if (sentAt <= write.answeredAt) return 'pending';
   if (sameState(seen, write.after, tells)) return sentAt >= write.answeredAt + SETTLED_AFTER ? 'confirmed' : 'pending';

@@ -25,7 +25,6 @@ export function shownInWords(difference: ShownDifference): string {
 /** `broken`: it could not be played at all, for a reason of its own file or of this machine. */
 export type Outcome = 'equal' | 'different' | 'skipped' | 'broken';
 
-/** The outcome of one scenario. */
 export interface ScenarioResult {
   readonly name: string;
   readonly path: string;
@@ -45,7 +44,6 @@ export interface ScenarioResult {
   readonly milliseconds: number;
 }
 
-/** The number of scenarios by outcome. */
 export type Summary = Readonly<Record<Outcome, number>>;
 
 export function summaryOf(results: readonly ScenarioResult[]): Summary {
@@ -53,7 +51,6 @@ export function summaryOf(results: readonly ScenarioResult[]): Summary {
   return { equal: count('equal'), different: count('different'), skipped: count('skipped'), broken: count('broken') };
 }
 
-/** The result of a file that is no scenario. */
 export function brokenResult({ name, path, problem }: BrokenFile): ScenarioResult {
   return { ...empty(name, path, ''), outcome: 'broken', reason: problem };
 }

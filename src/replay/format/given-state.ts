@@ -21,7 +21,6 @@ export interface GivenState {
   readonly hasInbounds: boolean;
 }
 
-/** Reads a scenario's given state. */
 export function givenStateOf({ given }: Scenario): GivenState {
   const value = fileValue(given);
   const root = value !== undefined && isJsonObject(value) ? value : null;
@@ -58,7 +57,6 @@ export function isOpenState({ credentials }: GivenState, revision: Revision): bo
   return revision.auth.isOpen(credentials);
 }
 
-/** Tells whether a text is the password of these credentials. */
 export function isPassword(text: string, { passwordHash }: Credentials): boolean {
   return passwordHash !== '' && createHash('sha256').update(text, 'utf8').digest('hex') === passwordHash;
 }

@@ -20,7 +20,6 @@ export interface AnswerDifference extends Unequal {
   readonly where: string;
 }
 
-/** A difference as one line. */
 export function differenceInWords({ where, expected, actual }: AnswerDifference): string {
   return `${where}: expected ${valueInWords(expected)}, found ${valueInWords(actual)}`;
 }

@@ -15,7 +15,6 @@ export const NUMBERED: Readonly<Record<string, string>> = {
   secret: '.*',
 };
 
-/** The kinds of numbered placeholders. */
 export const PLACEHOLDER_KINDS: readonly string[] = Object.keys(NUMBERED);
 
 /** Values that differ from run to run and are known by their form alone. */

@@ -23,7 +23,6 @@ export class ShapeError extends Error {
   }
 }
 
-/** Any JSON value. */
 export const ANYTHING = Type.Unsafe<JsonValue>({});
 export const TEXT = Type.String({ expected: 'a text' });
 /** An integer of any size, as a bigint. */

@@ -48,7 +48,6 @@ export interface TargetOptions {
   readonly keepSaved: (saved: SavedState) => Promise<KeptState>;
 }
 
-/** Options of playing one scenario. */
 export type Watching = Pick<PlayOptions, 'onStep' | 'isStopped' | 'bindings'>;
 
 interface Live extends Prepared {

@@ -47,7 +47,6 @@ export function readDivergences(content: string, file: string): DivergenceRegist
   return result;
 }
 
-/** The outcome of playing a scenario. */
 export interface PlayedScenario {
   readonly differences: readonly Difference[];
   readonly steps: readonly PlayedStep[];

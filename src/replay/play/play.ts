@@ -40,7 +40,6 @@ export interface Difference extends AnswerDifference {
   readonly step: number | 'then';
 }
 
-/** The outcome of one step. */
 export interface PlayedStep {
   /** Number of the step, from 1. */
   readonly step: number;

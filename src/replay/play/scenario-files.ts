@@ -17,7 +17,6 @@ export interface ScenarioFile {
   readonly register: DivergenceRegister | null;
 }
 
-/** A file that is no scenario. */
 export interface BrokenFile {
   readonly kind: 'broken';
   readonly name: string;

@@ -3,7 +3,6 @@ import type { Answer, Caller } from '../../client/call.js';
 import { JSON_TYPE } from '../../wire/envelope.js';
 import { isJsonObject, type JsonObject, type JsonValue, jsonIn } from '../../wire/json/json.js';
 
-/** A server that is to be looked at. */
 export interface LookOptions {
   /** Nothing but reads goes through it: GET and OPTIONS. */
   readonly caller: Caller;
@@ -17,7 +16,6 @@ export interface LookOptions {
   readonly pause?: ((milliseconds: number) => Promise<unknown>) | undefined;
 }
 
-/** One read. */
 export interface Read {
   readonly method: 'GET' | 'OPTIONS';
   readonly path: string;

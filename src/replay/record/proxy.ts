@@ -83,7 +83,6 @@ export async function startProxy(options: ProxyOptions) {
   });
   const address = server.address();
   return {
-    /** The address that it listens at. */
     url: urlOf(host, address),
     /** Lets requests under way come to their end, and no new connections in. */
     close: () => new Promise<void>((resolve) => server.close(() => resolve())),
@@ -200,7 +199,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
     // Without an answer there is nothing to pass on but the end of the connection.
     incoming.socket.destroy();
   });
-  // What came to an end just now may still be on its way out of the answer's stream.
+  // An answer that ended just now may still be on its way out of its stream.
   asked.on('close', () => setImmediate(() => isHandedOut || watch.unkept()));
   incoming.on('data', (chunk: Buffer) => kept.add('request', chunk));
   incoming.on('error', () => asked.destroy());

@@ -6,7 +6,6 @@ import { inferGiven } from './infer-given.js';
 import type { ProxiedExchange } from './proxy.js';
 
 export interface RecorderOptions extends Setting {
-  /** The revision as it was asked for. */
   readonly revision: string;
   /** `YYYY-MM-DD`. */
   readonly date: string;
@@ -73,7 +72,6 @@ export class Recorder {
     return [...this.#recorded.values()].flat().length;
   }
 
-  /** Files of the panel that were left out. */
   get panelFiles(): number {
     return this.#panelFiles;
   }

@@ -51,7 +51,6 @@ export class RootedRecorder {
     return this.#recorder.scenario(session);
   }
 
-  /** The sessions, exchanges and files of the panel so far. */
   get counts(): Readonly<Record<'sessions' | 'exchanges' | 'panelFiles', number>> {
     const { sessions = [], count = 0, panelFiles = 0 } = this.#recorder ?? {};
     return { sessions: sessions.length, exchanges: count, panelFiles };

@@ -7,7 +7,6 @@ import type { ReadReport } from '../reads/standing.js';
 /** A run's verdict and its grounds. */
 export type Verdict = ReturnType<typeof verdictOf>;
 
-/** The operations that scenarios ask for. */
 export function operationsIn(scenarios: readonly Scenario[]): readonly OperationName[] {
   const names = scenarios.flatMap(exchangesOf).map(({ request }) => matchRequest(request)?.operation.name);
   return OPERATIONS.map(({ name }) => name).filter((name) => names.includes(name));
@@ -22,7 +21,6 @@ export function verdictOf(
 ) {
   const seen = new Set(results.flatMap((each) => each.seen));
   return {
-    /** True where nothing differed. */
     isCompatible: results.every(({ outcome }) => outcome !== 'different'),
     /** Why nothing can be said of the server although nothing differed, or null. */
     unjudged,

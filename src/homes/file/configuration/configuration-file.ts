@@ -69,7 +69,6 @@ export interface ConfigurationFile {
 }
 
 export interface ConfigurationFileStatus {
-  /** A write is on its way. */
   readonly writing: boolean;
   /** Why the last write failed; null after one that did not. */
   readonly lastWriteError: string | null;

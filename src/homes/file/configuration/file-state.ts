@@ -65,7 +65,6 @@ export class FileState {
     this.reapplied = reapplied;
   }
 
-  /** The configuration as the file holds it. */
   inFile(): ServerConfiguration {
     this.#read = layOver(this.#read, this.#writtenSince);
     this.#writtenSince = {};

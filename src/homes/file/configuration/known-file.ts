@@ -6,7 +6,6 @@ import { readTarget, sameFile, showsChanges, type TargetFile } from '../../../fi
 import { failureCode } from '../../../platform/failure-words.js';
 import type { ServedFile } from './file-state.js';
 
-/** The file as it is now. */
 export interface FoundFile {
   readonly target: TargetFile;
   readonly document: ConfigurationDocument;
@@ -28,7 +27,6 @@ export class BrokenFileError extends Error {
   }
 }
 
-/** The file as it was looked at. */
 interface LookedAtFile extends FoundFile {
   /** Somebody else has changed it, or only its rights or its owner, since it was last read or written here. */
   readonly touched: boolean;

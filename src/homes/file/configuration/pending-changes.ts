@@ -69,7 +69,6 @@ export function differences(
   return { former: of(former, before), written: of(written, after) };
 }
 
-/** The number of keys of `before` that are gone in `after`. */
 export function removedKeys(before: ServerConfiguration, after: ServerConfiguration): number {
   const left = new Set(after.keys.map((key) => key.accessKey));
   return before.keys.reduce((count, key) => (left.has(key.accessKey) ? count : count + 1), 0);

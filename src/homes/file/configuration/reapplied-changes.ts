@@ -105,7 +105,6 @@ export class ReappliedChanges {
     return this.#now() <= this.#last && (this.#keys.size > 0 || this.#dns.size > 0 || this.#rules !== null);
   }
 
-  /** The keys that were deleted. */
   deleted(): readonly string[] {
     return [...this.#keys].flatMap(([accessKey, { written }]) => (written === null ? [accessKey] : []));
   }

@@ -17,7 +17,6 @@ export interface Counters {
   readonly sources: PostedCounters;
   /** Null where nothing outlives the process. */
   readonly store: CountersStore | null;
-  /** The folder of the store. */
   readonly dataFolder: string | null;
   /** Writes what is left and gives back what was taken. */
   close(): Promise<void>;

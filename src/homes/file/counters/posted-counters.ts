@@ -402,7 +402,6 @@ function dropBase({ slots, table }: Held, accessKey: string): void {
   slots.delete(accessKey);
 }
 
-/** No traffic. */
 const NOTHING = { bytesUp: 0n, bytesDown: 0n } as const;
 
 /** The growth within a run. A value that has fallen tells of a reset at the source: both began anew. */
@@ -418,7 +417,6 @@ function grown(base: Pick<CounterValues, 'bytesUp' | 'bytesDown'>, { bytesUp, by
   return { bytesUp: more(bytesUp, base.bytesUp), bytesDown: more(bytesDown, base.bytesDown) };
 }
 
-/** A base, and the run in which it was posted. */
 type KnownValues = CounterValues & Pick<Base, 'runs'>;
 
 const GUESSED =

@@ -4,7 +4,6 @@ import type { FileSystemPort } from '../../../core/ports.js';
 import { readRecords, type StoreRecord } from './records.js';
 import { batchAt, batchEnd, nextBatch, type PreviousLog, readHeader, type StoreFileHeader } from './store-file.js';
 
-/** A file of the store by its name. */
 export interface StoreFileName {
   readonly name: string;
   readonly kind: 'state' | 'log';

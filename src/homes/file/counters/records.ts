@@ -6,7 +6,6 @@ import type { KnownRun } from './source-run.js';
 /** One thing that a store holds or that happened to it. */
 export type StoreRecord =
   | { readonly kind: 'counters'; readonly counters: KeptCounters }
-  /** The key's counters are dropped. */
   | { readonly kind: 'dropped'; readonly accessKey: string }
   /** A create that a crash may undo; it stands until it is settled. */
   | { readonly kind: 'renewing'; readonly renewal: Renewal }
@@ -17,7 +16,6 @@ export type StoreRecord =
   /** A source that posts its counters; its bases stay. */
   | { readonly kind: 'source'; readonly source: Source }
   | { readonly kind: 'base'; readonly base: Base }
-  /** The source and its bases are forgotten. */
   | { readonly kind: 'sourceForgotten'; readonly name: string }
   /** The last record of a whole state, with the number of the others. */
   | { readonly kind: 'end'; readonly records: number };

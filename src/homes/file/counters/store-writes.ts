@@ -30,7 +30,6 @@ export interface StoreTarget {
   readonly hasState: boolean;
   /** Resolves when the folder may be written to; `startOver` may be called meanwhile. */
   ready(): Promise<void>;
-  /** Adds what changed. */
   add(records: Buffer): Promise<void>;
   /** Begins the folder with everything. */
   begin(records: Buffer): Promise<void>;

@@ -131,7 +131,6 @@ function storedSources(sources: PostedCounters): StoredSources {
   return { sources: all, bases: all.flatMap(({ name }) => [...sources.bases(name)]) };
 }
 
-/** Follows one record of a store. */
 export function take(record: StoreRecord, { keys, reports, renewals, sources }: StoredParts): void {
   if (record.kind === 'counters') keys.load(record.counters);
   else if (record.kind === 'dropped') keys.loadDropped(record.accessKey);

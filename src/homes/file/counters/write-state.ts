@@ -8,7 +8,6 @@ import type { Renewal } from './recreated-keys.js';
 import { batch, headerLine } from './store-file.js';
 import { FILE_MODE, newSalt } from './store-log.js';
 
-/** The content of a state. */
 export interface StateContent {
   readonly counters: Iterable<KeptCounters>;
   /** Asked for at the end, as are the renewals. */

@@ -50,7 +50,6 @@ export async function submitRequest(
   return { path, kind };
 }
 
-/** The requests that wait in the folder. */
 export async function waitingRequests(
   fileSystem: FileSystemPort,
   dataFolder: string,
