@@ -1,5 +1,6 @@
 import type { Audit } from './audit.js';
 import type { DomainError } from './errors.js';
+import type { KeyChange as KeyChangeKind } from './keys/change-log.js';
 import type { KeyFieldValues } from './keys/key-fields.js';
 import type { KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
 import type { MaybeAsync } from './maybe-async.js';
@@ -80,6 +81,8 @@ export interface Backend {
   readonly live: LiveReads | null;
   /** Null where the keys in memory are always those of the state. */
   readonly replica: Replica | null;
+  /** Null where this process alone sees what changes. */
+  readonly past: PastChanges | null;
   /** Has whoever resolves names for the state fetch its blocklists; null where the gateway's own resolver does. */
   readonly refreshBlocklists: (() => Promise<void>) | null;
   /** Lists present problems, for health; empty while there is none. */
@@ -221,6 +224,24 @@ export interface Replica {
   lookForKeys(): MaybeAsync<void>;
   /** To be awaited before `published` is gone by; asks for it where nobody has read it. Rejects where it never could be. */
   learnPublished(): MaybeAsync<void>;
+}
+
+/** Changes of a state that several gateways share, for one that goes on where another has ended. */
+export interface PastChanges {
+  /** Returns the mark of what is in memory; every gateway of the state knows it. */
+  mark(): string;
+  /**
+   * Reads what changed after a mark, perhaps with some of what changed before; null where that is not known any more. Rejects while
+   * whoever holds the state is away.
+   */
+  since(mark: string): Promise<MissedChanges | null>;
+}
+
+export interface MissedChanges {
+  /** In the order in which they happened, as far as that is known. */
+  readonly keys: readonly (readonly [string, KeyChangeKind])[];
+  /** How the settings besides keys became others; null where they did not. */
+  readonly settings: ChangeReason | null;
 }
 
 /** The counts of the status, and how long whoever holds the state has been running; null where the gateway's own time counts. */

@@ -87,7 +87,7 @@ export class Lease {
       this.#isHeld = false;
       return;
     }
-    const isNew = !this.#isHeld;
+    const isNew = !this.isHeld();
     [this.#seen, this.#seenAt, this.#renewedAt, this.#isHeld] = [body, now, now, true];
     if (isNew) onHeld();
   }

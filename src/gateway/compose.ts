@@ -121,9 +121,9 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   const events = new Events({ backend, records, server, isFollowing, clock, random, log });
   const jobs = new Jobs({
     ...{ core, backend, records, makers, clock, random, log, follow },
-    onEnded: ({ id, owner, state, total }, { done, failed, successors }) => {
-      events.emitKeys('key.rotated', successors);
-      events.emit('job.ended', { job: id, by: owner, state, total, done, failed });
+    onEnded: async ({ id, owner, state, total }, { done, failed, successors }) => {
+      await events.emitKeys('key.rotated', successors);
+      await events.emit('job.ended', { job: id, by: owner, state, total, done, failed });
     },
   });
   const rotations = new Rotations({

@@ -1,4 +1,5 @@
-import type { Backend } from '../core/backend.js';
+import { setImmediate } from 'node:timers/promises';
+import type { Backend, ChangeReason, MissedChanges, PastChanges } from '../core/backend.js';
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
 import type { KeyChange } from '../core/keys/change-log.js';
 import { Lease } from '../core/lease.js';
@@ -44,8 +45,10 @@ export interface EventServer {
   version(): string | null;
 }
 
+type Happened = Pick<OwnEvent, 'type' | 'data'>;
+
 export interface EventsOptions {
-  readonly backend: Pick<Backend, 'keys' | 'settings' | 'onChange' | 'replica'>;
+  readonly backend: Pick<Backend, 'keys' | 'settings' | 'onChange' | 'replica' | 'past'>;
   readonly records: KeptRecords;
   /** Null where no server stands behind Keyway. */
   readonly server: EventServer | null;
@@ -70,6 +73,12 @@ const LOOK = 5_000;
 const TIME_DIGITS = 15;
 /** The record of the id of the last event, by which gateways write one behind the other. */
 const LAST = 'last';
+/** The record of the mark of the state up to which all changes are events, where gateways share it. */
+const OBSERVED = 'observed';
+/** Milliseconds after which that mark is noted although nothing happened: what changed long before it may be forgotten. */
+const NOTED = 600_000;
+/** Events that are looked through in one go. */
+const AT_ONCE = 200;
 const EVENT_ID = /^\d{15}-[0-9a-f]{8}$/;
 
 const TYPES: Readonly<Record<KeyChange, EventType>> = {
@@ -89,6 +98,12 @@ export class Events {
   #ids: string[] = [];
   #seen = 0;
   #settings = '';
+  /** Changes of the settings that are no events yet. */
+  #configured: Happened[] = [];
+  /** True where changes may be no events that the noted mark does not have. */
+  #isBehind = false;
+  #isCatchingUp = false;
+  #noting: NodeJS.Timeout | null = null;
   #lastTime = 0;
   #gathering: NodeJS.Timeout | null = null;
   #looking: NodeJS.Timeout | null = null;
@@ -102,7 +117,12 @@ export class Events {
     this.#options = options;
     const { records, random, clock } = options;
     const holder = random.uuid();
-    this.#lease = new Lease({ ...{ records, holder, clock }, kind: 'events', id: 'lease', onHeld: () => undefined });
+    this.#lease = new Lease({
+      ...{ records, holder, clock },
+      kind: 'events',
+      id: 'lease',
+      onHeld: () => this.#fallBehind(0),
+    });
     this.#take([...records.of('events').keys()]);
     records.onChange('events', (ids) => {
       if (!this.#take(ids)) return;
@@ -125,8 +145,11 @@ export class Events {
       const settings = settingsText(backend);
       const isChanged = settings !== this.#settings || reason === 'replaced' || reason === 'restored';
       this.#settings = settings;
-      if (isChanged && this.isHolder()) this.emit('configuration.changed', { reason });
+      if (!isChanged) return;
+      this.#configured.push(configured(reason));
+      this.#gatherSoon();
     });
+    if (backend.past !== null) this.#noting = setInterval(() => this.#gather(true), NOTED).unref();
     if (server !== null) this.#look(server);
   }
 
@@ -134,16 +157,18 @@ export class Events {
   async #observeKeys(): Promise<void> {
     const { backend, clock } = this.#options;
     const { changes } = backend.keys;
-    for (let isKnown = backend.replica === null; !isKnown && !this.#isClosed; ) {
+    for (let isKnown = backend.replica === null || backend.past !== null; !isKnown && !this.#isClosed; ) {
       isKnown = await this.#lastKnown();
       if (!isKnown) await new Promise((resolve) => setTimeout(resolve, LOOK).unref());
     }
     if (this.#isClosed) return;
     this.#seen = changes.version;
     this.#lastTime = Math.max(this.#lastTime, clock.now() - 1);
-    this.#stop = changes.onChange(() => {
-      this.#gathering ??= setTimeout(() => this.#gather(), GATHERED).unref();
-    });
+    this.#stop = changes.onChange(() => this.#gatherSoon());
+  }
+
+  #gatherSoon(pause = GATHERED): void {
+    if (!this.#isClosed) this.#gathering ??= setTimeout(() => this.#gather(), pause).unref();
   }
 
   /** Tells whether the keys are known, and has them followed for so long. A list that fails is told to whoever asks for it. */
@@ -161,24 +186,24 @@ export class Events {
     this.#isClosed = true;
     if (this.#looking !== null) clearTimeout(this.#looking);
     if (this.#gathering !== null) clearTimeout(this.#gathering);
-    if (this.#stop !== null) this.#gather();
+    if (this.#noting !== null) clearInterval(this.#noting);
+    this.#gather();
     this.#stop?.();
     await this.#writing;
     await this.#lease.close();
   }
 
-  /** Notes that something has happened. */
-  emit(type: EventType, data: EventData): void {
-    this.#write([{ type, data }]);
+  /** Notes that something has happened. Resolves once that outlives a crash. */
+  emit(type: EventType, data: EventData): Promise<void> {
+    return this.#write([{ type, data }]);
   }
 
-  /** Notes that something has happened to keys: nothing, where there are none. */
-  emitKeys(type: EventType, accessKeys: readonly string[]): void {
-    const events = this.#ofKeys(type, accessKeys);
-    if (events.length > 0) this.#write(events);
+  /** Notes that something has happened to keys: nothing, where there are none. Resolves as `emit` does. */
+  emitKeys(type: EventType, accessKeys: readonly string[]): Promise<void> {
+    return this.#write(this.#ofKeys(type, accessKeys));
   }
 
-  #ofKeys(type: EventType, accessKeys: Iterable<string>): readonly Pick<OwnEvent, 'type' | 'data'>[] {
+  #ofKeys(type: EventType, accessKeys: Iterable<string>): readonly Happened[] {
     const { keys } = this.#options.backend;
     const told = [...accessKeys].map((key): EventKey => ({ access_key: key, name: keys.get(key)?.name ?? null }));
     return inParts(told).map((part) => ({ type, data: { keys: part } }));
@@ -230,30 +255,43 @@ export class Events {
     return true;
   }
 
-  #write(happened: readonly Pick<OwnEvent, 'type' | 'data'>[]): void {
-    const { clock, log } = this.#options;
-    const now = clock.now();
-    this.#writing = this.#writing
-      .then(() => this.#writeDown(happened, now))
-      .catch((error: unknown) => log.warn({ err: error, events: happened.length }, 'events could not be written down'));
+  /** `mark` is that of the state up to which these and those before are all that has changed. */
+  #write(happened: readonly Happened[], mark: string | null = null): Promise<void> {
+    if (happened.length === 0 && mark === null) return Promise.resolve();
+    const now = this.#options.clock.now();
+    const written = this.#writing.then(() => this.#writeDown(happened, now, mark));
+    this.#writing = written.catch((error: unknown) => this.#notWritten(error, happened.length));
+    return written;
+  }
+
+  #notWritten(error: unknown, events: number): void {
+    this.#options.log.warn({ err: error, events }, 'events could not be written down');
   }
 
   /**
    * Writes events behind all that there are, whoever wrote those: who has read up to one would never learn of another that
    * came later with an id before it.
    */
-  async #writeDown(happened: readonly Pick<OwnEvent, 'type' | 'data'>[], now: number): Promise<void> {
+  async #writeDown(happened: readonly Happened[], now: number, mark: string | null): Promise<void> {
     const { records, random } = this.#options;
     const time = new Date(now).toISOString();
     for (;;) {
+      // Another gateway goes on from the mark that is noted.
+      if (mark !== null && !this.isHolder()) return;
       const expected = records.of('events').get(LAST) ?? null;
       const puts = happened.map(({ type, data }): RecordChange & { readonly body: string } => {
         this.#lastTime = Math.max(now, this.#lastTime + 1);
         const id = idOf(this.#lastTime, random.bytes(4).toString('hex'));
         return { kind: 'events', id, body: encodeJson({ id, time, type, data }) };
       });
-      const last = { kind: 'events', id: LAST, body: JSON.stringify(puts.at(-1)?.id), expected } as const;
-      if (await records.change([...puts, last, ...this.#tooOld(puts)])) return;
+      const last = puts.at(-1);
+      const changes: readonly RecordChange[] = [
+        ...puts,
+        ...(last === undefined ? [] : [{ kind: 'events', id: LAST, body: JSON.stringify(last.id), expected } as const]),
+        ...(mark === null ? [] : [{ kind: 'events', id: OBSERVED, body: JSON.stringify(mark) } as const]),
+        ...this.#tooOld(puts),
+      ];
+      if (await records.change(changes)) return;
     }
   }
 
@@ -275,17 +313,32 @@ export class Events {
     return going;
   }
 
-  /** Makes events of the changes of keys since the last time. */
-  #gather(): void {
+  /** Makes events of what changed since the last time; `isDue` where the mark of the state is to be noted although that is nothing. */
+  #gather(isDue = false): void {
     this.#gathering = null;
-    const { keys } = this.#options.backend;
-    const changes = keys.changes.changesSince(this.#seen);
-    this.#seen = keys.changes.version;
-    if (!this.isHolder()) return;
-    if (changes === null) {
-      this.emit('key.changed', { keys: [], whole: true });
+    const { backend, records } = this.#options;
+    const { keys, past } = backend;
+    if (this.#isCatchingUp) return;
+    const noted = records.of('events').get(OBSERVED);
+    if (past !== null && noted !== undefined && this.#isBehind && this.isHolder()) {
+      void this.#catchUp(past, noted);
       return;
     }
+    const notes = isDue || (past !== null && noted === undefined);
+    const changes = this.#stop === null ? [] : keys.changes.changesSince(this.#seen);
+    if (this.#stop !== null) this.#seen = keys.changes.version;
+    const configuration = this.#configured.splice(0);
+    if (!this.isHolder()) {
+      this.#isBehind = past !== null;
+      return;
+    }
+    const events = [...configuration, ...(changes === null ? [WHOLE] : this.#ofChanges(changes))];
+    this.#isBehind = false;
+    if (events.length === 0 && !notes) return;
+    this.#write(events, past?.mark() ?? null).catch(() => past !== null && this.#fallBehind(LOOK));
+  }
+
+  #ofChanges(changes: MissedChanges['keys']): readonly Happened[] {
     const kinds = new Map<KeyChange, Set<string>>();
     for (const [accessKey, change] of changes) {
       // A key that is new is not changed besides.
@@ -293,8 +346,58 @@ export class Events {
       const those = kinds.get(change) ?? new Set();
       kinds.set(change, those.add(accessKey));
     }
-    const events = [...kinds].flatMap(([change, accessKeys]) => this.#ofKeys(TYPES[change], accessKeys));
-    if (events.length > 0) this.#write(events);
+    return [...kinds].flatMap(([change, accessKeys]) => this.#ofKeys(TYPES[change], accessKeys));
+  }
+
+  /** Goes by the noted mark of the state the next time, since what this gateway has seen is not all that must be told. */
+  #fallBehind(pause = GATHERED): void {
+    if (this.#options.backend.past === null) return;
+    this.#isBehind = true;
+    this.#gatherSoon(pause);
+  }
+
+  /** Makes events of all that changed since the noted mark, whoever should have: some may be told twice, none is missed. */
+  async #catchUp(past: PastChanges, noted: string): Promise<void> {
+    this.#isCatchingUp = true;
+    let isDone = false;
+    try {
+      const { version } = this.#options.backend.keys.changes;
+      const told = this.#configured.length;
+      const mark = past.mark();
+      // This class wrote it.
+      const missed = await past.since(JSON.parse(noted) as string);
+      const events = missed === null ? [WHOLE] : await this.#ofMissed(missed);
+      await this.#write(events, mark);
+      this.#seen = version;
+      this.#configured.splice(0, told);
+      isDone = this.isHolder();
+    } catch (error) {
+      this.#notWritten(error, 0);
+    }
+    this.#isCatchingUp = false;
+    this.#isBehind = !isDone;
+    this.#gatherSoon(isDone ? GATHERED : LOOK);
+  }
+
+  async #ofMissed({ keys, settings }: MissedChanges): Promise<readonly Happened[]> {
+    const isTold = await this.#toldOver(keys);
+    const missed = keys.filter(([accessKey, change]) => change !== 'over_limit' || !isTold.has(accessKey));
+    return [...(settings === null ? [] : [configured(settings)]), ...this.#ofChanges(missed)];
+  }
+
+  /** Finds, of keys that are over their limit, those of which the last event says so. */
+  async #toldOver(changes: MissedChanges['keys']): Promise<ReadonlySet<string>> {
+    const sought = new Set(changes.flatMap(([accessKey, change]) => (change === 'over_limit' ? [accessKey] : [])));
+    const told = new Set<string>();
+    const ids = this.#ids;
+    for (let at = ids.length - 1; at >= 0 && sought.size > 0; at -= 1) {
+      if (at % AT_ONCE === 0) await setImmediate();
+      for (const { type, data } of this.#event(ids[at] ?? '')) {
+        for (const { access_key: accessKey } of Array.isArray(data.keys) ? (data.keys as readonly EventKey[]) : [])
+          if (sought.delete(accessKey) && type === 'key.over_limit') told.add(accessKey);
+      }
+    }
+    return told;
   }
 
   #look(server: EventServer): void {
@@ -305,9 +408,9 @@ export class Events {
     server.isAway().then((isAway) => {
       const version = server.version();
       if (this.isHolder()) {
-        if (isAway !== this.#isAway) this.emit(isAway ? 'server.away' : 'server.back', {});
+        if (isAway !== this.#isAway) void this.emit(isAway ? 'server.away' : 'server.back', {}).catch(() => undefined);
         if (version !== null && this.#version !== null && version !== this.#version)
-          this.emit('server.updated', { from: this.#version, to: version });
+          void this.emit('server.updated', { from: this.#version, to: version }).catch(() => undefined);
       }
       this.#isAway = isAway;
       this.#version = version ?? this.#version;
@@ -315,6 +418,11 @@ export class Events {
     }, again);
   }
 }
+
+/** Said where too much has changed to be told one by one. */
+const WHOLE: Happened = { type: 'key.changed', data: { keys: [], whole: true } };
+
+const configured = (reason: ChangeReason): Happened => ({ type: 'configuration.changed', data: { reason } });
 
 const idOf = (time: number, mark: string): string => `${String(time).padStart(TIME_DIGITS, '0')}-${mark}`;
 

@@ -35,8 +35,8 @@ export interface JobsOptions {
   readonly backend: Backend;
   readonly records: KeptRecords;
   readonly makers: KeyMakers;
-  /** Told once of each job that has ended. */
-  readonly onEnded?: (job: Pick<KeptJob, 'id' | 'owner' | 'state' | 'total'>, outcome: JobOutcome) => void;
+  /** Told of each job that has ended: again where it was killed or rejected before it had resolved. */
+  readonly onEnded?: (job: Pick<KeptJob, 'id' | 'owner' | 'state' | 'total'>, outcome: JobOutcome) => Promise<void>;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -512,13 +512,12 @@ export class Jobs {
     const eventRu = `Пакет ${job.id} (${job.owner}): выполнено ${done} из ${job.total} ключей, с ошибкой ${failed}${left > 0 ? `, остановлено ${left}` : ''}`;
     // A gateway may have gone between the two steps.
     const entries = await core.audit.list();
-    if (!entries.some((entry) => entry.eventEn === eventEn)) {
+    if (!entries.some((entry) => entry.eventEn === eventEn))
       await core.audit.add({ eventEn, eventRu, success: failed === 0 && left === 0 });
-      const successors = this.changesOf(job).flatMap((asked, index) =>
-        asked.op === 'rotate' && outcomes[index] === null ? [asked.successor] : [],
-      );
-      this.#options.onEnded?.(job, { done, failed, successors });
-    }
+    const successors = this.changesOf(job).flatMap((asked, index) =>
+      asked.op === 'rotate' && outcomes[index] === null ? [asked.successor] : [],
+    );
+    await this.#options.onEnded?.(job, { done, failed, successors });
     await this.#change(job, { isTold: true });
   }
 

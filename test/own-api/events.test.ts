@@ -38,6 +38,7 @@ function observed({ records = new LocalRecords(), keys = new KeyRegistry(() => 0
     settings: () => settings,
     onChange: (listener: (reason: 'saved' | 'replaced') => void) => void listeners.push(listener),
     replica: null,
+    past: null,
   };
   const clock = { ...systemClock, now };
   const events = new Events({ backend, records, server: null, clock, random: systemRandom, log: silent });

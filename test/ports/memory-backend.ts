@@ -217,6 +217,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
         }
       : null,
     refreshBlocklists: null,
+    past: null,
     problems: async () => [],
     close: async () => undefined,
     outside(change) {

@@ -7,6 +7,7 @@ import type {
   KeyBatches,
   KeyUpdate,
   LiveReads,
+  PastChanges,
   Problem,
   ProblemKinds,
   ReportOutcome,
@@ -31,6 +32,7 @@ import { createJitter, type Jitter } from './jitter.js';
 import { KeptDocument } from './kept-document.js';
 import { textProblem, withoutNul } from './limits.js';
 import { OwnWrites, TO_STRANGERS } from './own-writes.js';
+import { createPast } from './past.js';
 import { createReplica, type Replica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
@@ -140,6 +142,7 @@ class SharedState implements DatabaseBackend {
   readonly sessions: SharedSessions['of'];
   readonly live: LiveReads;
   readonly replica: BackendReplica;
+  readonly past: PastChanges;
   readonly records: KeptRecords;
   readonly batches: KeyBatches;
   readonly refreshBlocklists = null;
@@ -209,9 +212,9 @@ class SharedState implements DatabaseBackend {
       },
       replica,
       followed: {
-        settings: (stored) => {
+        settings: (stored, isPut) => {
           this.#dnsChanges = [stored.dnsFirst ?? {}, stored.dnsChange ?? {}].map(readDnsChange);
-          this.#become(readSettings(stored));
+          this.#become(readSettings(stored), isPut ? (stored.put ?? 'replaced') : 'saved');
         },
         audit: (entries) => this.audit.take(entries),
         sessions: (followed, are) => (are === 'all' ? sessions.replaceAll(followed) : sessions.take(followed)),
@@ -260,6 +263,7 @@ class SharedState implements DatabaseBackend {
       },
       queries: null,
     };
+    this.past = createPast(reading, seen);
     this.replica = {
       stale: () => null,
       freshen: () => this.#expectYoungerThan(stale),
@@ -435,9 +439,9 @@ class SharedState implements DatabaseBackend {
     });
   }
 
-  #become(next: BackendSettings): void {
+  #become(next: BackendSettings, reason: ChangeReason): void {
     this.#settings = next;
-    this.#listeners.tell('edited');
+    this.#listeners.tell(reason);
   }
 }
 

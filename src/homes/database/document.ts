@@ -17,7 +17,7 @@ import type { Connections } from './connection.js';
 import { type KeptDocument, type PresentDocument, unpack } from './kept-document.js';
 import { arraysOfSteps } from './key-columns.js';
 import { configurationProblem } from './limits.js';
-import { storedSettings } from './server-settings.js';
+import { type PutReason, storedSettings } from './server-settings.js';
 import {
   type DocumentPut,
   forgetVersions,
@@ -42,8 +42,6 @@ export interface DocumentOptions {
   readonly random: RandomPort;
   readonly log: LogPort;
 }
-
-type Reason = 'replaced' | 'restored';
 
 const DEADLINE = 30_000;
 /** Tries to replace a configuration that others go on changing. */
@@ -76,7 +74,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
       ({ fingerprint } = patched);
       if (patched.document === document) return null;
       // As one that is meant to be what it is: who takes a member out by its name does not lose it.
-      return this.#next(await inTurns(readDocumentSteps(patched.document.bytes)), 'restored');
+      return this.#next(await inTurns(readDocumentSteps(patched.document.bytes)), 'restored', 'replaced');
     });
     if (fingerprint === null) throw new DomainError('configWriteFailed');
     return fingerprint;
@@ -122,7 +120,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     }
   }
 
-  async #replaceWhole(whole: ReadConfiguration, reason: Reason): Promise<void> {
+  async #replaceWhole(whole: ReadConfiguration, reason: PutReason): Promise<void> {
     let next: Next | null = null;
     await this.#replaceBy(async () => {
       next ??= await this.#next(whole, reason);
@@ -148,7 +146,8 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     );
   }
 
-  async #next({ document, configuration }: ReadConfiguration, reason: Reason): Promise<Next> {
+  /** `reason` is that by which losses are judged, `put` the one that is told. */
+  async #next({ document, configuration }: ReadConfiguration, reason: PutReason, put = reason): Promise<Next> {
     const problem = await inTurns(configurationProblem(configuration));
     if (problem !== null) throw new DomainError('configFormatFailed', problem);
     const isServer = configuration.mode === 'server';
@@ -157,7 +156,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
       configuration,
       reason,
       content: await this.#store(document.bytes),
-      settings: isServer ? storedSettings(configuration) : null,
+      settings: isServer ? { ...storedSettings(configuration), put } : null,
       keys: await inTurns(arraysOfSteps(isServer ? configuration.keys : [])),
     };
   }
@@ -236,7 +235,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
 }
 
 interface Next extends ReadConfiguration, Pick<DocumentPut, 'content' | 'settings' | 'keys'> {
-  readonly reason: Reason;
+  readonly reason: PutReason;
 }
 
 type MakeNext = (before: PresentDocument) => Promise<Next | null>;

@@ -29,8 +29,8 @@ import {
 
 /** Receives the state besides keys. */
 export interface Followed {
-  /** The configuration but for keys changed; `number` is the write's. */
-  settings(settings: StoredSettings, number: bigint): void;
+  /** The configuration but for keys changed; `isPut`: as a whole. */
+  settings(settings: StoredSettings, isPut: boolean): void;
   /** Newest first. */
   audit(entries: readonly AuditEntry[]): void;
   /** Takes the sessions that changed, or all that there are. */
@@ -174,17 +174,17 @@ export class Follower {
       else await inTurns(this.#options.replica.replaceAll(all, connected));
       this.#options.followed.sessions(sessions.map(readSession), 'all');
       this.#options.followed.records(records.map(readRecord), 'all');
-      this.#takeOthers(settings, audit);
+      this.#takeOthers(settings, audit, heads.seen);
       this.#gateways = heads.gateways;
       this.#seen = heads.seen;
       this.#identity = id ?? '';
     });
   }
 
-  #takeOthers(settings: readonly Row[], audit: readonly Row[]): void {
-    for (const [name, value, number] of settings) {
+  #takeOthers(settings: readonly Row[], audit: readonly Row[], { document }: Seen): void {
+    for (const [name, value] of settings) {
       if (name === 'server')
-        this.#options.followed.settings(JSON.parse(value ?? '{}') as StoredSettings, BigInt(number ?? 0));
+        this.#options.followed.settings(JSON.parse(value ?? '{}') as StoredSettings, document !== this.#seen.document);
       else this.#options.followed.audit(audit.map(readAuditRow));
     }
   }
@@ -254,7 +254,7 @@ export class Follower {
     this.#options.replica.takeKeys(keys);
     if (sessions.length > 0) this.#options.followed.sessions(sessions.map(readSession), 'changed');
     if (records.length > 0) this.#options.followed.records(records.map(readRecord), 'changed');
-    this.#takeOthers(settings, audit);
+    this.#takeOthers(settings, audit, heads.seen);
     this.#seen = { ...this.#seen, state, stateMark, document };
   }
 

@@ -1,4 +1,4 @@
-import type { BackendSettings } from '../../core/backend.js';
+import type { BackendSettings, ReloadReason } from '../../core/backend.js';
 import {
   DEFAULT_DNS,
   DEFAULT_PUBLISHED,
@@ -20,7 +20,11 @@ export interface StoredSettings {
   readonly listener?: BackendSettings['listener'];
   readonly announced?: BackendSettings['announced'];
   readonly published?: BackendSettings['published'];
+  /** How the configuration came to be put; absent as `replaced`. */
+  readonly put?: PutReason;
 }
+
+export type PutReason = Exclude<ReloadReason, 'edited'>;
 
 /** Members of an object that PostgreSQL stores have no order of their own, and that of the domains counts. */
 export type StoredDns = Omit<DnsChange, 'customDomains'> & {

@@ -208,7 +208,7 @@ export const HEADS = `
   where s.name = 'state' and c.name = 'counters'`;
 
 const settingsAfter = (state: bigint): string =>
-  `select name, value, number from keyway.settings where ${after('number', state)}`;
+  `select name, value from keyway.settings where ${after('number', state)}`;
 const sessionsAfter = (state: bigint): string =>
   `select api, encode(digest, 'hex'), number from keyway.sessions where ${after('number', state)}`;
 const auditAfter = (state: bigint): string => `select id, time, event_en, event_ru, success from keyway.audit
@@ -250,6 +250,29 @@ export function changesSince(seen: Seen, what: Looked): string {
     connectionsOf(`select unnest(b.connected) as id from keyway.batches b where ${connected} union
       select c.id from (${few}) f
         cross join lateral (select c.id from keyway.counters c where c.access_key = f.access_key limit 1) c`),
+  ].join(';\n');
+}
+
+/** Keys that are told one by one of those that changed after a mark. */
+export const MOST_MISSED = 65_536;
+
+/**
+ * What changed after a mark, as `past.ts` reads it: whether the mark is one of this state and nothing of what came after it is
+ * forgotten; how the settings changed; the keys, and those over their limit that have counted since.
+ */
+export function missedSince({ state, stateMark, counters }: Pick<Seen, 'state' | 'stateMark' | 'counters'>): string {
+  const limited = 'not k.removed and c.present and c.left_at is null and c.bytes_up + c.bytes_down >= k.limit_bytes';
+  return [
+    `set transaction ${ONE_SNAPSHOT}`,
+    `select ${isThere('state', state, stateMark)}`,
+    `select case when s.number > ${state} then case when d.applied and d.number > ${state}
+      then coalesce(s.value ->> 'put', 'replaced') else 'saved' end end
+      from keyway.settings s, keyway.document d where s.name = 'server'`,
+    `select k.access_key, k.removed, k.position > ${state}, coalesce(c.incarnation > ${state}, false)
+      from keyway.keys k left join keyway.counters c on c.access_key = k.access_key
+      where ${after('k.number', state)} order by k.number, k.ordinal limit ${MOST_MISSED + 1}`,
+    `select k.access_key from keyway.counters c join keyway.keys k on k.access_key = c.access_key
+      where ${limited} and (c.number > ${counters} or k.number > ${state}) limit ${MOST_MISSED + 1}`,
   ].join(';\n');
 }
 

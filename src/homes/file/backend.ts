@@ -178,6 +178,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     live: null,
     replica: null,
     refreshBlocklists: null,
+    past: null,
     problems: createProblems({
       configuration: configuration === null ? null : configuration.status,
       counters: store === null ? null : store.status,

@@ -223,6 +223,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       learnPublished: published.learn,
     },
     refreshBlocklists: rulesAndDns.refreshBlocklists,
+    past: null,
     problems: async () =>
       problemsOf(server, journal, { stale: listRefresh.stale(), isUnreadable: kept?.isUnreadable() === true }),
     status: () => ({
