@@ -38,9 +38,10 @@ type Side = 'keyway' | 'server';
 
 /** A key as it must be, and who changed it last; `record` is null once it is deleted. */
 interface Wanted {
-  record: AccessKey | null;
-  by: Side;
-  at: number;
+  readonly record: AccessKey | null;
+  readonly by: Side;
+  /** Since when both sides know it; null until the server has read it: till then Keyway may have to make it again. */
+  knownSince: number | null;
 }
 
 /** Between two looks at everything. */
@@ -75,7 +76,7 @@ export async function runBesideRounds(options: BesideOptions): Promise<BesideSum
   const standIn = await startStandIn({ line: LINE, file: path, reloadFactor: 0, seed });
   // By itself a server loses writes of its own that come while it reads its file: that is nobody's here.
   const alone = oneAfterTheOther();
-  const reloads = setInterval(() => void alone(() => standIn.reload()), reloadEvery);
+  const reloads = setInterval(() => void alone(reload), reloadEvery);
   const sides = { keyway: throughKeyway(backend), server: throughServer(standIn, alone) };
   const wanted = new Map<string, Wanted>();
   const lost = { keyway: 0, server: 0 };
@@ -89,7 +90,9 @@ export async function runBesideRounds(options: BesideOptions): Promise<BesideSum
   /** One change by a side: of a key that nobody has touched for so long that both sides know it, or of a new one. */
   async function change(by: Side): Promise<void> {
     const quietSince = Date.now() - unread - 2 * reloadEvery;
-    const old = [...wanted].filter(([, { record, at }]) => record !== null && at < quietSince);
+    const old = [...wanted].filter(
+      ([, { record, knownSince }]) => record !== null && knownSince !== null && knownSince < quietSince,
+    );
     const [accessKey, known] = (choose(2) === 0 ? old[choose(Math.max(old.length, 1))] : undefined) ?? [];
     const next = known?.record && accessKey !== undefined ? changedRecord(known.record) : newRecord();
     const key = accessKey ?? next?.accessKey ?? '';
@@ -103,8 +106,17 @@ export async function runBesideRounds(options: BesideOptions): Promise<BesideSum
       faults.push(`${by} refused a change of ${key}: ${error}`);
       return;
     }
-    wanted.set(key, { record: next, by, at: Date.now() });
+    // Keyway reads the file before each of its writes.
+    wanted.set(key, { record: next, by, knownSince: by === 'server' ? Date.now() : null });
     acknowledged += 1;
+  }
+
+  async function reload(): Promise<void> {
+    await standIn.reload();
+    const there = new Map(standIn.keys().map((key) => [key.accessKey, key.limitBytes]));
+    for (const [accessKey, key] of wanted) {
+      if (there.get(accessKey) === key.record?.limitBytes) key.knownSince ??= Date.now();
+    }
   }
 
   const newRecord = (): AccessKey => {
