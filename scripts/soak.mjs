@@ -16,42 +16,57 @@
 // every scenario of every line over a database.
 // `npm run soak -- --database --nemesis [--minutes N]`: the same gateways, and a standby, under faults that last besides: clocks that are
 // hours off, the standby lost, tables locked, a database that takes no writes, black holes one way, gateways that stand for a minute.
+// `npm run soak -- --properties`: every property that tests hold with random tries, with 25 times as many as in `npm test`.
 // `npm run mutations`, or `npm run soak -- --mutations`: makes a Keyway of four lines wrong in one thing after the other, and checks that
 // `keyway replay --target` notices each in the mode that docs/replay-ci.md says.
 // All others take --seed S. Exit code 1 when anything is not so.
 import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-const { rounds, load, hostile, beside, upstream, database, nemesis, mutations, shadow, minutes, seed } = parseArgs({
-  options: {
-    rounds: { type: 'string' },
-    load: { type: 'boolean', default: false },
-    hostile: { type: 'boolean', default: false },
-    upstream: { type: 'boolean', default: false },
-    database: { type: 'boolean', default: false },
-    nemesis: { type: 'boolean', default: false },
-    mutations: { type: 'boolean', default: false },
-    shadow: { type: 'boolean', default: false },
-    beside: { type: 'boolean', default: false },
-    minutes: { type: 'string' },
-    seed: { type: 'string' },
-  },
-}).values;
+const { rounds, load, hostile, beside, upstream, database, nemesis, mutations, properties, shadow, minutes, seed } =
+  parseArgs({
+    options: {
+      rounds: { type: 'string' },
+      load: { type: 'boolean', default: false },
+      hostile: { type: 'boolean', default: false },
+      upstream: { type: 'boolean', default: false },
+      database: { type: 'boolean', default: false },
+      nemesis: { type: 'boolean', default: false },
+      mutations: { type: 'boolean', default: false },
+      properties: { type: 'boolean', default: false },
+      shadow: { type: 'boolean', default: false },
+      beside: { type: 'boolean', default: false },
+      minutes: { type: 'string' },
+      seed: { type: 'string' },
+    },
+  }).values;
 
 const isNumber = (text) => text === undefined || /^[1-9]\d{0,6}$/.test(text);
 const isTimed = load || hostile || nemesis || shadow;
-const parts = [load, hostile, beside, upstream, database, mutations, shadow].filter(Boolean).length;
+const parts = [load, hostile, beside, upstream, database, mutations, properties, shadow].filter(Boolean).length;
 const isMixed =
   parts > 1 ||
   (nemesis && !database) ||
   (isTimed ? rounds : minutes) !== undefined ||
-  (mutations && (rounds ?? minutes ?? seed) !== undefined);
+  ((mutations || properties) && (rounds ?? minutes ?? seed) !== undefined);
 if (isMixed || !isNumber(rounds) || !isNumber(minutes) || !/^\d{1,9}$/.test(seed ?? '0')) {
   console.error(
-    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load, --hostile, --shadow or --database --nemesis and perhaps --minutes N; --mutations alone; perhaps --seed S; all whole numbers',
+    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load, --hostile, --shadow or --database --nemesis and perhaps --minutes N; --mutations or --properties alone; perhaps --seed S; all whole numbers',
   );
   process.exit(2);
 }
+/** Times as many random tries as in `npm test`. */
+const TRIES = '25';
+
+/** The test files with random tries, of their own or of a model of all homes. */
+function withTries() {
+  const names = readdirSync('test', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'));
+  return names
+    .map((name) => `test/${name}`)
+    .filter((file) => /\/(?:tries|backend-model)\.js'/.test(readFileSync(file, 'utf8')));
+}
+
 function partOf() {
   if (load) return { test: 'load', env: { SOAK_LOAD_MINUTES: minutes ?? '10' } };
   if (hostile)
@@ -62,6 +77,10 @@ function partOf() {
     };
   if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
   if (upstream) return { test: 'upstream', env: { SOAK_UPSTREAM_ROUNDS: rounds ?? '90' } };
+  if (properties) {
+    const [file, ...also] = withTries();
+    return { file, also, env: { TRIES } };
+  }
   if (mutations) return { test: 'mutations', env: { SOAK_MUTATIONS: 'all' } };
   if (shadow)
     return {
@@ -77,7 +96,7 @@ function partOf() {
   const crashes = ['counters/created-again', 'local/counters/crash', 'local/crash'].map(
     (name) => `test/${name}.test.ts`,
   );
-  const env = { SOAK_ROUNDS: rounds ?? '1000', STORE_RUNS: '1000', CRASH_RUNS: '1000', JOB_KILLS: 'all' };
+  const env = { SOAK_ROUNDS: rounds ?? '1000', TRIES, JOB_KILLS: 'all' };
   return { test: 'kill', also: [...crashes, 'test/own-api/kill.test.ts'], env };
 }
 const part = partOf();

@@ -7,6 +7,7 @@ import type { AccessKey } from '../../src/core/model.js';
 import { noResolver } from '../../src/dns/no-resolver.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import type { Outside } from '../ports/memory-backend.js';
+import { tries } from '../tries.js';
 
 const NAMES = ['a', 'b', 'c', 'd'] as const;
 
@@ -189,7 +190,7 @@ async function expectAsModelled(core: Core, keys: ReadonlyMap<string, Modelled>)
 }
 
 /** Plays random operations over homes of one kind, and holds everything that is answered against a plain map. */
-export async function expectModelled(open: () => Promise<Home>, numRuns = 60): Promise<void> {
+export async function expectModelled(open: () => Promise<Home>, numRuns = tries(30)): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       const home = await open();

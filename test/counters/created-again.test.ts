@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
+import { tries } from '../tries.js';
 import { type Change, play, type Step } from './created-again-story.js';
 
 const aChange: fc.Arbitrary<Change> = fc.oneof(
@@ -90,7 +91,7 @@ describe('a key that is created again, on a disk that forgets what was not synce
       fc.asyncProperty(fc.array(aStep, { minLength: 1, maxLength: 12 }), fc.nat(2 ** 31), (steps, seed) =>
         play({ steps, seed }),
       ),
-      { numRuns: Number(process.env.STORE_RUNS ?? 100) },
+      { numRuns: tries(40) },
     );
   });
 });

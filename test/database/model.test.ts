@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { expectModelled, type Home } from '../core/backend-model.js';
 import type { Outside } from '../ports/memory-backend.js';
+import { tries } from '../tries.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
 
@@ -24,7 +25,7 @@ describeDatabase('the core over a database that another gateway changes, too', (
       await query(url, 'delete from keyway.counters');
       return { backend, outside, leave: async () => undefined };
     };
-    await expectModelled(open, 25);
+    await expectModelled(open, tries(10));
     expect(backend.status().failure).toBe(null);
   });
 });

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import type { DatabaseBackend } from '../../src/homes/database/backend.js';
+import { tries } from '../tries.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { proxyForTest } from './proxy.js';
@@ -136,7 +137,7 @@ describeDatabases('what a gateway counts itself', () => {
           expect(shown(gateway, KEYS)).toEqual(told(model, KEYS));
         }
       }),
-      { numRuns: 40 },
+      { numRuns: tries(15) },
     );
     const rows = await query(url, 'select bytes_up from keyway.counters order by access_key');
     const [one] = gateways;

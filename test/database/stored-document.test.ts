@@ -4,6 +4,7 @@ import type { DatabaseBackend } from '../../src/homes/database/backend.js';
 import { openConnections } from '../../src/homes/database/connection.js';
 import { SNAPSHOT } from '../../src/homes/database/statements.js';
 import { readStoredDocument, type StoredDocument } from '../../src/homes/database/stored-document.js';
+import { tries } from '../tries.js';
 import { describeDatabase, freshDatabase } from './database.js';
 import { key, openBackend } from './gateways.js';
 
@@ -92,7 +93,7 @@ describeDatabase('the configuration that is read without a gateway', () => {
         expect(read.bytes.toString()).toBe(bytes.toString());
         expect(read.number).toBe(number);
       }),
-      { numRuns: 25, examples: [[(to) => to.document.put(Buffer.from(DOCUMENTS[0] ?? '')), REMOVALS]] },
+      { numRuns: tries(10), examples: [[(to) => to.document.put(Buffer.from(DOCUMENTS[0] ?? '')), REMOVALS]] },
     );
   });
 });

@@ -7,6 +7,7 @@ import { systemRandom } from '../../src/platform/system-ports.js';
 import { startFeed } from '../../src/serve/feed.js';
 import { removeFrom } from '../core/keys/remove-from.js';
 import { localOf } from '../local-of.js';
+import { tries } from '../tries.js';
 import { feedStage, logTo, report, temporaryFolder, until } from './stage.js';
 
 interface KeysBody {
@@ -165,7 +166,7 @@ describe('GET /v1/keys', () => {
         const whole = bodyOf(await stage.get('/v1/keys')).keys;
         expect([...followed.values()].sort(byKey)).toEqual([...whole].sort(byKey));
       }),
-      { numRuns: 40 },
+      { numRuns: tries(15) },
     );
   });
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { type CallName, createSyncedBy } from '../ports/forgetful-file-system.js';
+import { tries } from '../tries.js';
 import { DATA, type Interruption, PATH, play, type Step, type Story } from './crash-story.js';
 
 const call = fc.integer({ min: 0, max: 24 });
@@ -188,7 +189,7 @@ describe.each([
   it('after any saves, edits, failures and crashes holds every acknowledged change and every synced edit', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anyStory(inPlace), telling(inPlace)), (story) => play(story)),
-      { numRuns: Number(process.env.CRASH_RUNS ?? 100) },
+      { numRuns: tries(40) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { codePoint } from '../code-points.js';
+import { tries } from '../tries.js';
 import { gatewayForTest, listen } from './gateway.js';
 import { exchange } from './raw-exchange.js';
 
@@ -252,7 +253,7 @@ describe('any access key', () => {
           expect(await call('DELETE', path)).toEqual({ ok: true, data: 'User removed' });
         },
       ),
-      { numRuns: 60 },
+      { numRuns: tries(20) },
     );
   });
 });
@@ -282,7 +283,7 @@ describe('a broken connection', () => {
         );
         expect(text.split(' ')[1] ?? '').not.toBe('500');
       }),
-      { numRuns: 100 },
+      { numRuns: tries(35) },
     );
     expect((await app.inject({ url: `${API}/server/status` })).statusCode).toBe(200);
   });

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { createGateway } from '../../src/index.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
+import { tries } from '../tries.js';
 import { PASSWORD_HASH } from './gateway.js';
 
 /** Whatever a revision cannot say of a file outlives everything that its panels write, for every revision that there is. */
@@ -27,7 +28,7 @@ interface ServerFile {
 }
 
 /** Of each revision; every run of the suite tries others. */
-const RUNS = 10;
+const RUNS = tries(4);
 
 /** Members of the root that came after most revisions; Keyway must not touch any of them. */
 const LATER = {

@@ -12,6 +12,7 @@ import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { freePort } from '../free-ports.js';
 import { openRaw, rawClient, rawRequest } from '../raw-client.js';
 import { folderForTest } from '../serve/serve-here.js';
+import { tries } from '../tries.js';
 
 beforeAll(buildIfOlder, 300_000);
 
@@ -220,7 +221,7 @@ it.each(
         expect(await text, listener).toMatch(/^HTTP\/1\.1 40[14] /);
         expect(errors(server).slice(before)).toEqual([]);
       }),
-      { numRuns: 30, seed: 25 },
+      { numRuns: tries(10), seed: 25 },
     );
   }
   const last = await alive(stage.argv);

@@ -29,7 +29,7 @@ export type Choice = (scenario: NamedScenario, northbound: Revision, line: Revis
 
 /** Scenarios that between them show every loss of every line, and as much of the rest as takes some seconds. */
 export const SAMPLE: Choice = ({ file }, northbound, line) =>
-  SHOWING.test(file) || hashOf(`${file} ${northbound.id} ${line.id}`) % 40 === 0;
+  SHOWING.test(file) || hashOf(`${file} ${northbound.id} ${line.id}`) % 120 === 0;
 
 const SHOWING =
   /^lines\/0\.4\.6-(dns|rules|share|subscribe|users)\.json$|^(dns\/subscribe-(dns|query)|earliest\/list-users-none)\.json$|^recorded\/0\.2\.(48|86)\/dns\.json$/;

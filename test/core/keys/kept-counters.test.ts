@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeptCounters } from '../../../src/core/keys/types.js';
 import { MAX_U64 } from '../../../src/core/model.js';
+import { tries } from '../../tries.js';
 import { removeFrom } from './remove-from.js';
 
 const NAMES = ['a', 'b', 'c', 'd', 'e'] as const;
@@ -153,7 +154,7 @@ describe('what a registry keeps of its counters', () => {
         });
         expect(more).toBe(0);
       }),
-      { numRuns: 500 },
+      { numRuns: tries(170) },
     );
   });
 

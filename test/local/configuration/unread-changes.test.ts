@@ -9,6 +9,7 @@ import {
   type OutboundRule,
 } from '../../../src/core/model.js';
 import { type FoundValues, ReappliedChanges } from '../../../src/homes/file/configuration/reapplied-changes.js';
+import { tries } from '../../tries.js';
 
 const WINDOW = 7_000;
 
@@ -158,7 +159,7 @@ describe('a server that has read changes up to some moment and writes its memory
         }
         expect(after).toEqual(file);
       }),
-      { numRuns: 1_000 },
+      { numRuns: tries(350) },
     );
   });
 });

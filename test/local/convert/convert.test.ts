@@ -16,6 +16,7 @@ import {
 import { ROOT } from '../../clone.js';
 import { behaviourOf } from '../../stand-in/behaviour.js';
 import { parseConfiguration, readAtStart } from '../../stand-in/configuration.js';
+import { tries } from '../../tries.js';
 import { anyFile } from '../document/generated.js';
 
 const sample = (name: string) => readFile(join(ROOT, 'fixtures/samples', name));
@@ -71,7 +72,7 @@ describe('converting a file and back', () => {
         }
         expect(after.document.layout.name).toBe(before.document.layout.name);
       }),
-      { numRuns: 150 },
+      { numRuns: tries(50) },
     );
   });
 
@@ -81,7 +82,7 @@ describe('converting a file and back', () => {
         const bytes = Buffer.from(text);
         expect(allComments(there(bytes))).toEqual(allComments(bytes));
       }),
-      { numRuns: 150 },
+      { numRuns: tries(50) },
     );
   });
 
@@ -145,7 +146,7 @@ describe('a file that becomes one with inbounds', () => {
         expect(() => readAtStart(parseConfiguration(converted), server)).not.toThrow();
         expect(checkFile(converted).offer.hasOutbounds).toBe(true);
       }),
-      { numRuns: 150 },
+      { numRuns: tries(50) },
     );
   });
 
@@ -258,7 +259,7 @@ describe('a file for servers from 0.4.6 on', () => {
         if (!inbounds) expect([there.losses, back.losses]).toEqual([[], []]);
         expect(readDocument(back.bytes).document.layout).toBe(before.document.layout);
       }),
-      { numRuns: 150 },
+      { numRuns: tries(50) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, it } from 'vitest';
+import { tries } from '../../tries.js';
 import { play, type Step } from './store-story.js';
 
 const aKey = fc.nat(7);
@@ -91,7 +92,7 @@ describe('the store of counters, on a disk that forgets what was not synced', ()
         fc.nat(2 ** 31),
         (steps, compactBytes, seed) => play({ steps, compactBytes, seed }),
       ),
-      { numRuns: Number(process.env.STORE_RUNS ?? 150) },
+      { numRuns: tries(50) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REMEMBERED_REPORTS } from '../../../src/core/backend.js';
 import { createRememberedReports } from '../../../src/homes/file/counters/remembered-reports.js';
+import { tries } from '../../tries.js';
 
 const LIMIT = 5;
 const anId = fc.nat(12).map((number) => `r${number}`);
@@ -44,7 +45,7 @@ describe('remembered reports', () => {
         expect(follower.all()).toEqual(model);
         expect(reports.takeChanges()).toEqual({ restored: false, added: [] });
       }),
-      { numRuns: 500 },
+      { numRuns: tries(170) },
     );
   });
 

@@ -4,6 +4,7 @@ import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import type { CountersPost } from '../../../src/core/posted-counters.js';
 import { PostedCounters } from '../../../src/homes/file/counters/posted-counters.js';
+import { tries } from '../../tries.js';
 
 const KEY = 'a';
 
@@ -431,7 +432,7 @@ describe('counters that are posted in any order, again, late, or never', () => {
         expect(counted <= traffic).toBe(true);
         expect(counted >= traffic - untold).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: tries(170) },
     );
   });
 });
@@ -495,7 +496,7 @@ describe.each(['kept', 'zero'] as const)('counters of a server whose restarts le
         await tell(KEYS);
         expect(KEYS.map((key) => here.countersOf(key)?.[0])).toEqual(KEYS.map((key) => due.get(key)));
       }),
-      { numRuns: 300 },
+      { numRuns: tries(100) },
     );
   });
 });

@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest';
 import type { AccessKey } from '../../../src/core/model.js';
 import { changeDocument } from '../../../src/document/change.js';
 import { type ConfigurationDocument, readDocument } from '../../../src/document/document.js';
+import { tries } from '../../tries.js';
 import { anyChange, anyDns, anyFile, anyKeys, anyRules } from './generated.js';
 import { type Comment, commentsOf, type JudgedFile, type JudgedValue, judge, keysOf } from './judge.js';
 
-const RUNS = { numRuns: 150 };
+const RUNS = { numRuns: tries(50) };
 
 const textsOf = (comments: readonly Comment[]): readonly string[] => comments.map(({ text }) => text);
 
