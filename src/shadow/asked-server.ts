@@ -2,11 +2,13 @@ import type { Answer, Caller, Target } from '../client/call.js';
 import { findLine, type Lines } from '../client/find-line.js';
 import { createListReader } from '../client/list-reader.js';
 import { readSnapshot } from '../client/snapshots.js';
-import type { AccessKey } from '../core/model.js';
+import type { AccessKey, KeySnapshot } from '../core/model.js';
 import { dataIn, isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { hasNames } from '../wire/traits/snapshot.js';
+
+type Keys = ReadonlyMap<string, KeySnapshot>;
 
 /** A server's place and the line that it speaks. */
 export interface FoundServer {
@@ -61,18 +63,36 @@ export class AskedServer {
   /** `path` is below the API root. Rejects with `NoAnswer`. */
   async send(method: string, path: string, body?: JsonValue): Promise<Answer> {
     const { caller, target } = this.found;
-    const authorization = await this.#authorization();
-    const headers = new Map(authorization === null ? [] : [['authorization', authorization]]);
+    const headers = await this.#headers();
     if (body === undefined) return caller.send({ method, path: target.apiRoot + path, headers, body });
     headers.set('content-type', 'application/json');
     return caller.send({ method, path: target.apiRoot + path, headers, body: Buffer.from(writeJson(body)) });
   }
 
-  /** Its keys, with their names where its line tells them. Rejects with an `Error` for people where they cannot be read. */
-  async keys(): Promise<ReadonlyMap<string, AccessKey>> {
-    const { status, body } = await this.send('GET', '/users');
+  async #headers(): Promise<Map<string, string>> {
+    const authorization = await this.#authorization();
+    return new Map(authorization === null ? [] : [['authorization', authorization]]);
+  }
+
+  /**
+   * Its keys, with their names where its line tells them; one that is as `known` has it is that object. Rejects with an `Error`
+   * for people where they cannot be read.
+   */
+  async keys(known?: Keys): Promise<Keys> {
+    const { caller, target, revision } = this.found;
+    const reader = keyReader(revision, known);
+    const path = `${target.apiRoot}/users`;
+    const take = (piece: Buffer) => reader.take(piece);
+    const { status, body } = await caller.send({
+      method: 'GET',
+      path,
+      headers: await this.#headers(),
+      body: undefined,
+      take,
+    });
     if (status !== 200) throw new Error(`GET /users answers ${status}`);
-    return keysIn(body, this.found.revision);
+    // An embedded core gives its answers as a whole.
+    return keysBy(reader, body);
   }
 
   /** Its configuration; null where its line shows none. Rejects with an `Error` for people where it cannot be read. */
@@ -95,13 +115,25 @@ export class AskedServer {
   }
 }
 
-/** The keys of a list's answer. Rejects with an `Error` for people where it is none. */
-export async function keysIn(body: Buffer, line: Revision): Promise<ReadonlyMap<string, AccessKey>> {
-  const reader = createListReader(line);
-  await reader.take(body);
+/** Bytes of a list that are read at once: the reader has room for twice as many. */
+const PIECE = 64 * 1024;
+
+type KeyReader = ReturnType<typeof keyReader>;
+
+function keyReader(line: Revision, known: Keys | undefined) {
+  return createListReader(line, { known: (accessKey) => known?.get(accessKey) });
+}
+
+async function keysBy(reader: KeyReader, body: Buffer): Promise<Keys> {
+  for (let at = 0; at < body.length; at += PIECE) await reader.take(body.subarray(at, at + PIECE));
   const keys = await reader.end();
   if (keys === null) throw new Error('GET /users answers no list of keys');
   return new Map(keys.map((key) => [key.accessKey, key]));
+}
+
+/** The keys of a list's answer. Rejects with an `Error` for people where it is none. */
+export function keysIn(body: Buffer, line: Revision): Promise<Keys> {
+  return keysBy(keyReader(line, undefined), body);
 }
 
 /** Tells whether two lines say the same of a key, as far as both say anything. */

@@ -1,7 +1,7 @@
 import type { MirrorOptions } from './mirror.js';
 import type { SecondServer } from './sides.js';
 import type { ShadowReport } from './tally.js';
-import type { DroppedRequest, Passed } from './traffic.js';
+import type { Passed } from './traffic.js';
 
 /** A server as it goes between threads: its line by its name, its certificates as mere bytes. */
 type BetweenThreads<T> = Omit<T, 'revision' | 'ca'> & {
@@ -22,15 +22,15 @@ export interface WorkerSettings
   readonly date: string;
 }
 
-/** An exchange whose bodies are parts of one buffer with those of others. */
+/** An exchange whose bodies may be parts of one buffer with those of others. */
 export type CopiedPassed = Omit<Passed, 'requestBody' | 'responseBody'> &
   Readonly<Record<'requestBody' | 'responseBody', Uint8Array>>;
 
 /** Exchanges, or a sentence, for the worker. */
 export type ToWorker =
   | { readonly kind: 'passed'; readonly passed: readonly CopiedPassed[] }
-  /** So many requests of which nothing comes. */
-  | ({ readonly kind: 'dropped'; readonly times: number } & DroppedRequest)
+  /** Nothing comes of a request of this operation. */
+  | { readonly kind: 'lost'; readonly operation: string }
   | { readonly kind: 'note'; readonly sentence: string }
   | { readonly kind: 'end' };
 
@@ -38,6 +38,6 @@ export type ToWorker =
 export type FromWorker =
   /** So many exchanges of so many bytes wait no more. */
   | { readonly kind: 'done'; readonly requests: number; readonly bytes: number }
-  | { readonly kind: 'report'; readonly report: ShadowReport }
-  | { readonly kind: 'refused'; readonly why: string; readonly details: readonly string[] }
-  | { readonly kind: 'ended'; readonly report: ShadowReport };
+  /** The report, which counts the first so many of the exchanges. */
+  | { readonly kind: 'report' | 'ended'; readonly report: ShadowReport; readonly taken: number }
+  | { readonly kind: 'refused'; readonly why: string; readonly details: readonly string[] };

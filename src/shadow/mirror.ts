@@ -374,10 +374,8 @@ export class Mirror {
     if (why !== null) return { kind: 'left out', why };
     const { target, shadow } = begun;
     const lines = [target.found.revision, shadow.server.found.revision];
-    const [ofTarget, ofShadow] = [
-      await keysIn(answerOf(passed).body, target.found.revision),
-      await shadow.server.keys(),
-    ];
+    const ofTarget = await keysIn(answerOf(passed).body, target.found.revision);
+    const ofShadow = await shadow.server.keys(ofTarget);
     const unclear = new Set([...this.#parted, ...passed.beside.keys, ...this.#setRightSince(passed.startedAt)]);
     const differing = differencesOf(ofTarget, ofShadow, lines).filter(([key]) => !unclear.has(key));
     const differences = differing
@@ -567,7 +565,8 @@ function withKeys(configuration: JsonObject, keys: ReadonlyMap<string, AccessKey
 
 /** Keys that are not the same at both, with what the target has; null for one that it does not have. */
 async function differingKeys(both: Pick<Begun, 'target' | 'shadow'>): Promise<ReadonlyMap<string, AccessKey | null>> {
-  const [ofTarget, ofShadow] = [await both.target.keys(), await both.shadow.server.keys()];
+  const ofTarget = await both.target.keys();
+  const ofShadow = await both.shadow.server.keys(ofTarget);
   return new Map(differencesOf(ofTarget, ofShadow, linesOf(both)));
 }
 

@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:http';
 import { Registry } from 'prom-client';
 import { counter, type Family, gauge } from '../ops/family.js';
 import { registerFamilies } from '../ops/register-families.js';
-import type { ClientRow, ShadowReport } from './tally.js';
+import type { ClientRow } from './client-rows.js';
+import type { ShadowReport } from './tally.js';
 
 /**
  * Answers `/report` with the report as JSON and `/metrics` with its counts, to whoever asks: nothing in them is secret.

@@ -1,45 +1,56 @@
 import type { CopiedPassed, ToWorker } from './messages.js';
-import type { DroppedRequest, Passed } from './traffic.js';
+import { LARGE, type Passed } from './traffic.js';
 
-/** Milliseconds for which messages are gathered: fewer of them wake both threads less often. */
-const GATHER = 20;
+/** Milliseconds for which messages are gathered: each wakes the worker, which takes a core and its caches from the clients' requests. */
+const GATHER = 250;
+/** Bytes that are sent at once. */
+const MOST_GATHERED = 1024 * 1024;
 
-/** Gathers what the worker is to be told, and sends it a few times a second, with one copy of all bodies. */
+type Post = (message: ToWorker, transferred: readonly ArrayBuffer[]) => void;
+
+/** Gathers what the worker is to be told, and sends it a few times a second. */
 export class Outbox {
-  readonly #post: (message: ToWorker, transferred: readonly ArrayBuffer[]) => void;
+  readonly #post: Post;
   #passed: Passed[] = [];
-  #dropped = new Map<string, { readonly request: DroppedRequest; times: number }>();
+  #bytes = 0;
+  #lost = new Set<string>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(post: (message: ToWorker, transferred: readonly ArrayBuffer[]) => void) {
+  constructor(post: Post) {
     this.#post = post;
   }
 
+  /** Takes an exchange, whose bodies are nobody else's from now on. */
   add(passed: Passed): void {
     this.#passed.push(passed);
-    this.#timer ??= setTimeout(() => this.flush(), GATHER);
+    this.#bytes += bytesOf(passed);
+    if (this.#bytes > MOST_GATHERED) this.flush();
+    else this.#later();
   }
 
-  drop(request: DroppedRequest): void {
-    const name = JSON.stringify(request);
-    const known = this.#dropped.get(name);
-    if (known === undefined) this.#dropped.set(name, { request, times: 1 });
-    else known.times += 1;
-    this.#timer ??= setTimeout(() => this.flush(), GATHER);
+  /** Takes the operation of a request of which nothing comes. */
+  lose(operation: string): void {
+    this.#lost.add(operation);
+    this.#later();
   }
 
   /** Sends all that was gathered at once. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    const [passed, dropped] = [this.#passed, this.#dropped];
+    const [passed, lost] = [this.#passed, this.#lost];
     this.#passed = [];
-    this.#dropped = new Map();
+    this.#bytes = 0;
+    this.#lost = new Set();
     if (passed.length > 0) {
-      const bodies = new ArrayBuffer(passed.reduce((sum, each) => sum + bytesOf(each), 0));
-      this.#post({ kind: 'passed', passed: copiesIn(bodies, passed) }, [bodies]);
+      const bodies = new Bodies(passed);
+      this.#post({ kind: 'passed', passed: passed.map((each) => bodies.moved(each)) }, bodies.transferred);
     }
-    for (const { request, times } of dropped.values()) this.#post({ kind: 'dropped', ...request, times }, []);
+    for (const operation of lost) this.#post({ kind: 'lost', operation }, []);
+  }
+
+  #later(): void {
+    this.#timer ??= setTimeout(() => this.flush(), GATHER);
   }
 }
 
@@ -48,17 +59,40 @@ export function bytesOf({ requestBody, responseBody }: Readonly<Record<'requestB
   return requestBody.length + responseBody.length;
 }
 
-function copiesIn(bodies: ArrayBuffer, passed: readonly Passed[]): readonly CopiedPassed[] {
-  let at = 0;
-  const copy = (body: Buffer) => {
-    const copied = new Uint8Array(bodies, at, body.length);
+/** The bodies of exchanges on their way to another thread: large ones as they are, the others copied into one buffer. */
+class Bodies {
+  readonly #small: ArrayBuffer;
+  readonly #large = new Set<ArrayBuffer>();
+  #filled = 0;
+
+  constructor(passed: readonly Passed[]) {
+    const small = passed.flatMap(({ requestBody, responseBody }) => [requestBody, responseBody]);
+    this.#small = new ArrayBuffer(small.reduce((sum, body) => sum + (ownBuffer(body) === null ? body.length : 0), 0));
+  }
+
+  get transferred(): readonly ArrayBuffer[] {
+    return [this.#small, ...this.#large];
+  }
+
+  moved(passed: Passed): CopiedPassed {
+    const [requestBody, responseBody] = [this.#moved(passed.requestBody), this.#moved(passed.responseBody)];
+    return { ...passed, requestBody, responseBody };
+  }
+
+  #moved(body: Buffer): Uint8Array {
+    const own = ownBuffer(body);
+    if (own !== null) {
+      this.#large.add(own);
+      return new Uint8Array(own);
+    }
+    const copied = new Uint8Array(this.#small, this.#filled, body.length);
     copied.set(body);
-    at += body.length;
+    this.#filled += body.length;
     return copied;
-  };
-  return passed.map((each) => ({
-    ...each,
-    requestBody: copy(each.requestBody),
-    responseBody: copy(each.responseBody),
-  }));
+  }
+}
+
+/** The memory of a large body, which was put together of pieces, or null: one that came in one piece may still be on its way to the client. */
+function ownBuffer({ buffer, length }: Buffer): ArrayBuffer | null {
+  return length > LARGE && buffer instanceof ArrayBuffer && buffer.byteLength === length ? buffer : null;
 }

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
-import { matchRequest } from '../replay/format/effects.js';
 import { type ProxyOptions, type RecordingProxy, startProxy } from '../replay/record/proxy.js';
+import { Account, countedAs } from './account.js';
 import type { FromWorker, ToWorker, WorkerSettings } from './messages.js';
 import { Outbox } from './outbox.js';
-import { programOf, type ShadowReport } from './tally.js';
+import { type ShadowReport, Tally } from './tally.js';
 import { Backlog, machineTime, WritesBeside } from './traffic.js';
 
 export interface RelayOptions {
@@ -26,18 +26,21 @@ export class Relay {
   readonly #proxy: RecordingProxy;
   readonly #outbox: Outbox;
   readonly #worker: Worker;
-  readonly #ended: Promise<ShadowReport | null>;
+  readonly #account: Account;
+  readonly #ended: Promise<void>;
 
-  private constructor(proxy: RecordingProxy, outbox: Outbox, worker: Worker, ended: Promise<ShadowReport | null>) {
+  private constructor(proxy: RecordingProxy, outbox: Outbox, worker: Worker, account: Account, ended: Promise<void>) {
     this.#proxy = proxy;
     this.#outbox = outbox;
     this.#worker = worker;
+    this.#account = account;
     this.#ended = ended;
   }
 
   static async start(options: RelayOptions): Promise<Relay> {
     const backlog = new Backlog();
     const writes = new WritesBeside();
+    const account = new Account(new Tally(() => Date.now()).report());
     const waiting: ToWorker[] = [];
     const started: { worker?: Worker } = {};
     const tell = (message: ToWorker, transferred: readonly ArrayBuffer[] = []) => {
@@ -51,54 +54,61 @@ export class Relay {
       ...(options.ca === undefined ? {} : { ca: options.ca }),
       listen: options.listen,
       watch(request) {
-        const { sequence, client, method, path } = request;
+        const { sequence } = request;
         writes.begin(request);
         begun.set(sequence, machineTime());
         return backlog.watch((why) => {
           begun.delete(sequence);
           writes.end(sequence, null);
-          const operation = matchRequest({ method, path, root: 'server' })?.operation.name ?? 'unmatched';
-          outbox.drop({ client: programOf(client.slice(client.indexOf(' ') + 1)), operation, why });
+          const counted = countedAs(request);
+          account.dropped(counted, why);
+          outbox.lose(counted.operation);
         });
       },
       onExchange(exchange) {
         const startedAt = begun.get(exchange.sequence) ?? machineTime();
         begun.delete(exchange.sequence);
         backlog.add();
+        account.handed(exchange);
         outbox.add({ ...exchange, startedAt, beside: writes.end(exchange.sequence, exchange) });
       },
       onFailure: (reason) => tell({ kind: 'note', sentence: reason }),
     });
     const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options.worker });
-    const ended = new Promise<ShadowReport | null>((resolve) => {
+    const ended = new Promise<void>((resolve) => {
       worker.on('message', (message: FromWorker) => {
         if (message.kind === 'done') backlog.done(message);
-        if (message.kind === 'report') options.onReport(message.report);
         if (message.kind === 'refused') options.onRefused(message.why, message.details);
-        if (message.kind === 'ended') resolve(message.report);
+        if (message.kind !== 'report' && message.kind !== 'ended') return;
+        account.reported(message.report, message.taken);
+        options.onReport(account.report());
+        if (message.kind === 'ended') resolve();
       });
       worker.on('error', (error) => options.onLost(error.message));
-      worker.on('exit', () => resolve(null));
+      worker.on('exit', () => resolve());
     });
     for (const message of waiting.splice(0)) worker.postMessage(message);
     started.worker = worker;
-    return new Relay(proxy, outbox, worker, ended);
+    return new Relay(proxy, outbox, worker, account, ended);
   }
 
   get url(): string {
     return this.#proxy.url;
   }
 
-  /** Lets requests under way come to their end; resolves to the last report, null where there is none, within so many milliseconds. */
-  async end(milliseconds: number): Promise<ShadowReport | null> {
-    const late = () => new Promise<null>((resolve) => setTimeout(resolve, milliseconds, null).unref());
+  /**
+   * Lets requests under way come to their end, and the worker; resolves to the last report, in which each request counts,
+   * whether or not they do within so many milliseconds.
+   */
+  async end(milliseconds: number): Promise<ShadowReport> {
+    const late = () => new Promise<void>((resolve) => setTimeout(resolve, milliseconds).unref());
     // An answer that never ends is not waited for.
     await Promise.race([this.#proxy.close(), late()]);
     this.#outbox.flush();
     const message: ToWorker = { kind: 'end' };
     this.#worker.postMessage(message);
-    const report = await Promise.race([this.#ended, late()]);
+    await Promise.race([this.#ended, late()]);
     await this.#worker.terminate();
-    return report;
+    return this.#account.last();
   }
 }

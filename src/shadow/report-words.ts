@@ -3,7 +3,8 @@ import type { ScenarioResult, ShownDifference } from '../replay/compare/result.j
 import { type Verdict, verdictOf } from '../replay/report/verdict.js';
 import { type JsonValue, jsonIn } from '../wire/json/json.js';
 import { OPERATIONS, type OperationName } from '../wire/operations.js';
-import type { ClientRow, DifferenceKind, ShadowReport } from './tally.js';
+import type { ClientRow } from './client-rows.js';
+import type { DifferenceKind, ShadowReport } from './tally.js';
 
 /** The report as the results of a run, an operation each, for the reporters of `replay`. */
 export function resultsOf(report: ShadowReport): readonly ScenarioResult[] {

@@ -5,6 +5,7 @@ import { stripJson } from '../replay/format/strip.js';
 import type { JsonValue } from '../wire/json/json.js';
 import { type OperationName, operationsOf } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
+import { type ClientRow, ClientRows } from './client-rows.js';
 import { generalPlace, type ShadowDifference } from './judge.js';
 
 /** The fate of one request of a client. */
@@ -12,19 +13,6 @@ export type Outcome =
   | { readonly kind: 'compared'; readonly differences: readonly ShadowDifference[] }
   /** Why the two answers were not held together. */
   | { readonly kind: 'left out'; readonly why: string };
-
-/** A client's requests of one operation. */
-export interface ClientRow {
-  readonly client: string;
-  readonly operation: string;
-  seen: number;
-  equal: number;
-  /** Differing in nothing but what the lines, or the register, explain. */
-  expected: number;
-  different: number;
-  /** Requests that were not compared, by reason. */
-  readonly leftOut: Record<string, number>;
-}
 
 /** One kind of difference, with its first example. */
 export interface DifferenceKind {
@@ -62,18 +50,15 @@ export interface ReportedServer {
   readonly version: string;
 }
 
-const MOST_CLIENTS = 200;
 const MOST_KINDS = 1_000;
 const MOST_NOTES = 50;
-const OTHERS = 'others';
 
 /** Counts what becomes of requests, by client and operation. */
 export class Tally {
   readonly #startedAt: string;
   readonly #now: () => number;
   readonly #replacements = new Replacements(false);
-  readonly #rows = new Map<string, ClientRow>();
-  readonly #clients = new Set<string>();
+  readonly #rows = new ClientRows();
   readonly #kinds = new Map<string, DifferenceKind>();
   readonly #notes: string[] = [];
   #target: ReportedServer | null = null;
@@ -104,12 +89,12 @@ export class Tally {
 
   /** Returns the kinds of differences that were never seen before. */
   add(client: string, operation: string, outcome: Outcome): readonly DifferenceKind[] {
+    this.#requests += 1;
     if (outcome.kind === 'left out') {
-      this.leaveOut(client, operation, outcome.why, 1);
+      this.#rows.leaveOut(client, operation, outcome.why);
       return [];
     }
-    const row = this.#row(client, operation);
-    this.#requests += 1;
+    const row = this.#rows.row(client, operation);
     row.seen += 1;
     this.#compared += 1;
     if (outcome.differences.length === 0) row.equal += 1;
@@ -118,16 +103,9 @@ export class Tally {
     return this.#addKinds(row.client, outcome.differences);
   }
 
-  /** Counts so many requests that were not compared. */
-  leaveOut(client: string, operation: string, why: string, times: number): void {
-    const row = this.#row(client, operation);
-    this.#requests += times;
-    row.seen += times;
-    row.leftOut[why] = (row.leftOut[why] ?? 0) + times;
-  }
-
   report(): ShadowReport {
-    const used = new Set([...this.#rows.values()].map(({ operation }) => operation));
+    const rows = this.#rows.sorted();
+    const used = new Set(rows.map(({ operation }) => operation));
     return {
       version: 1,
       startedAt: this.#startedAt,
@@ -136,7 +114,7 @@ export class Tally {
       shadow: this.#shadow,
       requests: this.#requests,
       compared: this.#compared,
-      rows: [...this.#rows.values()].sort((a, b) => b.different - a.different || b.seen - a.seen),
+      rows,
       differences: [...this.#kinds.values()].sort(bySeverity),
       operations: {
         seen: this.#served.filter((each) => used.has(each)),
@@ -144,15 +122,6 @@ export class Tally {
       },
       notes: [...this.#notes],
     };
-  }
-
-  #row(wanted: string, operation: string): ClientRow {
-    const client = this.#clients.has(wanted) || this.#clients.size < MOST_CLIENTS ? wanted : OTHERS;
-    this.#clients.add(client);
-    const name = `${client} ${operation}`;
-    const row = this.#rows.get(name) ?? emptyRow(client, operation);
-    this.#rows.set(name, row);
-    return row;
   }
 
   #addKinds(client: string, differences: readonly ShadowDifference[]): readonly DifferenceKind[] {
@@ -200,10 +169,6 @@ export class Tally {
     if (isPublic || typeof value === 'bigint' || typeof value === 'boolean') return valueInWords(value);
     return valueInWords(stripJson(value, this.#replacements, where.split('/').at(-1) ?? ''));
   }
-}
-
-function emptyRow(client: string, operation: string): ClientRow {
-  return { client, operation, seen: 0, equal: 0, expected: 0, different: 0, leftOut: {} };
 }
 
 function bySeverity(one: DifferenceKind, other: DifferenceKind): number {

@@ -95,13 +95,6 @@ const LARGE_EVERY = 30_000;
 /** Why an exchange was not kept for the shadow. */
 export type Dropped = 'the queue is full' | 'above 1 MiB, of which one in 30 s is looked at' | 'no whole answer';
 
-/** A request that was dropped, as the report counts it. */
-export interface DroppedRequest {
-  readonly client: string;
-  readonly operation: string;
-  readonly why: Dropped;
-}
-
 /** The bound of what waits for the shadow: what does not fit is dropped, and the client never waits. */
 export class Backlog {
   #bytes = 0;

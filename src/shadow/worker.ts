@@ -6,18 +6,17 @@ import { resolveRevision } from '../../revisions/index.js';
 import { messageOf } from '../core/errors.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
-import { matchRequest } from '../replay/format/effects.js';
 import type { FromWorker, ToWorker, WorkerSettings } from './messages.js';
 import { Mirror, ShadowRefused } from './mirror.js';
 import { bytesOf } from './outbox.js';
 import { SavedDifferences } from './saved-differences.js';
-import { programOf, Tally } from './tally.js';
+import { Tally } from './tally.js';
 import type { Passed } from './traffic.js';
 
 /** Milliseconds between two reports, and between two looks whether keys are to be followed. */
 const REPORT_EVERY = 500;
 /** Milliseconds for which finished exchanges are counted before they are told. */
-const TELL_EVERY = 20;
+const TELL_EVERY = 250;
 /** Milliseconds for which what still waits is compared at the end. */
 const LAST_COMPARED = 3_000;
 /** Comparing comes after whoever waits for an answer. */
@@ -71,30 +70,26 @@ function refuse(error: unknown): void {
   tell({ kind: 'refused', why: messageOf(error), details });
 }
 
-const waiting = new Set<Passed>();
+/** The number of exchanges that the report counts. */
+let taken = 0;
 
 function take(passed: Passed): void {
-  waiting.add(passed);
   work = work.then(async () => {
     if (isOver) return;
     await mirror.take(passed).catch(refuse);
-    waiting.delete(passed);
+    taken += 1;
     await mirror.follow();
     done(bytesOf(passed));
   });
 }
 
-/** Ends the run; what time did not allow counts as not compared. */
+/** Ends the run, whatever still waits. */
 async function end(): Promise<void> {
   await Promise.race([work, sleep(LAST_COMPARED)]);
   await saved?.settled();
   isOver = true;
   clearInterval(timer);
-  for (const { method, path, requestHeaders } of waiting) {
-    const operation = matchRequest({ method, path, root: 'server' })?.operation.name ?? 'unmatched';
-    tally.leaveOut(programOf(requestHeaders.get('user-agent')), operation, 'the run ended before', 1);
-  }
-  tell({ kind: 'ended', report: tally.report() });
+  tell({ kind: 'ended', report: tally.report(), taken });
   // The process ends with what cannot be closed.
   await mirror.close().catch(() => undefined);
   port?.close();
@@ -121,8 +116,7 @@ port.on('message', (message: ToWorker) => {
       for (const each of message.passed)
         take({ ...each, requestBody: bufferOf(each.requestBody), responseBody: bufferOf(each.responseBody) });
       return;
-    case 'dropped':
-      tally.leaveOut(message.client, message.operation, message.why, message.times);
+    case 'lost':
       return mirror.lost(message.operation);
     case 'note':
       return tally.note(message.sentence);
@@ -133,5 +127,5 @@ port.on('message', (message: ToWorker) => {
 
 const timer = setInterval(() => {
   work = work.then(() => mirror.follow());
-  tell({ kind: 'report', report: tally.report() });
+  tell({ kind: 'report', report: tally.report(), taken });
 }, REPORT_EVERY);

@@ -314,6 +314,26 @@ describe('a client is never touched', () => {
     expect(written.differences).toEqual([]);
   });
 
+  test('and each request is in the last report where the shadow hangs, as one that was not compared', async () => {
+    const target = await startLiveServer('current', {}, { reportVersion: '0.2.96' });
+    const shadow = await turningBad(target.origin);
+    const flags = ['--target', target.origin, ...LISTEN, '--shadow', shadow.origin, '--timeout', '60'];
+    const { get, report, running, folder } = await shadowed(flags, { KEYWAY_TOKEN: TOKEN, KEYWAY_SHADOW_TOKEN: TOKEN });
+    await report(hasBegun);
+    shadow.how.bad = () => undefined;
+    await Promise.all(
+      Array.from({ length: 300 }, (_, index) => get(`${API}/users${index % 3 === 0 ? '' : '/foreign-1'}`)),
+    );
+    running.child.kill('SIGTERM');
+    expect((await running.ended).complaints).toContain('nothing was compared');
+    const { requests, rows }: ShadowReport = JSON.parse(await readFile(join(folder, 'keyway-shadow.json'), 'utf8'));
+    expect(requests).toBe(300);
+    expect(rows).toMatchObject([
+      { operation: 'getUser', seen: 200, leftOut: { 'the run ended before': 200 } },
+      { operation: 'listUsers', seen: 100, leftOut: { 'the run ended before': 100 } },
+    ]);
+  });
+
   test('by a target that is away and comes back, or ends an answer half-way', async () => {
     const target = await startLiveServer('current');
     const flags = ['--target', target.origin, ...LISTEN, '--to', 'current', '--token', TOKEN];

@@ -177,9 +177,9 @@ async function showStatus(settings: Settings, context: CommandContext): Promise<
   return tell(report, settings, context);
 }
 
-/** Milliseconds between two writes of the report, and the most that its last one may take. */
-const WRITE_EVERY = 1_000;
+/** The most milliseconds that the last report may take. */
 const LAST_REPORT = 5_000;
+/** Milliseconds between two looks at the keys of both servers. */
 const FOLLOW_EVERY = 60_000;
 const PRIVATE = 0o600;
 
@@ -232,14 +232,13 @@ async function shadowUntilStopped(
   say(`Shadowing ${target.origin}: use ${relay.url}${path} instead; Ctrl-C ends it`);
   const over = asked.milliseconds === null ? [] : [context.wait(asked.milliseconds)];
   await Promise.race([stopped, enough, ...over]);
-  const report = (await relay.end(LAST_REPORT)) ?? state.report;
+  const report = await relay.end(LAST_REPORT);
   ops?.close();
-  if (report !== null) await file.finish(report);
+  await file.finish(report);
   if (state.refused !== null) {
     context.complain(`keyway shadow: ${state.refused}`);
     return 3;
   }
-  if (report === null) throw new Error('the comparison never began');
   return tell(report, settings, context);
 }
 
@@ -259,7 +258,7 @@ async function expectedOf(
 class ReportFile {
   readonly #path: string;
   readonly #context: CommandContext;
-  #writtenAt = Number.NEGATIVE_INFINITY;
+  #isWriting = false;
   #work: Promise<void> = Promise.resolve();
   #hasFailed = false;
 
@@ -274,10 +273,12 @@ class ReportFile {
   }
 
   write(report: ShadowReport): void {
-    const now = this.#context.clock.monotonic();
-    if (now - this.#writtenAt < WRITE_EVERY / 2) return;
-    this.#writtenAt = now;
-    this.#work = this.#work.then(() => this.#replace(report));
+    // The next report comes soon.
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    this.#work = this.#replace(report).finally(() => {
+      this.#isWriting = false;
+    });
   }
 
   async finish(report: ShadowReport): Promise<void> {

@@ -1,0 +1,77 @@
+import { matchRequest } from '../replay/format/effects.js';
+import type { ProxiedRequest } from '../replay/record/proxy.js';
+import { ClientRows } from './client-rows.js';
+import { programOf, type ShadowReport } from './tally.js';
+import type { Dropped } from './traffic.js';
+
+/** The client and the operation that a request counts for. */
+export function countedAs({ client, method, path }: Pick<ProxiedRequest, 'client' | 'method' | 'path'>) {
+  const operation = matchRequest({ method, path, root: 'server' })?.operation.name;
+  return {
+    client: programOf(client.slice(client.indexOf(' ') + 1)),
+    operation: operation ?? (method === 'OPTIONS' ? 'cors' : 'unmatched'),
+  };
+}
+
+/** Accounts for every request, also for those that the worker never comes to: they were dropped, or wait for it at the end. */
+export class Account {
+  /** The worker's last. */
+  #report: ShadowReport;
+  /** The number of exchanges that are in it. */
+  #taken = 0;
+  /** Exchanges that the worker was handed and that are not in its report, in their order. */
+  #waiting: Pick<ProxiedRequest, 'client' | 'method' | 'path'>[] = [];
+  readonly #dropped = new ClientRows();
+
+  constructor(empty: ShadowReport) {
+    this.#report = empty;
+  }
+
+  handed({ client, method, path }: ProxiedRequest): void {
+    this.#waiting.push({ client, method, path });
+  }
+
+  dropped({ client, operation }: ReturnType<typeof countedAs>, why: Dropped): void {
+    this.#dropped.leaveOut(client, operation, why);
+  }
+
+  /** Takes a report of the worker, which counts so many exchanges. */
+  reported(report: ShadowReport, taken: number): void {
+    this.#report = report;
+    this.#waiting.splice(0, taken - this.#taken);
+    this.#taken = taken;
+  }
+
+  /** Returns the report of what has come to its end. */
+  report(): ShadowReport {
+    return withRows(this.#report, this.#dropped);
+  }
+
+  /** Returns the last report, in which what waits is not compared. */
+  last(): ShadowReport {
+    const late = new ClientRows();
+    for (const each of this.#waiting) {
+      const { client, operation } = countedAs(each);
+      late.leaveOut(client, operation, 'the run ended before');
+    }
+    return withRows(this.report(), late);
+  }
+}
+
+function withRows(report: ShadowReport, added: ClientRows): ShadowReport {
+  const more = added.sorted();
+  if (more.length === 0) return report;
+  const rows = new ClientRows();
+  for (const each of [...report.rows, ...more]) rows.add(each);
+  const used = new Set(more.map(({ operation }) => operation));
+  const { seen, unseen } = report.operations;
+  return {
+    ...report,
+    requests: more.reduce((sum, row) => sum + row.seen, report.requests),
+    rows: rows.sorted(),
+    operations: {
+      seen: [...seen, ...unseen.filter((each) => used.has(each))],
+      unseen: unseen.filter((each) => !used.has(each)),
+    },
+  };
+}

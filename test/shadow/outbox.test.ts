@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ToWorker } from '../../src/shadow/messages.js';
+import { Outbox } from '../../src/shadow/outbox.js';
+import type { Passed } from '../../src/shadow/traffic.js';
+
+const MIB = 1024 * 1024;
+
+function passed(responseBody: Buffer): Passed {
+  const about = { sequence: 1, client: '127.0.0.1 node', method: 'GET', path: '/api/users', status: 200 };
+  const headers = { requestHeaders: new Map(), responseHeaders: new Map() };
+  const beside = { keys: [], subjects: [] };
+  return { ...about, ...headers, requestBody: Buffer.alloc(0), responseBody, startedAt: 0, beside };
+}
+
+function opened() {
+  const posted: { readonly message: ToWorker; readonly transferred: readonly ArrayBuffer[] }[] = [];
+  const outbox = new Outbox((message, transferred) => posted.push({ message, transferred }));
+  const bodies = () =>
+    posted.flatMap(({ message }) =>
+      message.kind === 'passed' ? message.passed.map(({ responseBody }) => Buffer.from(responseBody).toString()) : [],
+    );
+  return { outbox, posted, bodies };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('the messages for the worker', () => {
+  test('are gathered, with one copy of their bodies', () => {
+    const { outbox, posted, bodies } = opened();
+    for (const text of ['one', 'two']) outbox.add(passed(Buffer.from(text)));
+    for (const _ of [1, 2]) outbox.lose('getUser');
+    expect(posted).toEqual([]);
+    vi.runAllTimers();
+    expect(bodies()).toEqual(['one', 'two']);
+    expect(posted.map(({ message, transferred }) => [message.kind, transferred.length])).toEqual([
+      ['passed', 1],
+      ['lost', 0],
+    ]);
+  });
+
+  test('go at once where they are large', () => {
+    const { outbox, bodies } = opened();
+    outbox.add(passed(Buffer.from('small')));
+    outbox.add(passed(Buffer.alloc(MIB, 'x')));
+    expect(bodies().map(({ length }) => length)).toEqual([5, MIB]);
+  });
+
+  test('take a body with them that has its memory for itself, and a copy of one that shares it', () => {
+    const { outbox, posted, bodies } = opened();
+    const [own, shared] = [Buffer.alloc(2 * MIB, 'x'), Buffer.alloc(4 * MIB, 'y').subarray(0, 2 * MIB)];
+    for (const body of [own, shared]) outbox.add(passed(body));
+    expect(posted.map(({ transferred }) => transferred.includes(own.buffer))).toEqual([true, false]);
+    expect(posted.some(({ transferred }) => transferred.includes(shared.buffer))).toBe(false);
+    expect(bodies()).toEqual(['x'.repeat(2 * MIB), 'y'.repeat(2 * MIB)]);
+  });
+});
