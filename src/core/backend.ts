@@ -122,6 +122,10 @@ export type KeyChange =
   /** Another key in the place of this one, with its record and counters. */
   | { readonly op: 'rotate'; readonly accessKey: string; readonly successor: string };
 
+/** Tells whether a create directly behind the rotation of its key is the old key, which stays where it was. */
+export const staysAfter = (rotated: KeyChange | undefined, created: KeyChange | undefined): boolean =>
+  rotated?.op === 'rotate' && created?.op === 'create' && created.key.accessKey === rotated.accessKey;
+
 /** Why a change was not made; null where it was. */
 export type ChangeOutcome = DomainError | null;
 

@@ -86,6 +86,17 @@ function testsOver(open: () => Promise<Stage>, counts: boolean): void {
     expect(await dataOf(stage, successor)).toMatchObject({ name: 'Anna', ...counted });
   });
 
+  it('the old key stays where it was in the list, and the new one stands at the end', async () => {
+    const stage = await open();
+    const { core } = stage.app.keyway;
+    for (const name of ['a', 'b', 'c']) await core.createUser({ accessKey: name, name, limitBytes: null });
+    await stage.call('POST /keys/b/rotate', { body: { grace_seconds: 60 } });
+    const names = () => [...core.keys.entries()].map(({ name }) => name);
+    await expect.poll(names).toEqual(['a', 'b (old)', 'c', 'b']);
+    const { data = { access_keys: [...core.keys.entries()] } } = Object((await stage.call('GET /configuration')).body);
+    expect(data.access_keys.map(({ name }: { readonly name: string }) => name)).toEqual(names());
+  });
+
   it('the old key is let in no more once both have used the limit up', async () => {
     const stage = await open();
     await stage.app.keyway.core.createUser({ accessKey: 'a', name: null, limitBytes: 100n });

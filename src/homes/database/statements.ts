@@ -1,5 +1,5 @@
 import { AUDIT_LENGTH } from '../../core/audit.js';
-import { type KeyChange, type KeyUpdate, REMEMBERED_REPORTS } from '../../core/backend.js';
+import { type KeyChange, type KeyUpdate, REMEMBERED_REPORTS, staysAfter } from '../../core/backend.js';
 import type { RecordChange } from '../../core/kept-records.js';
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { AccessKey, AuditEntry } from '../../core/model.js';
@@ -50,7 +50,7 @@ export const WRITES = {
     write(
       'change_keys',
       text(note),
-      texts(changes.map(({ op }) => op)),
+      texts(changes.map((each, index) => (staysAfter(changes[index - 1], each) ? 'stay' : each.op))),
       texts(changes.map((each) => (each.op === 'create' ? each.key.accessKey : each.accessKey))),
       texts(changes.map((each) => (each.op === 'rotate' ? each.successor : null))),
       ...givenArraysOf(

@@ -29,7 +29,8 @@ begin
 end $$;
 
 -- Makes many changes of keys in their order, and notes what became of each under `note`: 0, or the core's error and a detail. Where
--- that is noted already, nothing is made again. A create says all columns, a rotation the key that comes in the place of another.
+-- that is noted already, nothing is made again. A create says all columns, a rotation the key that comes in the place of another; a
+-- `stay` behind it is a create that finds the old key where it was.
 create or replace function keyway.change_keys(op uuid, note text, ops text[], keys text[], successors text[], {{sets_$column boolean[], new_$column $array}})
 returns keyway.written language plpgsql as $$
 declare
@@ -48,12 +49,12 @@ begin
       with ordinality as g (what, key, successor, {{sets_$column, new_$column}}, ordinal) order by g.ordinal
   loop
     touched := 1;
-    if changed.what = 'create' then
+    if changed.what in ('create', 'stay') then
       insert into keyway.keys as k (access_key, {{$column}}, number, position, ordinal, removed)
       values (changed.key, {{changed.new_$column}}, taken, taken, changed.ordinal, false)
       on conflict (access_key) do update set {{$column = excluded.$column}}, number = taken,
-        position = case when k.removed then taken else k.position end,
-        ordinal = case when k.removed then excluded.ordinal else k.ordinal end,
+        position = case when k.removed and changed.what = 'create' then taken else k.position end,
+        ordinal = case when k.removed and changed.what = 'create' then excluded.ordinal else k.ordinal end,
         removed = false;
       perform keyway.start_counters(array[changed.key], taken, true);
     elsif changed.what = 'update' then
