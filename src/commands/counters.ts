@@ -4,11 +4,11 @@ import { countersLine, readCountersLines, writeState } from '../homes/file/count
 import { readSalvage, readStored } from '../homes/file/counters/stored.js';
 import { settleRequest } from '../homes/file/settle-requests.js';
 import { exists } from '../platform/presence.js';
-import type { FlagShape } from '../settings/flags.js';
+import { valueFlag } from '../settings/flags.js';
 import type { Output } from './command.js';
 import { givenPieces, inFile, storedCommand } from './stored-place.js';
 
-const FROM: FlagShape = { flag: 'from', placeholder: 'DIR', repeatable: false, offered: 'paths' };
+const FROM = valueFlag('from', 'DIR', 'paths');
 
 export const countersExport = storedCommand({
   name: 'counters export',

@@ -7,7 +7,7 @@ import { writeState } from '../homes/file/counters/lines.js';
 import { readStored } from '../homes/file/counters/stored.js';
 import { settleRequest } from '../homes/file/settle-requests.js';
 import { exists } from '../platform/presence.js';
-import { type FlagShape, isOn, type ParsedFlags, problemText } from '../settings/flags.js';
+import { isOn, type ParsedFlags, problemText, switchFlag } from '../settings/flags.js';
 import type { HomePlace, HomePlaceOf } from '../settings/home.js';
 import { readSettings, type SettingName } from '../settings/read.js';
 import type { Command, CommandContext } from './command.js';
@@ -32,7 +32,7 @@ interface Homes {
   readonly beside: HomePlace;
 }
 
-const REPLACE: FlagShape = { flag: 'replace', placeholder: null, repeatable: false };
+const REPLACE = switchFlag('replace');
 const DATABASE_SETTINGS: readonly SettingName[] = ['database', 'noMigrate'];
 const FILE_SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];
 
@@ -58,7 +58,6 @@ function databaseCommand(plan: DatabasePlan): Command {
     },
     async work(homes, { flags }, context) {
       await plan.work(homes, flags, context);
-      return 0;
     },
     failure: databaseProblem,
   });

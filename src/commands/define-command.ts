@@ -1,10 +1,17 @@
-import { type FlagShape, type Offered, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
+import {
+  type FlagReading,
+  type FlagShape,
+  type Offered,
+  type ParsedFlags,
+  parseFlags,
+  problemText,
+  readFlags,
+} from '../settings/flags.js';
 import { settingsHelp } from '../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
 import type { SettingsSources } from '../settings/sources.js';
 import type { Settings, SettingValues } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
-import { type FlagReading, readFlags } from './replay/settings.js';
 
 /** Something wrong with a command line that shows only when its home is looked for. */
 export class UsageError extends Error {}
@@ -28,8 +35,8 @@ export interface CommandPlan<Asked, Home> {
   readonly offered?: Offered;
   /** Settings that its command line says otherwise than by their flags. */
   fixed?(flags: ParsedFlags, context: CommandContext): Partial<SettingValues>;
-  /** Returns the request; problems go to the reading. */
-  ask(reading: FlagReading, flags: ParsedFlags, given: Given): Asked | Promise<Asked>;
+  /** Returns the request, or null where nothing can be asked; problems go to the reading. */
+  ask(reading: FlagReading, flags: ParsedFlags, given: Given): Asked | null | Promise<Asked | null>;
   /** Opens what it works on. Rejects with a `UsageError` where the command line names none of the kind. */
   home(settings: Settings, asked: Asked, given: Given): Promise<Home>;
   /** Resolves to the exit code, 0 where to nothing. */
@@ -38,6 +45,8 @@ export interface CommandPlan<Asked, Home> {
   close?(home: Home): Promise<void>;
   /** Words for people about a failure; default the error's own. */
   failure?(error: unknown, asked: Asked): string;
+  /** The exit code of a failure; default 1. */
+  readonly failureCode?: ExitCode;
 }
 
 /** For a command that works on nothing which is opened. */
@@ -87,7 +96,7 @@ async function run<Asked, Home>(
   const { names: words, least = words?.length } = plan.words ?? {};
   if (words !== undefined && (flags.words.length > words.length || flags.words.length < (least ?? 0)))
     problems.push(`expected ${['keyway', plan.name, ...words].join(' ')}, and flags`);
-  if (!answer.ok || problems.length > 0) return usageProblem(context, plan.name, problems);
+  if (!answer.ok || asked === null || problems.length > 0) return usageProblem(context, plan.name, problems);
   for (const warning of needsNone ? [] : answer.warnings) context.complain(warning);
   let home: Home | null = null;
   try {
@@ -97,7 +106,7 @@ async function run<Asked, Home>(
     context.progress.clear();
     if (error instanceof UsageError) return usageProblem(context, plan.name, [error.message]);
     context.complain(`keyway ${plan.name}: ${plan.failure?.(error, asked) ?? wordsOf(error)}`);
-    return 1;
+    return plan.failureCode ?? 1;
   } finally {
     if (home !== null) await plan.close?.(home);
     context.progress.clear();

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { resolveRevision } from '../../revisions/index.js';
 import { pbkdf2Hash, SALT_BYTES, sha256Hash } from '../core/password.js';
 import type { RandomPort } from '../core/ports.js';
+import { valueFlag } from '../settings/flags.js';
 import { readsPbkdf2 } from '../wire/traits/password-form.js';
 import { type CommandContext, wordsOf } from './command.js';
 import { defineCommand, NO_HOME } from './define-command.js';
-import { valueFlag } from './replay/settings.js';
 
 /** The version of the server that is to read a hash. */
 export const FOR = valueFlag('for', 'VERSION');
@@ -77,7 +77,6 @@ export const hashPassword = defineCommand<boolean, null>({
     const given = await readPassword(context);
     if ('problem' in given) throw new Error(given.problem);
     context.output.line(await passwordHashOf(given.password, isStretched, context.random));
-    return 0;
   },
   help: () => `Usage: keyway hash-password [--for VERSION]
 

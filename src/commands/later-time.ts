@@ -1,5 +1,5 @@
 import type { ClockPort } from '../core/ports.js';
-import type { FlagReading } from './replay/settings.js';
+import type { FlagReading } from '../settings/flags.js';
 
 export const LATER_EXPECTED = 'a time from now such as 90d, 12h or 30m, or a day such as 2027-03-01';
 

@@ -1,12 +1,12 @@
 import { type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
 import { feedOpenApiDocument } from '../feed/openapi.js';
 import { ownOpenApiDocument } from '../own-api/openapi.js';
+import { switchFlag, valueFlag } from '../settings/flags.js';
 import { prettyJson } from '../wire/json/json.js';
 import { type Encodable, encodeJson } from '../wire/json/write-json.js';
 import { openApiDocument } from '../wire/openapi/openapi.js';
 import type { CommandContext } from './command.js';
 import { defineCommand, NO_HOME } from './define-command.js';
-import { switchFlag, valueFlag } from './replay/settings.js';
 
 /** A revision, or another document by its name. */
 type Asked = ResolvedRevision | 'feed' | 'v1' | null;
@@ -34,7 +34,6 @@ export const openapi = defineCommand<Asked, null>({
   },
   async work(_home, asked, context) {
     context.output.line(prettyJson(Buffer.from(encodeJson(documentOf(asked, context)))).toString('utf8'));
-    return 0;
   },
   help: () => `Usage: keyway openapi --revision R
        keyway openapi --feed

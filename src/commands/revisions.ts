@@ -1,12 +1,12 @@
 import { REVISIONS } from '../../revisions/all.js';
 import { revisionTable } from '../../revisions/table.js';
 import { type DayOfUse, MOST_DAYS } from '../core/operation-use.js';
+import { switchFlag } from '../settings/flags.js';
 import { markdownTable } from '../settings/text.js';
 import { capabilitiesOf } from '../wire/traits/revision.js';
 import type { CommandContext } from './command.js';
 import { defineCommand } from './define-command.js';
 import { type OwnRecords, openOwnRecords, RECORDS_SETTINGS } from './own-records.js';
-import { switchFlag } from './replay/settings.js';
 import { textTable } from './text-table.js';
 import { usageJson } from './usage.js';
 
@@ -56,11 +56,7 @@ export const revisions = defineCommand<Asked, OwnRecords | null>({
   name: 'revisions',
   settings: RECORDS_SETTINGS,
   readsSettings: (flags) => flags.values.has('used'),
-  flags: [
-    switchFlag('used'),
-    { flag: 'evidence', placeholder: null, repeatable: false },
-    { flag: 'json', placeholder: null, repeatable: false },
-  ],
+  flags: [switchFlag('used'), switchFlag('evidence'), switchFlag('json')],
   home: async ({ home }, { used }, { context }) => (used ? openOwnRecords(home, context) : null),
   close: async (records) => records?.close(),
   ask(reading, { words }) {
@@ -71,12 +67,11 @@ export const revisions = defineCommand<Asked, OwnRecords | null>({
     if (records !== null) {
       const uses = await records.usage(MOST_DAYS);
       context.output.line(json ? usageJson(uses) : usedText(uses));
-      return 0;
+    } else if (evidence) context.output.line(await evidenceIn(json, context));
+    else {
+      const [head = [], ...rows] = revisionTable();
+      context.output.line(json ? asJson() : textTable(head, rows));
     }
-    const [head = [], ...rows] = revisionTable();
-    if (evidence) context.output.line(await evidenceIn(json, context));
-    else context.output.line(json ? asJson() : textTable(head, rows));
-    return 0;
   },
   help: (settings) => `Usage: keyway revisions [--used] [--evidence] [--json]
 

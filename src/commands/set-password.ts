@@ -3,13 +3,13 @@ import { passwordHashIn, withOperator } from '../document/operator-change.js';
 import { rewriteFile } from '../files/rewrite-file.js';
 import { readTarget, TargetChangedError, type TargetFile } from '../files/write-file.js';
 import { failureWords } from '../platform/failure-words.js';
-import type { FlagShape } from '../settings/flags.js';
+import { valueFlag } from '../settings/flags.js';
 import { shellWord } from '../settings/text.js';
 import type { CommandContext } from './command.js';
 import { FOR, passwordHashOf, readPassword, wantsPbkdf2 } from './hash-password.js';
 import { documentCommand } from './stored-place.js';
 
-const USERNAME: FlagShape = { flag: 'username', placeholder: 'NAME', repeatable: false };
+const USERNAME = valueFlag('username', 'NAME');
 
 /** Attempts at a file that somebody changes between reading and writing. */
 const ATTEMPTS = 5;

@@ -4,7 +4,7 @@ import { failureWords } from '../platform/failure-words.js';
 import type { Log } from '../platform/log.js';
 import { isMissing } from '../platform/presence.js';
 import type { RunningGateway } from '../serve/start.js';
-import { type FlagShape, isOn, parseFlags } from '../settings/flags.js';
+import { isOn, parseFlags, switchFlag } from '../settings/flags.js';
 import { host as hostKind } from '../settings/kinds.js';
 import { settingFlags } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
@@ -73,7 +73,7 @@ function firstPage({ mounts, at }: RunningGateway): string {
   return withPanel === undefined ? `API: ${at(`${mounts[0]?.api ?? ''}/`)}` : `Panel: ${at(`${withPanel.base}/`)}`;
 }
 
-const YES: FlagShape = { flag: 'yes', placeholder: null, repeatable: false };
+const YES = switchFlag('yes');
 
 export const start: Command = {
   name: 'start',

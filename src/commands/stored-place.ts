@@ -6,15 +6,15 @@ import { failureWords } from '../platform/failure-words.js';
 import type { ParsedFlags } from '../settings/flags.js';
 import type { HomePlace } from '../settings/home.js';
 import { databaseMeant } from '../settings/read.js';
-import type { Command, CommandContext } from './command.js';
+import type { Command } from './command.js';
 import { complainingLog } from './complaining-log.js';
 import { type CommandPlan, defineCommand, UsageError } from './define-command.js';
 
 /** A command over a data folder, and a configuration file where its home has one. */
-interface StoredPlan<Place> extends Pick<CommandPlan<ParsedFlags, Place>, 'name' | 'help' | 'flags' | 'offered'> {
+interface StoredPlan<Place>
+  extends Pick<CommandPlan<ParsedFlags, Place>, 'name' | 'help' | 'flags' | 'offered' | 'work'> {
   /** The names of its words; it takes exactly these. */
   readonly words: readonly string[];
-  work(place: Place, flags: ParsedFlags, context: CommandContext): Promise<void>;
 }
 
 type Opened = Pick<StoredPlace, 'fileSystem' | 'clock' | 'progress' | 'log'>;
@@ -48,10 +48,6 @@ function placeCommand<Known extends Files>(
       if (typeof files === 'string') throw new UsageError(files);
       const { fileSystem, clock, progress } = context;
       return { ...files, fileSystem, clock, progress, log: complainingLog(context) };
-    },
-    async work(place, flags, context) {
-      await plan.work(place, flags, context);
-      return 0;
     },
   });
 }

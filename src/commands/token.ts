@@ -1,10 +1,10 @@
 import type { AskedToken, NamedToken } from '../core/named-tokens.js';
 import { PRESETS, type Preset } from '../core/principal.js';
+import { switchFlag, valueFlag } from '../settings/flags.js';
 import type { Command, CommandContext } from './command.js';
 import { type CommandPlan, defineCommand } from './define-command.js';
 import { LATER_EXPECTED, laterTimeOf } from './later-time.js';
 import { type OwnRecords, openOwnRecords, RECORDS_SETTINGS } from './own-records.js';
-import { switchFlag, valueFlag } from './replay/settings.js';
 import { textTable } from './text-table.js';
 
 /** The meaning of each preset, for people. */
@@ -57,7 +57,6 @@ ${PRESETS.map((preset) => `                     ${preset.padEnd(8)} ${PRESET_WOR
     context.output.line(secret);
     const until = asked.expiresAt === null ? '' : `, until ${timeText(asked.expiresAt)}`;
     context.complain(`The token ${asked.name} may ${PRESET_WORDS[asked.may]}${until}. It is not shown again.`);
-    return 0;
   },
 });
 
@@ -74,7 +73,6 @@ Lists the named tokens: what each may do, when it was made and by whom, and when
   async work(records, { json }, context) {
     const tokens = await records.tokens();
     for (const line of json ? [jsonText(tokens)] : tableLines(tokens, context)) context.output.line(line);
-    return 0;
   },
 });
 
@@ -88,7 +86,6 @@ Ends the token of this name at once, with every gateway of the state within a se
   async work(records, { name }, context) {
     await records.removeToken(name);
     context.output.line(`Removed the token ${name}.`);
-    return 0;
   },
 });
 

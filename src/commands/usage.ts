@@ -1,7 +1,7 @@
 import { type DayOfUse, MOST_DAYS } from '../core/operation-use.js';
+import { switchFlag, valueFlag } from '../settings/flags.js';
 import { defineCommand } from './define-command.js';
 import { type OwnRecords, openOwnRecords, RECORDS_SETTINGS } from './own-records.js';
-import { switchFlag, valueFlag } from './replay/settings.js';
 import { textTable } from './text-table.js';
 
 interface Asked {
@@ -34,7 +34,6 @@ ${settings}`,
   async work(records, { days, json }, context) {
     const uses = await records.usage(days);
     for (const line of json ? [usageJson(uses)] : tableLines(uses)) context.output.line(line);
-    return 0;
   },
   close: (records) => records.close(),
 });

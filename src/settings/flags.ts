@@ -27,6 +27,14 @@ export interface FlagShape {
   readonly offered?: Offered | undefined;
 }
 
+export function valueFlag(flag: string, placeholder: string, offered?: Offered): FlagShape {
+  return { flag, placeholder, repeatable: false, offered };
+}
+
+export function switchFlag(flag: string): FlagShape {
+  return { flag, placeholder: null, repeatable: false };
+}
+
 export interface ParsedFlags {
   /** Per flag the texts in the order given; of a switch `true` or `false`, however that was written. */
   readonly values: ReadonlyMap<string, readonly string[]>;
@@ -38,6 +46,19 @@ export interface ParsedFlags {
 /** Tells whether a switch was given and not switched off. */
 export function isOn({ values }: Pick<ParsedFlags, 'values'>, flag: string): boolean {
   return values.get(flag)?.at(-1) === 'true';
+}
+
+/** Reads flags one by one and gathers problems with them. */
+export type FlagReading = ReturnType<typeof readFlags>;
+
+export function readFlags(flags: ParsedFlags) {
+  const problems: string[] = [];
+  return {
+    problems,
+    /** The one value of a flag, or null. */
+    value: (flag: string) => flags.values.get(flag)?.[0] ?? null,
+    isOn: (flag: string) => isOn(flags, flag),
+  };
 }
 
 /** The texts of a switch, to follow the word "expected". */

@@ -69,7 +69,6 @@ export const completion = defineCommand<string, null>({
   },
   async work(_home, script, { output }) {
     output.line(script);
-    return 0;
   },
   help: () => `Usage: keyway completion bash|zsh|fish
 

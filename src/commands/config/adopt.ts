@@ -1,22 +1,19 @@
 import { areMany } from '../../core/replace-policy.js';
 import { type Adoption, planAdoption } from '../../document/check/adoption.js';
 import { rewriteFile } from '../../files/rewrite-file.js';
-import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
-import { isOn } from '../../settings/flags.js';
+import { isOn, type ParsedFlags, switchFlag } from '../../settings/flags.js';
 import { prettyJson } from '../../wire/json/json.js';
 import { encodeJson } from '../../wire/json/write-json.js';
 import { carriedText, keyJson, keyText } from './check.js';
 import { fileCommand, JSON_FLAG, plainText } from './file.js';
 
-const toggle = (flag: string): FlagShape => ({ flag, placeholder: null, repeatable: false });
-
 export const configAdopt = fileCommand({
   name: 'config adopt',
   settings: ['dataDir', 'inPlace'],
   flags: [
-    toggle('add'),
-    toggle('remove'),
-    toggle('update'),
+    switchFlag('add'),
+    switchFlag('remove'),
+    switchFlag('update'),
     { flag: 'key', placeholder: 'K', repeatable: true },
     JSON_FLAG,
   ],

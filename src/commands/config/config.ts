@@ -1,17 +1,16 @@
 import { resolve } from 'node:path';
 import type { KeptVersion } from '../../document/retention.js';
 import { type HomeVersions, recordOf, versionsOf } from '../../gateway/homes/versions.js';
-import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
+import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { type Settings, UPSTREAM_SETTINGS } from '../../settings/table.js';
 import type { CommandContext } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { defineCommand, UsageError } from '../define-command.js';
-import type { FlagReading } from '../replay/settings.js';
 import { textTable } from '../text-table.js';
 
-const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
-const OUT: FlagShape = { flag: 'out', placeholder: 'FILE', repeatable: false, offered: 'paths' };
-const DROP_WAITING: FlagShape = { flag: 'drop-waiting', placeholder: null, repeatable: false };
+const JSON_FLAG = switchFlag('json');
+const OUT = valueFlag('out', 'FILE', 'paths');
+const DROP_WAITING = switchFlag('drop-waiting');
 
 /** The command line of both, read. */
 interface Asked {

@@ -6,8 +6,7 @@ import type { LayoutName } from '../../document/layout.js';
 import { rewriteFile } from '../../files/rewrite-file.js';
 import { createTarget } from '../../files/write-file.js';
 import { exists } from '../../platform/presence.js';
-import type { ParsedFlags } from '../../settings/flags.js';
-import { isOn } from '../../settings/flags.js';
+import { isOn, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { wrap } from '../../settings/text.js';
 import type { CommandContext, ExitCode } from '../command.js';
 import { fileCommand, JSON_FLAG, type NamedFile } from './file.js';
@@ -21,9 +20,9 @@ export const configConvert = fileCommand({
   settings: ['dataDir', 'inPlace'],
   flags: [
     FOR_FLAG,
-    { flag: LAYOUT, placeholder: 'LAYOUT', repeatable: false, offered: LAYOUTS },
-    { flag: 'force', placeholder: null, repeatable: false },
-    { flag: 'out', placeholder: 'FILE', repeatable: false, offered: 'paths' },
+    valueFlag(LAYOUT, 'LAYOUT', LAYOUTS),
+    switchFlag('force'),
+    valueFlag('out', 'FILE', 'paths'),
     JSON_FLAG,
   ],
   problems(flags) {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { VersionsOptions } from '../../files/rewrite-file.js';
 import { readTarget, type TargetFile } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
-import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
+import { type ParsedFlags, switchFlag } from '../../settings/flags.js';
 import { type Command, type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { type CommandPlan, defineCommand, UsageError } from '../define-command.js';
@@ -50,7 +50,7 @@ export function fileCommand(plan: FilePlan): Command {
   });
 }
 
-export const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
+export const JSON_FLAG = switchFlag('json');
 
 /** A text of a file for a terminal: as it is when it is plain, else with JSON's escapes. */
 export function plainText(text: string): string {

@@ -1,9 +1,9 @@
 import { type ResolvedRevision, resolveRevision } from '../../../revisions/index.js';
 import type { FileCheck } from '../../document/check/file-check.js';
-import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
+import { type ParsedFlags, valueFlag } from '../../settings/flags.js';
 
 /** Names the servers that a command is about by their package version. */
-export const FOR_FLAG: FlagShape = { flag: 'for', placeholder: 'VERSION', repeatable: false };
+export const FOR_FLAG = valueFlag('for', 'VERSION');
 
 /** The server that `--for` names; null without the flag, and for one that `serverProblems` refuses. */
 export function serverIn(flags: ParsedFlags): ResolvedRevision | null {

@@ -1,23 +1,20 @@
 import type { UpstreamServer } from '../../client/server.js';
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
-import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
+import {
+  type FlagReading,
+  type FlagShape,
+  type ParsedFlags,
+  readFlags,
+  switchFlag,
+  valueFlag,
+} from '../../settings/flags.js';
 import { wrap } from '../../settings/text.js';
 import { suggest } from '../../wire/suggest.js';
 import { type Command, type CommandContext, wordsOf } from '../command.js';
 import { defineCommand } from '../define-command.js';
 import type { OwnCall } from '../own-call.js';
-import {
-  baseUrlOf,
-  CA_FLAG,
-  credentialsOf,
-  type FlagReading,
-  readFlags,
-  revisionOf,
-  switchFlag,
-  trustedBy,
-  valueFlag,
-} from '../replay/settings.js';
+import { baseUrlOf, CA_FLAG, credentialsOf, revisionOf, trustedBy } from '../replay/settings.js';
 import { type KeyHome, openState, openTarget, type TargetPlace } from './home.js';
 import { MadeChanges } from './made-changes.js';
 
@@ -76,7 +73,6 @@ A file that a Keyway serves is changed through that Keyway, any other is opened 
       async work({ server, own: call }, { target, isDone, own }, context) {
         if (target === null) await command.work(server, own, context, call);
         else await workOnTarget(command, server, own, isDone, context);
-        return 0;
       },
       close: (home) => home.close(),
       failure: (error) => wordsForTarget(wordsOf(error)),

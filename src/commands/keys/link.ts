@@ -2,13 +2,12 @@ import { renderUnicodeCompact } from 'uqr';
 import type { UpstreamServer } from '../../client/server.js';
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
-import { isOn } from '../../settings/flags.js';
+import { isOn, switchFlag } from '../../settings/flags.js';
 import { isJsonObject, type JsonValue, prettyJson } from '../../wire/json/json.js';
 import { encodeJson } from '../../wire/json/write-json.js';
 import { shareLink } from '../../wire/traits/share-link.js';
 import type { CommandContext } from '../command.js';
 import type { OwnCall } from '../own-call.js';
-import { switchFlag } from '../replay/settings.js';
 import { allKeys, keysCommand, refuseUnclear } from './keys-command.js';
 
 interface Asked {

@@ -1,10 +1,9 @@
 import type { UpstreamServer } from '../../client/server.js';
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
-import { isOn } from '../../settings/flags.js';
+import { isOn, switchFlag, valueFlag } from '../../settings/flags.js';
 import { hasNames } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
-import { switchFlag, valueFlag } from '../replay/settings.js';
 import { textTable } from '../text-table.js';
 import { keysCsv } from './csv.js';
 import { allKeys, keysCommand } from './keys-command.js';

@@ -1,6 +1,6 @@
+import { valueFlag } from '../../settings/flags.js';
 import { isJsonObject } from '../../wire/json/json.js';
 import { LATER_EXPECTED, laterTimeOf } from '../later-time.js';
-import { valueFlag } from '../replay/settings.js';
 import { allKeys, keysCommand, keysNamed } from './keys-command.js';
 
 interface Asked {

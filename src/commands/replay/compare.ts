@@ -18,10 +18,11 @@ import { valueInWords } from '../../replay/format/json-difference.js';
 import type { TargetPlayer } from '../../replay/live/target-player.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
 import { operationsIn } from '../../replay/report/verdict.js';
-import type { ParsedFlags } from '../../settings/flags.js';
+import { type FlagReading, type ParsedFlags, valueFlag } from '../../settings/flags.js';
 import type { JsonValue } from '../../wire/json/json.js';
 import { operationsOf } from '../../wire/operations.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
+import type { CommandContext, ExitCode } from '../command.js';
+import { defineCommand, NO_HOME } from '../define-command.js';
 import { type RehearseSettings, rehearse } from './rehearse.js';
 import {
   type FoundFiles,
@@ -34,18 +35,7 @@ import {
   whyNotToBegin,
   whyUnjudged,
 } from './run.js';
-import {
-  baseUrlOf,
-  credentialsOf,
-  type FlagReading,
-  failOnOf,
-  lineOf,
-  PLAY_FLAGS,
-  readLine,
-  readPlaySettings,
-  revisionOf,
-  valueFlag,
-} from './settings.js';
+import { baseUrlOf, credentialsOf, failOnOf, lineOf, PLAY_FLAGS, readPlaySettings, revisionOf } from './settings.js';
 
 const SIDES = ['left', 'right'] as const;
 type Side = (typeof SIDES)[number];
@@ -98,14 +88,6 @@ function readSides(reading: FlagReading, flags: ParsedFlags, context: CommandCon
   const [left, right] = [side('left'), side('right')];
   const rest = readPlaySettings(reading, flags);
   return left === null || right === null ? null : { left, right, ...rest };
-}
-
-async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const line = readLine<RehearseSettings | CompareSettings>(argv, FLAGS, (reading, flags) =>
-    LINES.some((flag) => flags.values.has(flag)) ? readLines(reading, flags) : readSides(reading, flags, context),
-  );
-  if ('problems' in line) return usageProblem(context, 'compare', line.problems);
-  return 'lines' in line.asked ? rehearse(line.asked, context) : compareServers(line.asked, context);
 }
 
 function compareServers(settings: CompareSettings, context: CommandContext): Promise<ExitCode> {
@@ -256,10 +238,16 @@ function groupLines(groups: readonly DifferenceGroup[]): readonly string[] {
   ];
 }
 
-export const compare: Command = {
+export const compare = defineCommand<RehearseSettings | CompareSettings, null>({
   name: 'compare',
   flags: FLAGS,
-  words: 'paths',
+  offered: 'paths',
+  ask: (reading, flags, { context }) =>
+    LINES.some((flag) => flags.values.has(flag)) ? readLines(reading, flags) : readSides(reading, flags, context),
+  home: NO_HOME,
+  work: (_home, settings, context) =>
+    'lines' in settings ? rehearse(settings, context) : compareServers(settings, context),
+  failureCode: 2,
   help: () => `Usage: keyway compare --from R --to R [--fail-on reads|gone|new] [PATHS…]
        keyway compare --left URL --right URL [--left-revision R] [--right-revision R] [PATHS…]
 
@@ -301,5 +289,4 @@ or --destructive. At least one revision is needed; the other side then speaks th
 
 Exit codes: 0 equal, 1 something differs or is not as it was before the run, 2 could not run or nothing
 was played, 3 less was seen than --require-played asks for, or no credential was given.`,
-  run,
-};
+});

@@ -4,21 +4,11 @@ import { createCaller } from '../../client/caller.js';
 import { createControl, type TargetCredentials } from '../../client/signed-in-caller.js';
 import { type Identified, identify as identifyServer } from '../../replay/reads/identify.js';
 import { createLook } from '../../replay/reads/look.js';
-import type { ParsedFlags } from '../../settings/flags.js';
+import { type FlagReading, type ParsedFlags, valueFlag } from '../../settings/flags.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
-import {
-  type BaseUrl,
-  baseUrl,
-  CA_FLAG,
-  credentialsOf,
-  type FlagReading,
-  lineOf,
-  readLine,
-  timeoutOf,
-  trustedBy,
-  valueFlag,
-} from './settings.js';
+import type { CommandContext, ExitCode } from '../command.js';
+import { defineCommand } from '../define-command.js';
+import { type BaseUrl, baseUrl, CA_FLAG, credentialsOf, lineOf, timeoutOf, trustedBy } from './settings.js';
 
 const FLAGS = [valueFlag('token', 'TOKEN'), valueFlag('username', 'NAME'), CA_FLAG, valueFlag('timeout', 'SECONDS')];
 
@@ -34,28 +24,18 @@ function readSettings(reading: FlagReading, { words: [word, ...others] }: Parsed
   return url && { url, credentials, ca: reading.value('ca'), timeoutMilliseconds };
 }
 
-async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const line = readLine(argv, FLAGS, (reading, flags) => readSettings(reading, flags, context));
-  if ('problems' in line) return usageProblem(context, 'identify', line.problems);
-  const { url, credentials, ca, timeoutMilliseconds } = line.asked;
-  let caller: Caller | null = null;
-  try {
-    caller = createCaller({ origin: url.origin, timeoutMilliseconds, ...(await trustedBy(ca, context)) });
-    const session = await sessionOf(caller, url, credentials);
-    const look = createLook({ caller, webpath: url.webpath, token: credentials.token, session });
-    const found = await identifyServer(look, REVISIONS, lineOf);
-    if (found.length === 0) {
-      const roots = [...new Set(REVISIONS.map(({ root }) => root.paths(url.webpath).api))].join(' or ');
-      throw new Error(`${url.origin}: no such API answers at ${roots}: is the web path right?`);
-    }
-    for (const each of found) for (const line of linesOf(each, url.origin)) context.output.line(line);
-    return found.every(({ sureness }) => sureness === 'certain' || sureness === 'likely') ? 0 : 1;
-  } catch (error) {
-    context.complain(`keyway identify: ${wordsOf(error)}`);
-    return 2;
-  } finally {
-    caller?.close();
+type Asked = NonNullable<ReturnType<typeof readSettings>>;
+
+async function work(caller: Caller, { url, credentials }: Asked, { output }: CommandContext): Promise<ExitCode> {
+  const session = await sessionOf(caller, url, credentials);
+  const look = createLook({ caller, webpath: url.webpath, token: credentials.token, session });
+  const found = await identifyServer(look, REVISIONS, lineOf);
+  if (found.length === 0) {
+    const roots = [...new Set(REVISIONS.map(({ root }) => root.paths(url.webpath).api))].join(' or ');
+    throw new Error(`${url.origin}: no such API answers at ${roots}: is the web path right?`);
   }
+  for (const each of found) for (const line of linesOf(each, url.origin)) output.line(line);
+  return found.every(({ sureness }) => sureness === 'certain' || sureness === 'likely') ? 0 : 1;
 }
 
 /** A session at the first API root that asks for a credential and whose lines have a login; null where no name is given. */
@@ -102,9 +82,15 @@ function named({ id, from, to }: Revision): string {
   return `${id} (${from} to ${to ?? 'later'})`;
 }
 
-export const identify: Command = {
+export const identify = defineCommand<Asked, Caller>({
   name: 'identify',
   flags: FLAGS,
+  ask: (reading, flags, { context }) => readSettings(reading, flags, context),
+  home: async (_settings, { url, ca, timeoutMilliseconds }, { context }) =>
+    createCaller({ origin: url.origin, timeoutMilliseconds, ...(await trustedBy(ca, context)) }),
+  work,
+  close: async (caller) => caller.close(),
+  failureCode: 2,
   help: () => `Usage: keyway identify URL [--token TOKEN] [--username NAME]
 
 Says which line a running server speaks, how sure that is, and by what each other line is excluded. It
@@ -123,5 +109,4 @@ left that no read without a credential tells apart.
 
 Exit codes: 0 one line, certain or by the version that it reports; 1 several are left, or none is known;
 2 nothing could be read.`,
-  run,
-};
+});

@@ -5,19 +5,10 @@ import { readHar } from '../../replay/record/har.js';
 import { type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
 import { RecordingFiles } from '../../replay/record/recording-files.js';
 import { RootedRecorder } from '../../replay/record/rooted-recorder.js';
-import type { ParsedFlags } from '../../settings/flags.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
-import {
-  addressOf,
-  baseUrlOf,
-  CA_FLAG,
-  type FlagReading,
-  readLine,
-  revisionOf,
-  switchFlag,
-  trustedBy,
-  valueFlag,
-} from './settings.js';
+import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
+import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
+import { defineCommand, NO_HOME } from '../define-command.js';
+import { addressOf, baseUrlOf, CA_FLAG, revisionOf, trustedBy } from './settings.js';
 
 /** Milliseconds between two writes of the files. */
 const FLUSH_EVERY = 2000;
@@ -54,25 +45,19 @@ function readSettings(reading: FlagReading, { words }: ParsedFlags, { folder }: 
   return { target, revision, revisionText, out: resolve(folder, out), listen, fromHar, ca, keepValues };
 }
 
-async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const line = readLine(argv, FLAGS, (reading, flags) => readSettings(reading, flags, context));
-  if ('problems' in line) return usageProblem(context, 'record', line.problems);
-  const settings = line.asked;
-  try {
-    const recorder = new RootedRecorder({
-      webpath: settings.target.webpath,
-      revision: settings.revisionText,
-      traits: settings.revision,
-      date: new Date(context.clock.now()).toISOString().slice(0, 10),
-      keepValues: settings.keepValues,
-    });
-    const files = new RecordingFiles(settings.out, recorder, context.fileSystem);
-    if (settings.fromHar !== null) return await convertHar(settings.fromHar, settings, { recorder, files, context });
-    return await recordUntilStopped(settings, { recorder, files, context });
-  } catch (error) {
-    context.complain(`keyway record: ${wordsOf(error)}`);
-    return 2;
-  }
+function work(settings: RecordSettings, context: CommandContext): Promise<ExitCode> {
+  const recorder = new RootedRecorder({
+    webpath: settings.target.webpath,
+    revision: settings.revisionText,
+    traits: settings.revision,
+    date: new Date(context.clock.now()).toISOString().slice(0, 10),
+    keepValues: settings.keepValues,
+  });
+  const files = new RecordingFiles(settings.out, recorder, context.fileSystem);
+  const recording = { recorder, files, context };
+  return settings.fromHar === null
+    ? recordUntilStopped(settings, recording)
+    : convertHar(settings.fromHar, settings, recording);
 }
 
 async function prepareFolder(out: string, { fileSystem, random }: CommandContext): Promise<void> {
@@ -192,9 +177,13 @@ function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-export const record: Command = {
+export const record = defineCommand<RecordSettings, null>({
   name: 'record',
   flags: FLAGS,
+  ask: (reading, flags, { context }) => readSettings(reading, flags, context),
+  home: NO_HOME,
+  work: (_home, settings, context) => work(settings, context),
+  failureCode: 2,
   help: () => `Usage: keyway record --target URL --revision R --out DIR [--listen ADDR]
        keyway record --from-har FILE --target URL --revision R --out DIR
 
@@ -220,5 +209,4 @@ placeholder in all files of a recording.
   keyway replay recordings --revision 0.3.6
 
 Exit codes: 0 recorded, 1 nothing of the API passed or the server failed to answer, 2 could not run.`,
-  run,
-};
+});

@@ -11,10 +11,11 @@ import { createLook } from '../../replay/reads/look.js';
 import { type ReadReport, readServer } from '../../replay/reads/standing.js';
 import { updatedScenario } from '../../replay/record/update.js';
 import { fittingWords, operationsIn } from '../../replay/report/verdict.js';
-import type { ParsedFlags } from '../../settings/flags.js';
+import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import type { CommandContext, ExitCode } from '../command.js';
+import { defineCommand, NO_HOME } from '../define-command.js';
 import {
   type FoundFiles,
   filesIn,
@@ -32,15 +33,11 @@ import {
   type BaseUrl,
   baseUrlOf,
   credentialsOf,
-  type FlagReading,
   lineOf,
   PLAY_FLAGS,
-  readLine,
   readPlaySettings,
   revisionOf,
-  switchFlag,
   trustedBy,
-  valueFlag,
 } from './settings.js';
 
 /** Scenarios on embedded cores wait more than they compute. */
@@ -87,10 +84,7 @@ function readSettings(reading: FlagReading, flags: ParsedFlags, context: Command
   return settings;
 }
 
-async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const line = readLine(argv, FLAGS, (reading, flags) => readSettings(reading, flags, context));
-  if ('problems' in line) return usageProblem(context, 'replay', line.problems);
-  const settings = line.asked;
+async function work(settings: ReplaySettings, context: CommandContext): Promise<ExitCode> {
   if (settings.format) return formatFiles(settings.words, context);
   const { target, revision } = settings;
   const revisions = revision === null ? [] : [revision];
@@ -215,32 +209,31 @@ async function playOne(
 async function formatFiles(words: readonly string[], context: CommandContext): Promise<ExitCode> {
   const { fileSystem, output, complain } = context;
   const seen = { changed: 0, broken: 0 };
-  try {
-    const files = await filesIn(words, context);
-    for (const file of files) {
-      if (file.kind === 'broken') {
-        complain(`keyway replay: ${file.problem}`);
-        seen.broken += 1;
-        continue;
-      }
-      const content = Buffer.from(formatScenario(file.scenario));
-      if (await fileSystem.matches(file.path, content)) continue;
-      await fileSystem.overwrite(file.path, content);
-      output.line(`formatted ${file.path}`);
-      seen.changed += 1;
+  const files = await filesIn(words, context);
+  for (const file of files) {
+    if (file.kind === 'broken') {
+      complain(`keyway replay: ${file.problem}`);
+      seen.broken += 1;
+      continue;
     }
-    output.line(`${seen.changed} of ${files.length} files changed`);
-    return seen.broken > 0 ? 2 : 0;
-  } catch (error) {
-    complain(`keyway replay: ${wordsOf(error)}`);
-    return 2;
+    const content = Buffer.from(formatScenario(file.scenario));
+    if (await fileSystem.matches(file.path, content)) continue;
+    await fileSystem.overwrite(file.path, content);
+    output.line(`formatted ${file.path}`);
+    seen.changed += 1;
   }
+  output.line(`${seen.changed} of ${files.length} files changed`);
+  return seen.broken > 0 ? 2 : 0;
 }
 
-export const replay: Command = {
+export const replay = defineCommand<ReplaySettings, null>({
   name: 'replay',
   flags: FLAGS,
-  words: 'paths',
+  offered: 'paths',
+  ask: (reading, flags, { context }) => readSettings(reading, flags, context),
+  home: NO_HOME,
+  work: (_home, settings, context) => work(settings, context),
+  failureCode: 2,
   help: () => `Usage: keyway replay [PATHS…] [--revision R]
        keyway replay [PATHS…] --target URL --revision R [--writes | --destructive]
        keyway replay --format PATHS…
@@ -280,5 +273,4 @@ Keys, rules, DNS settings and configuration are read before and after: what is n
 
 Exit codes: 0 equal, 1 something differs or is not as it was before the run, 2 could not run or nothing
 was played, 3 less was seen than --require-played asks for, or no credential was given.`,
-  run,
-};
+});

@@ -6,43 +6,9 @@ import { CHANGE_KINDS, type ChangeKind } from '../../replay/compare/line-changes
 import type { Permissions } from '../../replay/live/why-not.js';
 import type { Required } from '../../replay/report/verdict.js';
 import { parseHostPort } from '../../settings/bind-address.js';
-import { type FlagShape, isOn, type Offered, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
+import { type FlagReading, type FlagShape, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext } from '../command.js';
-
-export function valueFlag(flag: string, placeholder: string, offered?: Offered): FlagShape {
-  return { flag, placeholder, repeatable: false, offered };
-}
-
-export function switchFlag(flag: string): FlagShape {
-  return { flag, placeholder: null, repeatable: false };
-}
-
-/** Reads flags one by one and gathers problems with them. */
-export type FlagReading = ReturnType<typeof readFlags>;
-
-export function readFlags(flags: ParsedFlags) {
-  const problems: string[] = [];
-  return {
-    problems,
-    /** The one value of a flag, or null. */
-    value: (flag: string) => flags.values.get(flag)?.[0] ?? null,
-    isOn: (flag: string) => isOn(flags, flag),
-  };
-}
-
-/** Reads a command line with `read`, which adds what is wrong to the reading's problems and gives null where nothing can be asked. */
-export function readLine<Asked>(
-  argv: readonly string[],
-  shapes: readonly FlagShape[],
-  read: (reading: FlagReading, flags: ParsedFlags) => Asked | null,
-): { readonly asked: Asked } | { readonly problems: readonly string[] } {
-  const flags = parseFlags(argv, shapes);
-  const reading = readFlags(flags);
-  const asked = read(reading, flags);
-  const problems = [...flags.problems.map(problemText), ...new Set(reading.problems)];
-  return asked === null || problems.length > 0 ? { problems } : { asked };
-}
 
 /** Names the certificates that are trusted instead of the system's. */
 export const CA_FLAG = valueFlag('ca', 'FILE', 'paths');

@@ -4,7 +4,7 @@ import { createWhole, removeStaleTemporaries, temporaryPath } from '../../files/
 import { failureWords } from '../../platform/failure-words.js';
 import { CHANGE_KINDS } from '../../replay/compare/line-changes.js';
 import { summaryOf } from '../../replay/compare/result.js';
-import type { ParsedFlags } from '../../settings/flags.js';
+import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { readExpected } from '../../shadow/expected.js';
 import type { ExpectedDifference } from '../../shadow/judge.js';
 import type { SecondSettings } from '../../shadow/messages.js';
@@ -12,23 +12,20 @@ import { serveReport } from '../../shadow/ops.js';
 import { Relay } from '../../shadow/relay.js';
 import { isFailing, reportLines, resultsOf, verdictOfReport } from '../../shadow/report-words.js';
 import type { ShadowReport } from '../../shadow/tally.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
+import { defineCommand, NO_HOME } from '../define-command.js';
 import { createReporterNamed } from './run.js';
 import {
   addressOf,
   baseUrlOf,
   CA_FLAG,
   credentialsOf,
-  type FlagReading,
   failOnOf,
   REPORTERS,
-  readLine,
   reporterNameOf,
   revisionOf,
-  switchFlag,
   timeoutOf,
   trustedBy,
-  valueFlag,
 } from './settings.js';
 
 const FLAGS = [
@@ -152,19 +149,6 @@ function durationOf(reading: FlagReading): number | null {
   const [, digits = '', unit = ''] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
   if (digits === '') reading.problems.push('--for: expected a time, such as 90s, 30m, 24h or 7d');
   return Number(digits) * (UNITS[unit] ?? 0);
-}
-
-async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const line = readLine<Settings>(argv, FLAGS, (reading, flags) => readShadow(reading, flags, context));
-  if ('problems' in line) return usageProblem(context, 'shadow', line.problems);
-  try {
-    return line.asked.run === null
-      ? await showStatus(line.asked, context)
-      : await shadowUntilStopped(line.asked, line.asked.run, context);
-  } catch (error) {
-    context.complain(`keyway shadow: ${wordsOf(error)}`);
-    return 2;
-  }
 }
 
 async function showStatus(settings: Settings, context: CommandContext): Promise<ExitCode> {
@@ -315,9 +299,14 @@ function tell(report: ShadowReport, settings: Settings, context: CommandContext)
   return report.shadow === null ? 3 : 2;
 }
 
-export const shadow: Command = {
+export const shadow = defineCommand<Settings, null>({
   name: 'shadow',
   flags: FLAGS,
+  ask: (reading, flags, { context }) => readShadow(reading, flags, context),
+  home: NO_HOME,
+  work: (_home, settings, context) =>
+    settings.run === null ? showStatus(settings, context) : shadowUntilStopped(settings, settings.run, context),
+  failureCode: 2,
   help: () => `Usage: keyway shadow --target URL --listen ADDR --to R
        keyway shadow --target URL --listen ADDR --shadow URL [--writes] [--prepare]
        keyway shadow --status [--report FILE]
@@ -359,5 +348,4 @@ they are there, whatever becomes of the second one.
 
 Exit codes: 0 equal but for what the lines explain, 1 something differs, 2 could not run or nothing was
 compared, 3 the second server is not as it has to be, or no credential came by.`,
-  run,
-};
+});

@@ -3,7 +3,7 @@ import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ServerConfiguration } from '../../core/model.js';
 import { readDocument } from '../../document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
-import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
+import { type FlagShape, isOn, parseFlags, problemText, switchFlag, valueFlag } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, settingFlags } from '../../settings/read.js';
 import { type Settings, variableOf } from '../../settings/table.js';
@@ -12,11 +12,7 @@ import { flagsElsewhere, secretProblems } from './command-line.js';
 import { placeProblems, servicePlaces } from './places.js';
 import { HOMES, isWithin, STATE_FOLDER, serviceUnit } from './unit.js';
 
-const FLAGS: readonly FlagShape[] = [
-  { flag: 'print', placeholder: null, repeatable: false },
-  { flag: 'user', placeholder: 'NAME', repeatable: false },
-  ...settingFlags(),
-];
+const FLAGS: readonly FlagShape[] = [switchFlag('print'), valueFlag('user', 'NAME'), ...settingFlags()];
 const LOWEST_FREE_PORT = 1024;
 
 /** A name or a number, which systemd takes (systemd.exec(5), "User="). */
