@@ -58,7 +58,7 @@ async function play(
 }
 
 describe.each(WRITTEN)('a written scenario of $folder', ({ scenarios }) => {
-  test.each(scenarios)('$name: $scenario.title', async (packed) => {
+  test.concurrent.each(scenarios)('$name: $scenario.title', async (packed) => {
     const { differences } = await playOnce(packed);
     expect(differences.map((each) => `step ${each.step}: ${differenceInWords(each)}`)).toEqual([]);
   });
@@ -77,7 +77,7 @@ describe.each([
 describe.each(REGISTERED)('a scenario of $folder', ({ folder, registerFile, scenarios }) => {
   const register = readDivergences(readFixture(registerFile), registerFile);
 
-  test.each(scenarios)('$name: answers and file are those of the server, less the register', async (packed) => {
+  test.concurrent.each(scenarios)('$name: answers and file are those of the server, less the register', async (packed) => {
     expect(divergenceProblems(register, packed.name, packed.scenario, await playOnce(packed))).toEqual([]);
   });
 

@@ -61,7 +61,8 @@ const OURS = /^(?:\$ )?(?:sudo )?(?:keyway|npx|npm|curl)\s/;
 describe('docs/', () => {
   beforeAll(buildIfOlder, 300_000);
 
-  it.for(PAGES)(
+  // Each in a folder of its own, on ports of its own, and most of the time waiting for a process.
+  it.concurrent.for(PAGES)(
     '$name: every block of shell runs, in order, on a running gateway',
     { timeout: 180_000 },
     async (page, { onTestFinished }) => {
