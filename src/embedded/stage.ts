@@ -11,7 +11,7 @@ import { createFileSystem } from '../platform/file-system.js';
 import { createMemoryFiles } from '../platform/memory-files.js';
 import { BEGINNING, createSeededRandom } from '../platform/seeded-ports.js';
 import { DEFAULT_ADDRESSES } from '../replay/format/addresses.js';
-import type { CounterState, Given, Scenario } from '../replay/format/scenario.js';
+import { type CounterState, type Given, isExchange, type Scenario } from '../replay/format/scenario.js';
 import { givenFile, type PlayOptions, type Stage } from '../replay/play/play.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
 
@@ -138,7 +138,8 @@ async function openScenario(
       clock: createFixedClock(),
       random: createSeededRandom('keyway replay'),
       fileSystem: place.files,
-      pollMilliseconds: 5,
+      // Looked at where the scenario changes it by hand, and else never.
+      pollMilliseconds: scenario.exchanges.every(isExchange) ? 0 : 5,
       // A writer that wakes by itself looks at the clock, which goes on by each look: how often would depend on the machine.
       countersWriteMilliseconds: 0,
       ...(file === undefined ? {} : { configPath }),
