@@ -77,7 +77,9 @@ describe.each([
 describe.each(REGISTERED)('a scenario of $folder', ({ folder, registerFile, scenarios }) => {
   const register = readDivergences(readFixture(registerFile), registerFile);
 
-  test.concurrent.each(scenarios)('$name: answers and file are those of the server, less the register', async (packed) => {
+  test.concurrent.each(
+    scenarios,
+  )('$name: answers and file are those of the server, less the register', async (packed) => {
     expect(divergenceProblems(register, packed.name, packed.scenario, await playOnce(packed))).toEqual([]);
   });
 
