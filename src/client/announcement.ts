@@ -2,7 +2,7 @@ import type { JsonValue } from '../wire/json/json.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
 import { object, text } from '../wire/schemas.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { percentEncoded } from '../wire/traits/share-link-codec.js';
+import { percentEncoded } from '../wire/traits/write-share-link.js';
 import type { Exchange } from './exchange.js';
 import { endpointIn } from './find-line.js';
 import type { Purpose, Sent, UpstreamAnnouncement } from './server.js';

@@ -1,6 +1,6 @@
 import type { AccessKey, AnnouncedServer, Carrier, Published } from '../core/model.js';
-import { type LinkWay, type LinkWays, writeShareLink } from '../wire/traits/share-link-codec.js';
 import type { ToldEndpoint } from '../wire/traits/status-form.js';
+import { type LinkWay, type LinkWays, writeShareLink } from '../wire/traits/write-share-link.js';
 import { subscriptionToken } from './token.js';
 
 /** The facts of the server that subscriptions tell, the same for every key. */

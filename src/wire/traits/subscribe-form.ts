@@ -6,7 +6,7 @@ import { type Encodable, encodeJson } from '../json/write-json.js';
 import { orNull, text } from '../schemas.js';
 import { Type } from '../typebox.js';
 import { shareLink } from './share-link.js';
-import { type LinkWay, type LinkWays, percentEncoded, writeShareLink } from './share-link-codec.js';
+import { type LinkWay, type LinkWays, percentEncoded, writeShareLink } from './write-share-link.js';
 
 /** The wish of who asks for a key's subscription. */
 export interface WantedSubscription {

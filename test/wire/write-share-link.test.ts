@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readShareLink, type ShareLink, writeShareLink } from '../../src/wire/traits/share-link-codec.js';
+import { type ShareLink, writeShareLink } from '../../src/wire/traits/write-share-link.js';
+import { readShareLink } from './read-share-link.js';
 
 const PLAIN: ShareLink = {
   accessKey: 'abc123',
