@@ -1,8 +1,6 @@
 /** Allocates memory of exactly so many bytes, with any content. */
 export type Allocate = (length: number) => Buffer;
 
-export type BufferReuse = ReturnType<typeof createBufferReuse>;
-
 /** A file that grows by a key at a time still fits for a while. */
 const SLACK = 1 / 16;
 /** Less than this comes out of memory that Node shares out, and costs nothing to speak of. */

@@ -20,9 +20,6 @@ export interface DohMessage {
 /** Why an exchange with the upstream failed; one clause for the log. */
 export class UpstreamError extends Error {}
 
-/** DNS over HTTPS with one server (RFC 8484). */
-export type DohUpstream = ReturnType<typeof createDohUpstream>;
-
 const MEDIA_TYPE = 'application/dns-message';
 /** A URI template's variable (RFC 8484 section 4.1.1); URLs keep it in this form. */
 const TEMPLATE = /(?:\{|%7B)\?dns(?:\}|%7D)$/i;

@@ -11,8 +11,6 @@ export interface LineJournalOptions {
   readonly syncs?: boolean;
 }
 
-export type LineJournal = ReturnType<typeof createLineJournal>;
-
 const FILE_MODE = 0o600;
 /** Bytes that are appended at least before the file is written anew. */
 const LEAST_APPENDED = 256 * 1024;

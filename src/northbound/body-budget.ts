@@ -1,8 +1,6 @@
 /** Bytes that bodies of requests without an accepted credential hold in all, while they are being received. */
 export const BODY_BUDGET = 16 * 1024 * 1024;
 
-export type BodyBudget = ReturnType<typeof createBodyBudget>;
-
 /** The share of one body in the budget. */
 export interface HeldBody {
   /** Takes so many more bytes; others, or this one, may have to give way. */

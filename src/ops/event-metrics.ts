@@ -67,9 +67,6 @@ export interface MountLabels {
   readonly revision: string;
 }
 
-/** Logins by mount and outcome. */
-export type LoginCounts = ReturnType<typeof registerLogins>;
-
 const OUTCOMES = ['begun', 'refused', 'waiting'];
 
 export function registerLogins(registry: Registry) {

@@ -1,7 +1,5 @@
 import type { KeyEntry } from './types.js';
 
-export type OrderedKeys = ReturnType<typeof createOrderedKeys>;
-
 /**
  * The keys by bytes down, descending, equal ones in the order of registration (protocol: "Users"; design: "Equal
  * bytes_down"). Kept sorted between reads: only entries touched since the last read are placed anew, because sorting 100,000

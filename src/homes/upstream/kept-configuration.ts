@@ -6,8 +6,6 @@ import { failureWords } from '../../platform/failure-words.js';
 import type { ConfigurationAccess } from './configuration.js';
 import type { UpstreamContext } from './context.js';
 
-export type ConfigurationVersions = ReturnType<typeof createConfigurationVersions>;
-
 export interface ConfigurationVersionsOptions extends UpstreamContext {
   readonly configuration: Pick<ConfigurationAccess, 'read' | 'keep'>;
   readonly versions: Pick<KeptVersions, 'keepNewestForever'>;

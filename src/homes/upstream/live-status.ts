@@ -5,8 +5,6 @@ import type { KeyReader } from '../../core/keys/types.js';
 import type { UpstreamContext } from './context.js';
 import type { KeyReplica } from './replica.js';
 
-export type StatusKeeper = ReturnType<typeof createStatusKeeper>;
-
 export interface StatusOptions extends UpstreamContext {
   readonly keys: KeyReader;
   readonly replica: Pick<KeyReplica, 'ownChanges'>;

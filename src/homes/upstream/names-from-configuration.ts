@@ -7,8 +7,6 @@ import type { UpstreamContext } from './context.js';
 import { nextRefreshAt, type TakenLists, withList } from './list-refresh.js';
 import type { KeyReplica } from './replica.js';
 
-export type Names = ReturnType<typeof createNames>;
-
 export interface NamesOptions extends UpstreamContext {
   readonly configuration: Pick<ConfigurationAccess, 'read'>;
   readonly replica: Pick<KeyReplica, 'takeNames'>;

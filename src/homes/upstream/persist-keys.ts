@@ -15,8 +15,6 @@ import { inKey } from './struck-configuration.js';
 import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteQueue } from './write-queue.js';
 
-export type KeyPersister = ReturnType<typeof createKeyPersister>;
-
 export interface KeyPersisterOptions extends UpstreamContext {
   readonly keys: KeyReader;
   readonly queue: WriteQueue;

@@ -1,8 +1,6 @@
 import { UpstreamError } from '../../client/upstream-error.js';
 import type { UpstreamContext } from './context.js';
 
-export type Reconnect = ReturnType<typeof createReconnect>;
-
 export interface ReconnectOptions extends UpstreamContext {
   /** Everything there is to know before anything is served. */
   readonly load: () => Promise<void>;

@@ -3,8 +3,6 @@ import type { Credentials, ListenerConfig, ServerConfiguration } from '../../cor
 import type { ConfigurationAccess } from './configuration.js';
 import type { UpstreamContext } from './context.js';
 
-export type ServerCredentials = ReturnType<typeof createServerCredentials>;
-
 export interface ServerCredentialsOptions extends UpstreamContext {
   readonly given: ListenerConfig | null;
   readonly configuration: Pick<ConfigurationAccess, 'read'>;

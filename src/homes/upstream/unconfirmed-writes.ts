@@ -272,8 +272,6 @@ export function mergeWrites(
   return previousStates.length === 0 ? null : { after, previousStates, answeredAt };
 }
 
-export type WriteRetries = ReturnType<typeof createWriteRetries>;
-
 /**
  * Makes reverted writes again, one after the other, with `retry`, which does so where the key still is reverted. Calls
  * `onDone` once all that were found are made, or some cannot be yet.
