@@ -76,7 +76,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
   }
 
   /** The bytes that stand there now, whatever they are. */
-  const readBytes = (purpose: Purpose) => unlessHalfWritten(() => server.getConfig(purpose));
+  const readBytes = () => unlessHalfWritten(() => server.getConfig());
 
   /** Servers truncate their file before they write it, and read it meanwhile: what is no configuration is read again. */
   async function unlessHalfWritten<T>(look: () => Promise<T>, again = 2): Promise<T> {
@@ -178,7 +178,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     keep,
     send,
     document: {
-      read: async () => [(await readBytes('caller')).value],
+      read: async () => [(await readBytes()).value],
       replace: (body: Buffer): Promise<void> =>
         new Promise((resolve, reject) => {
           // Key writes wait until it is live: they would write the keys of before over it.

@@ -55,9 +55,9 @@ export function createStatusKeeper({ server, keys, replica, clock, onStatus, onR
   }
 
   return {
-    async read(purpose: Purpose): Promise<LiveStatus> {
+    async read(): Promise<LiveStatus> {
       try {
-        await fresh(purpose);
+        await fresh('caller');
       } catch (error) {
         // Somebody else holds the one session: what is known is shown meanwhile.
         if (!(error instanceof UpstreamError && error.code === 'upstreamRefused') || last === null) throw error;

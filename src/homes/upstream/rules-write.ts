@@ -41,7 +41,7 @@ export function createRulesWrite(options: RulesWriteOptions): (rules: readonly O
   /** Returns whether the server still has a configuration with room for its keys. */
   async function isWhole(before: ConfigurationDocument): Promise<boolean> {
     try {
-      const { value } = await configuration.readBytes('caller');
+      const { value } = await configuration.readBytes();
       readDocument(value);
       return value.length >= leastBytes(before, keys);
     } catch (error) {

@@ -174,7 +174,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     } finally {
       progress?.clear();
     }
-    await status.read('caller');
+    await status.read();
     for (const { accessKey } of keys.entries()) {
       await announcement.learn(accessKey);
       break;
@@ -209,7 +209,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     countPosted: countedElsewhere,
     live: {
       key: createLiveKey({ ...ofKeys, replica }),
-      status: () => status.read('caller'),
+      status: () => status.read(),
       rules: rulesAndDns.rules,
       dns: rulesAndDns.dns,
       queries: rulesAndDns.queries,
