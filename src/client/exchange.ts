@@ -23,7 +23,9 @@ import { UpstreamError } from './upstream-error.js';
 export interface ExchangeOptions {
   readonly caller: Caller;
   readonly lines: Lines;
+  /** `http://host:port`. */
   readonly origin: string;
+  /** Without slashes at its ends; empty for none. */
   readonly webpath: string;
   /** The line that it is called as, whatever version it reports; null to find out. */
   readonly revision: Revision | null;
@@ -31,7 +33,7 @@ export interface ExchangeOptions {
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly observer?: CallsObserverPort | undefined;
-  /** The most keys of its first list; default 250,000. */
+  /** The most keys of its first list, which bounds that and the first configuration; default 250,000. */
   readonly mostKeys?: number | undefined;
 }
 

@@ -1,5 +1,4 @@
 import type { AuditEntry, DnsQuery, KeySnapshot } from '../core/model.js';
-import type { ClockPort, LogPort } from '../core/ports.js';
 import type { JsonValue } from '../wire/json/json.js';
 import { type Encodable, encodeJson, writeJson } from '../wire/json/write-json.js';
 import { type OperationName, operationNamed } from '../wire/operations.js';
@@ -13,34 +12,20 @@ import type { Asked } from './asked.js';
 import type { Caller, Pace } from './call.js';
 import { createCaller } from './caller.js';
 import { dataBytes } from './envelope.js';
-import { Exchange } from './exchange.js';
-import { type Lines, readStatus } from './find-line.js';
+import { Exchange, type ExchangeOptions } from './exchange.js';
+import { readStatus } from './find-line.js';
 import { createListReader } from './list-reader.js';
-import type { CallsObserverPort, UpstreamServer } from './server.js';
-import type { TargetCredentials } from './signed-in-caller.js';
+import type { UpstreamServer } from './server.js';
 import { readSnapshot } from './snapshots.js';
 
 /** The address, credentials and bounds of a running server. */
-export interface RunningServerOptions {
-  /** `http://host:port`. */
-  readonly origin: string;
-  /** Without slashes at its ends; empty for none. */
-  readonly webpath: string;
-  /** The line that it is called as, whatever version it reports; null to find out. */
-  readonly revision: Revision | null;
-  readonly credentials: TargetCredentials;
-  readonly lines: Lines;
+export interface RunningServerOptions extends Omit<ExchangeOptions, 'caller'> {
   /** Certificates (PEM) that are trusted instead of the system's. */
   readonly ca?: Buffer;
-  /** The most keys of its first list, which bounds that and the first configuration; default 250,000. */
-  readonly mostKeys?: number;
   /** Instead of 10 s to the first byte and 1 KiB/s over 5 s. */
   readonly pace?: Pace;
   /** Instead of one over sockets of its own. */
   readonly caller?: Caller;
-  readonly clock: ClockPort;
-  readonly log: LogPort;
-  readonly observer?: CallsObserverPort;
 }
 
 /** Milliseconds that a call of one answer may take in all; those that may be large have their own. */
@@ -52,8 +37,8 @@ const CONNECTIONS = 8;
 
 /** A running server. Nothing is sent before the first call. */
 export function createRunningServer(options: RunningServerOptions): UpstreamServer {
-  const { origin, ca, pace = PACE, caller = callerTo(origin, ca, pace), observer } = options;
-  const exchange = new Exchange({ ...options, caller, observer });
+  const { origin, ca, pace = PACE, caller = callerTo(origin, ca, pace) } = options;
+  const exchange = new Exchange({ ...options, caller });
   const { texts } = exchange;
   const ask = <T>(asked: Asked<T>) => exchange.ask(asked);
   const write = (asked: Omit<Asked<void>, 'read'>) => ask<void>({ ...asked, read: () => undefined });

@@ -1,15 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../core/audit.js';
 import { continueRules } from '../core/continued-rules.js';
-import type { Core } from '../core/core.js';
 import { resolverSettings } from '../core/dns-settings.js';
 import { DomainError, isUnsaved } from '../core/errors.js';
-import { expectNoOthersKey, type KeyMakers, seesOwnAlone } from '../core/keys/key-makers.js';
+import { expectNoOthersKey, seesOwnAlone } from '../core/keys/key-makers.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
-import type { AnnouncedServer, KeySnapshot, OvernetSettings } from '../core/model.js';
-import type { LogPort } from '../core/ports.js';
+import type { KeySnapshot, OvernetSettings } from '../core/model.js';
 import type { Principal } from '../core/principal.js';
-import { endpointOf, type OfferFacts, sharedLinks, waysOf } from '../subscription/offer.js';
+import { endpointOf, sharedLinks, waysOf } from '../subscription/offer.js';
 import { qrSvg } from '../subscription/qr.js';
 import { successEnvelope, successEnvelopeOf, successEnvelopeOfPieces } from '../wire/envelope.js';
 import { type Encodable, encodeJson } from '../wire/json/write-json.js';
@@ -20,26 +18,20 @@ import type { WireDnsChange } from '../wire/traits/dns-form.js';
 import type { WireOvernet } from '../wire/traits/overnet-form.js';
 import { traitsOf } from '../wire/traits/revision.js';
 import type { WireOutboundRule } from '../wire/traits/rule-form.js';
+import type { AppOptions } from './app-options.js';
 import type { AuditBody } from './audit-body.js';
-import type { CallerOf } from './caller.js';
 import { dnsExplanation, dnsLogEntry, dnsStats, LIST_PRESETS, refuseUnserved } from './dns-answers.js';
 import { acceptedCoding, type ListBody } from './list-body.js';
 import type { Login } from './login.js';
 import type { Mount } from './mount.js';
 import type { StrangerRate } from './stranger-rate.js';
 
-export interface HandlerContext {
-  readonly core: Core;
-  readonly makers: KeyMakers;
-  readonly announced: () => AnnouncedServer;
-  /** The place where clients find the server, as far as that can be told. */
-  readonly offerFacts: () => MaybeAsync<OfferFacts>;
+export interface HandlerContext
+  extends Pick<AppOptions, 'core' | 'makers' | 'announced' | 'offerFacts' | 'callerOf' | 'log'> {
   readonly list: ListBody;
   readonly audit: AuditBody;
   readonly login: Login;
   readonly rate: StrangerRate;
-  readonly callerOf: CallerOf;
-  readonly log: LogPort;
 }
 
 /** One request to an operation, after the access check, its body read and found to fit its schema. */

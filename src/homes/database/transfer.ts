@@ -32,20 +32,13 @@ export interface TransferredState {
   readonly reports: readonly string[];
 }
 
-export interface ImportOptions {
-  /** The database, in which the schema is there. */
-  readonly url: string;
+export interface ImportOptions extends ExportOptions {
   /** True replaces keys that are there already; otherwise they are an error. */
   readonly replaces: boolean;
-  /** Is told of changes that the configuration which is there, and is kept as a version, has no place for. */
-  readonly refused: ChangeRefused;
   readonly clock: ClockPort;
   readonly random: RandomPort;
-  readonly progress: ProgressPort;
   /** Milliseconds that the import may stand still, since gateways wait for it; default 10 s. */
   readonly standing?: number;
-  /** Ends it before it has committed, with its reason as the error. */
-  readonly stop?: AbortSignal;
 }
 
 const NEVER = new AbortController().signal;
@@ -176,10 +169,12 @@ function readTaken(bytes: Buffer): ServerConfiguration {
 }
 
 export interface ExportOptions {
+  /** The database, in which the schema is there. */
   readonly url: string;
+  /** Is told of changes that the configuration, as it was put, has no place for. */
   readonly refused: ChangeRefused;
   readonly progress: ProgressPort;
-  /** Ends the reading, with its reason as the error. */
+  /** Ends the work, an import before it has committed, with its reason as the error. */
   readonly stop?: AbortSignal;
 }
 

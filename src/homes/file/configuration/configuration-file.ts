@@ -3,7 +3,7 @@ import type { ConfigurationFingerprint, ConfigurationPatch } from '../../../core
 import type { ConfigurationObserverPort } from '../../../core/configuration-observer.js';
 import { DomainError } from '../../../core/errors.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
-import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
+import type { ClockPort, FileSystemPort } from '../../../core/ports.js';
 import { inTurns } from '../../../core/steps.js';
 import { ConfigurationShapeError, type ReadConfiguration, readDocument } from '../../../document/document.js';
 import { toReplacement } from '../../../document/replacement.js';
@@ -12,6 +12,7 @@ import { createInPlaceWriting, type InPlaceWriting } from '../../../files/in-pla
 import { createKeptVersions } from '../../../files/kept-versions.js';
 import { lockPorts } from '../../../files/lock.js';
 import { isMeantContent } from '../../../files/meant-content.js';
+import type { VersionsOptions } from '../../../files/rewrite-file.js';
 import { readTarget, removeStaleTemporaries, type TargetFile } from '../../../files/write-file.js';
 import { failureCode, failureWords } from '../../../platform/failure-words.js';
 import type { ProcessesPort } from '../../../platform/processes.js';
@@ -80,14 +81,7 @@ export interface ConfigurationFileStatus {
   readonly pendingChanges: number;
 }
 
-export interface ConfigurationFileOptions {
-  readonly path: string;
-  readonly dataFolder: string;
-  readonly fileSystem: FileSystemPort;
-  readonly clock: ClockPort;
-  readonly log: LogPort;
-  /** Overwrites the file instead of replacing it: for one that is a mount point. Default false. */
-  readonly inPlace?: boolean;
+export interface ConfigurationFileOptions extends VersionsOptions {
   /** Refuses to replace a file with inbounds for keys by one without; default: it is done, and logged as an error. */
   readonly guard?: boolean;
   /** The reading of a legacy key list by the file's servers; default `union`. */

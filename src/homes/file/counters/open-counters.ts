@@ -1,12 +1,12 @@
 import { dirname } from 'node:path';
 import { KeyRegistry } from '../../../core/keys/registry.js';
 import type { AccessKey } from '../../../core/model.js';
-import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
+import type { FileSystemPort, LogPort } from '../../../core/ports.js';
 import { type Hold, holdForServing } from '../../../files/hold.js';
 import { lockPorts } from '../../../files/lock.js';
 import { PostedCounters } from './posted-counters.js';
 import { createRenewals, decideRenewals, type Renewals } from './recreated-keys.js';
-import { type CountersStore, openCountersStore } from './store.js';
+import { type CountersStore, type CountersStoreOptions, openCountersStore } from './store.js';
 import { createUsage, type Usage } from './usage.js';
 
 /** The keys' counters and the remembered reports, and where they are kept. */
@@ -29,20 +29,14 @@ export interface RegisteredKeys {
   readonly hold: Hold;
 }
 
-export interface CountersPlace {
+export interface CountersPlace
+  extends Pick<CountersStoreOptions, 'keepGone' | 'countersWriteMilliseconds' | 'fileSystem' | 'clock' | 'log'> {
   /** Null: nothing is kept. */
   readonly dataFolder: string | null;
   /** The configuration file, with which the folder is held; without one, it is taken here. */
   readonly configuration: RegisteredKeys | null;
-  /** Milliseconds. */
-  readonly keepGone?: number;
-  /** The time between writes of changes, in milliseconds, 0 for never by itself. */
-  readonly countersWriteMilliseconds?: number;
   /** The option of `PostedCounters`. */
   readonly keepsCounters?: boolean | null;
-  readonly fileSystem: FileSystemPort;
-  readonly clock: ClockPort;
-  readonly log: LogPort;
 }
 
 /** Loads what is kept. Rejects with an `Error` whose message is for people. */

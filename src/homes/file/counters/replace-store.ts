@@ -1,22 +1,16 @@
 import { join } from 'node:path';
 import { stampRemoved } from '../../../core/keys/removed-keys.js';
 import type { KeptCounters } from '../../../core/keys/types.js';
-import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import { failureWords } from '../../../platform/failure-words.js';
 import { STORE_FORMATS } from './formats.js';
 import type { StoredState } from './lines.js';
 import { makeStoreFolder, openStoreFolder } from './open-folder.js';
 import { listStore } from './read-store.js';
+import type { CountersStoreOptions } from './store.js';
 import { createStoredParts, take } from './stored.js';
 import { discardState, finishState, writeState } from './write-state.js';
 
-export interface ReplaceStoreOptions {
-  readonly fileSystem: FileSystemPort;
-  /** The data folder; it exists and is locked by this process. */
-  readonly dataFolder: string;
-  readonly clock: ClockPort;
-  readonly log: LogPort;
-}
+type ReplaceStoreOptions = Pick<CountersStoreOptions, 'fileSystem' | 'dataFolder' | 'clock' | 'log'>;
 
 /** The content that a store is to have; of reports and sources that are null it keeps its own. */
 export interface ReplacedStore extends Omit<StoredState, 'configuration'> {
