@@ -1,6 +1,6 @@
 import { UNCHANGED } from '../../client/find-line.js';
 import type { UpstreamServer, UpstreamTrouble } from '../../client/server.js';
-import type { Backend, Problem, ProblemKinds } from '../../core/backend.js';
+import type { Backend, ChangeReason, Problem, ProblemKinds } from '../../core/backend.js';
 import { ChangeListeners } from '../../core/change-listeners.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
@@ -71,6 +71,11 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const { server, journal, versions, readsSettings, clock, random, timers, log, progress, onClosed } = options;
   const listeners = new ChangeListeners(log);
   let isClosed = false;
+  let isReplacing = false;
+  /** Tells of a part; one of a configuration that is taken as a whole is told with that, once. */
+  const tellPart = (reason: ChangeReason): void => {
+    if (!isReplacing) listeners.tell(reason);
+  };
 
   const tells: Tells = (name) => {
     const line = server.line();
@@ -103,11 +108,16 @@ export function createServerState(options: ServerStateOptions): ServerState {
       kept?.changed();
     },
     onReplaced: (next, hasSameKeys) => {
-      rulesAndDns.take(next);
-      listener.take(next);
-      published.take(next);
-      announcement.forget();
-      if (!hasSameKeys) names.replaced(next.keys, clock.monotonic());
+      isReplacing = true;
+      try {
+        rulesAndDns.take(next);
+        listener.take(next);
+        published.take(next);
+        announcement.forget();
+        if (!hasSameKeys) names.replaced(next.keys, clock.monotonic());
+      } finally {
+        isReplacing = false;
+      }
       listeners.tell('replaced');
     },
   });
@@ -116,7 +126,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     ...context,
     given: options.listener,
     configuration,
-    onChange: () => listeners.tell('edited'),
+    onChange: () => tellPart('edited'),
   });
   const published = createKnownPublished({ ...context, configuration });
   const names = createNames({ ...context, configuration, replica });
@@ -126,7 +136,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     queue,
     configuration,
     writeRules: createRulesWrite({ ...ofKeys, configuration }),
-    onChange: () => listeners.tell('saved'),
+    onChange: () => tellPart('saved'),
     onRules: keeper.ruled,
   });
   const gate = createStrangerGate();
@@ -135,7 +145,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const announcement = createAnnouncement({ subscription: announced }, clock, () => {
     const ownDns = announcement.known()?.ownDns ?? null;
     if (ownDns !== null) rulesAndDns.learn({ enabled: ownDns });
-    listeners.tell('edited');
+    tellPart('edited');
   });
   const status = createStatusKeeper({
     ...ofKeys,
