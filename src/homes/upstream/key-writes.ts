@@ -1,15 +1,13 @@
 import type { Backend, KeyUpdate } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import { recordOf } from '../../core/keys/key-record.js';
-import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { UpstreamContext } from './context.js';
-import type { KeyFreshness } from './freshness.js';
 import type { KeyState } from './key-state.js';
-import type { KeyWrite, KeyWriteKinds } from './key-write.js';
+import type { KeyWrite } from './key-write.js';
 import type { LostCreates } from './lost-creates.js';
 import type { KeyReplica } from './replica.js';
-import type { SentWrites } from './sent-writes.js';
+import type { SentWrites, SentWritesOptions } from './sent-writes.js';
 import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteQueue } from './write-queue.js';
 
@@ -20,11 +18,8 @@ export interface KeyWrites
   retry(accessKey: string): Promise<void>;
 }
 
-export interface KeyWritesOptions extends UpstreamContext {
-  readonly kinds: KeyWriteKinds;
+export interface KeyWritesOptions extends UpstreamContext, Pick<SentWritesOptions, 'kinds' | 'keys' | 'freshness'> {
   readonly sent: SentWrites;
-  readonly keys: KeyReader;
-  readonly freshness: KeyFreshness;
   readonly replica: Pick<KeyReplica, 'follow'>;
   readonly unconfirmed: Pick<UnconfirmedWrites, 'pending'>;
   readonly lostCreates: Pick<LostCreates, 'took'>;

@@ -12,7 +12,7 @@ import { createWriteRetries, UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteJournal } from './write-journal.js';
 import { createWriteQueue } from './write-queue.js';
 
-interface ServerKeysOptions extends UpstreamContext {
+export interface ServerKeysOptions extends UpstreamContext {
   readonly journal: WriteJournal;
   readonly settle: SettleRule;
   /** Gives out what is known while the server is away. */

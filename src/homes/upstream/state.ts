@@ -11,14 +11,12 @@ import { tellsField } from '../../wire/traits/snapshot.js';
 import { createAnnouncement } from './announcement.js';
 import { createServerAudit } from './audit.js';
 import { createConfigurationAccess } from './configuration.js';
-import type { UpstreamContext } from './context.js';
 import { createConfigurationVersions } from './kept-configuration.js';
 import type { Tells } from './key-state.js';
-import { createServerKeys } from './keys.js';
+import { createServerKeys, type ServerKeysOptions } from './keys.js';
 import type { KnownKeys } from './known-keys.js';
 import type { ListRefreshStatus } from './list-refresh.js';
 import { createStatusKeeper } from './live-status.js';
-import type { SettleRule } from './lost-creates.js';
 import { createNames } from './names-from-configuration.js';
 import { createKeyPersister } from './persist-keys.js';
 import { createKnownPublished } from './published.js';
@@ -31,11 +29,8 @@ import { createStrangerGate } from './stranger-gate.js';
 import type { WriteJournal } from './write-journal.js';
 
 /** The parts that the state of a server is made of. */
-export interface ServerStateOptions extends Omit<UpstreamContext, 'tells' | 'readsNames'> {
-  readonly journal: WriteJournal;
-  readonly settle: SettleRule;
-  /** Lists are what was last known while the server is away. */
-  readonly servesStale: boolean;
+export interface ServerStateOptions
+  extends Omit<ServerKeysOptions, 'tells' | 'readsNames' | 'onTaken' | 'onGone' | 'onWritten'> {
   /** Null where nothing outlives the process. */
   readonly versions: KeptVersions | null;
   /** The keys as last known, beyond the process; null where nothing outlives it. */

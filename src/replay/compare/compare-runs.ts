@@ -9,16 +9,11 @@ import { type AnswerDifference, coversPath, pointerName, sameJson } from '../for
 import type { Bindings } from '../format/placeholders.js';
 import type { Exchange } from '../format/scenario.js';
 import { isSecretMember } from '../format/strip.js';
+import type { PlayedStep } from '../play/play.js';
 import { isBelow } from '../record/describe.js';
 
 /** One server's answer to one step of a scenario. */
-export interface RunStep {
-  /** Number of the step, from 1. */
-  readonly step: number;
-  readonly exchange: Exchange;
-  /** Null when there was no answer. */
-  readonly answer: Answer | null;
-}
+export type RunStep = Pick<PlayedStep, 'step' | 'exchange' | 'answer'>;
 
 /** One scenario played on one server. */
 export interface Run {

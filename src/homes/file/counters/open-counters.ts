@@ -5,16 +5,14 @@ import type { FileSystemPort, LogPort } from '../../../core/ports.js';
 import { type Hold, holdForServing } from '../../../files/hold.js';
 import { lockPorts } from '../../../files/lock.js';
 import { PostedCounters } from './posted-counters.js';
-import { createRenewals, decideRenewals, type Renewals } from './recreated-keys.js';
+import { createRenewals, decideRenewals } from './recreated-keys.js';
 import { type CountersStore, type CountersStoreOptions, openCountersStore } from './store.js';
+import type { StoredParts } from './stored.js';
 import { createUsage, type Usage } from './usage.js';
 
 /** The keys' counters and the remembered reports, and where they are kept. */
-export interface Counters {
-  readonly keys: KeyRegistry;
+export interface Counters extends Omit<StoredParts, 'reports'> {
   readonly usage: Usage;
-  readonly renewals: Renewals;
-  readonly sources: PostedCounters;
   /** Null where nothing outlives the process. */
   readonly store: CountersStore | null;
   readonly dataFolder: string | null;
