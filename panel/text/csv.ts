@@ -9,7 +9,8 @@ export function parseCsv(text: string): readonly (readonly string[])[] {
   const field = new RegExp(`(?:"((?:[^"]|"")*)"|([^${comma}\\r\\n]*))(${comma}|\\r?\\n|\\r|$)`, 'gy');
   for (let match = field.exec(source); match !== null; match = field.exec(source)) {
     const [, quoted, plain = '', end = ''] = match;
-    row.push(unescaped(quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"')));
+    const value = quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"');
+    row.push(unescaped(value.replace(FORMULA, '$1')));
     if (end === comma) continue;
     if (row.some((value) => value !== '')) rows.push(row);
     row = [];
@@ -18,10 +19,15 @@ export function parseCsv(text: string): readonly (readonly string[])[] {
   return rows;
 }
 
-/** One CSV field (RFC 4180), without control characters; a leading `=`, `+`, `-` or `@` is kept from being taken for a formula. */
+/**
+ * Matches where a spreadsheet takes what follows for a formula; one that parts fields by semicolons does so behind each of them, too. An
+ * apostrophe before it says that it is none.
+ */
+const FORMULA = /(^|;)('?)(?=["']*[=+\-@])/g;
+
+/** One CSV field (RFC 4180), without control characters, and without anything that is taken for a formula. */
 export function csvField(value: string): string {
-  const shown = escaped(value);
-  const safe = /^[=+\-@]/.test(shown) ? `'${shown}` : shown;
+  const safe = escaped(value).replace(FORMULA, "$1'$2");
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

@@ -518,7 +518,9 @@ describe('a table of keys', () => {
         }
     const written = [{ accessKey: 'k', name: '-N; "x"', limitBytes: 5n }];
     const more = [{ name: 'status' as const, of: () => 'unused' }];
-    expect(planImport(keysCsv(written, { hasNames: true, more }), new Map())).toMatchObject([{ key: 'k', limit: 5 }]);
+    expect(planImport(keysCsv(written, { hasNames: true, more }), new Map())).toMatchObject([
+      { key: 'k', name: '-N; "x"', limit: 5 },
+    ]);
     for (const head of ['key,name,limit', 'access_key;name;limit_bytes', 'ключ\tимя\tлимит']) {
       const sign = /[,;\t]/.exec(head)?.[0] ?? '';
       const table = `${head}\n${['k', 'N', '5'].join(sign)}\n`;
@@ -528,6 +530,18 @@ describe('a table of keys', () => {
       });
       expect(planImport(table, new Map())).toMatchObject([{ key: 'k', name: 'N', limit: 5 }]);
     }
+  });
+
+  it.each([
+    '=1',
+    'x;=1',
+    ';"=1"',
+    "a;'@x;+1",
+  ])('lets no spreadsheet take %j for a formula, whether commas or semicolons part its fields', (name) => {
+    const text = keysCsv([{ accessKey: 'k', name, limitBytes: null }], { hasNames: true });
+    const cells = text.split(/[,;\n]/).map((cell) => cell.replace(/^"*/, ''));
+    expect(cells.filter((cell) => /^[=+\-@]/.test(cell))).toEqual([]);
+    expect(readKeysCsv(text).rows[0]?.given.name).toBe(name);
   });
 
   it('has no control character in it, and reads texts that only look like one as they are', () => {

@@ -47,9 +47,11 @@ const CELLS: {
   u64: { expected: LIMIT_EXPECTED, read: readLimit },
 };
 
-/** A spreadsheet takes what begins so for a formula: an apostrophe before it says that it is none. */
-const FORMULA = /^'*[=+\-@\t\r]/;
-const GUARDED = /^'+[=+\-@\t\r]/;
+/**
+ * Matches where a spreadsheet takes what follows for a formula; one that parts fields by semicolons does so behind each of them, too. An
+ * apostrophe before it says that it is none.
+ */
+const FORMULA = /(^|;)('?)(?=["']*[=+\-@])/g;
 
 /** Keys as a table (RFC 4180), their columns named in its first line; without names where nobody has told them. */
 export function keysCsv<Key extends AccessKey>(
@@ -67,8 +69,7 @@ export function keysCsv<Key extends AccessKey>(
 }
 
 function field(value: string): string {
-  const shown = escaped(value);
-  const safe = FORMULA.test(shown) ? `'${shown}` : shown;
+  const safe = escaped(value).replace(FORMULA, "$1'$2");
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
@@ -118,7 +119,7 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
     }
     const cell = (column: string) => {
       const value = fields[columns.indexOf(column)];
-      return value === undefined ? undefined : unescaped(GUARDED.test(value) ? value.slice(1) : value);
+      return value === undefined ? undefined : unescaped(value.replace(FORMULA, '$1'));
     };
     const accessKey = cell('key') ?? '';
     const named = cell('name') ?? '';
