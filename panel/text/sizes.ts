@@ -1,7 +1,7 @@
 import { narrow, type Whole } from './exact-json.js';
 import { numberFormat } from './number-format.js';
 
-/** The units of a limit in bytes. The first six are the binary ones that sizes are shown in. */
+/** The units of a limit in bytes. The first seven are the binary ones that sizes are shown in. */
 const BYTES = {
   B: 1n,
   KiB: 1024n,
@@ -9,19 +9,21 @@ const BYTES = {
   GiB: 1024n ** 3n,
   TiB: 1024n ** 4n,
   PiB: 1024n ** 5n,
+  EiB: 1024n ** 6n,
   KB: 1000n,
   MB: 1000n ** 2n,
   GB: 1000n ** 3n,
   TB: 1000n ** 4n,
   PB: 1000n ** 5n,
+  EB: 1000n ** 6n,
 } as const;
 export type Unit = keyof typeof BYTES;
 export const UNITS = Object.keys(BYTES) as readonly Unit[]; // The members of a constant.
-const BINARY = UNITS.slice(0, 6);
-const DECIMAL: readonly Unit[] = ['B', ...UNITS.slice(6)];
+const BINARY = UNITS.slice(0, 7);
+const DECIMAL: readonly Unit[] = ['B', ...UNITS.slice(7)];
 
 const MAX_U64 = 2n ** 64n - 1n;
-const RUSSIAN: Readonly<Record<string, string>> = { B: 'Б', K: 'К', M: 'М', G: 'Г', T: 'Т', P: 'П', i: 'и' };
+const RUSSIAN: Readonly<Record<string, string>> = { B: 'Б', K: 'К', M: 'М', G: 'Г', T: 'Т', P: 'П', E: 'Э', i: 'и' };
 
 /** The unit's name in a language. */
 export function unitName(unit: Unit, language: string): string {
