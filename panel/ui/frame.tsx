@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Feature, Offers } from '../api/offers.js';
 import type { Reach } from '../api/own-interface.js';
 import { placeName } from '../api/places.js';
@@ -55,7 +55,6 @@ export function Navigation() {
   const reach = useStore(reachStore);
   const status = useStore(statusStore);
   const state = useStore(session.state);
-  const [open, setOpen] = useState(false);
   const list = useRef<HTMLUListElement>(null);
   // A phone's bar may be too narrow for all of them.
   useLayoutEffect(() => {
@@ -93,23 +92,16 @@ export function Navigation() {
         </ul>
       </nav>
       <div class="side-foot">
-        <IconButton
-          class="icon-button menu-toggle"
-          icon="more"
-          label={words('app.more')}
-          aria-expanded={open}
-          onClick={() => setOpen(!open)}
-        />
-        <div class={open ? 'foot-tools foot-tools-open' : 'foot-tools'}>
+        <IconButton class="icon-button menu-toggle" icon="more" label={words('app.more')} popovertarget="foot-tools" />
+        <div id="foot-tools" class="foot-tools" popover="auto">
           <Choices />
           <IconButton
             class="icon-button wide-only"
             icon="help"
             label={words('shortcuts.title')}
-            tip
             onClick={() => shortcutsOpen.set(true)}
           />
-          {signedIn && <IconButton icon="exit" label={words('login.signOut')} tip onClick={() => session.signOut()} />}
+          {signedIn && <IconButton icon="exit" label={words('login.signOut')} onClick={() => session.signOut()} />}
         </div>
         <Versions version={status?.version ?? null} keyway={place.keyway} />
       </div>

@@ -339,7 +339,7 @@ it('of single calls that were under way when the page was left, those that were 
   );
 });
 
-it('what is half typed of a change, of many keys or of a table survives Escape, and goes when it is cancelled', async () => {
+it('what is half typed of a change, of many keys, of a table or of a rule survives Escape, and goes when it is cancelled', async () => {
   await withPanel('current', async (page) => {
     await goTo(page, 'Keys');
     const forms = [
@@ -359,6 +359,14 @@ it('what is half typed of a change, of many keys or of a table survives Escape, 
       {
         begin: () => page.getByRole('button', { name: 'Import' }).click(),
         field: page.getByRole('dialog').getByLabel('Or paste the lines'),
+        fresh: '',
+      },
+      {
+        begin: async () => {
+          await goTo(page, 'Rules');
+          await page.getByRole('button', { name: 'Add rule' }).click();
+        },
+        field: page.getByRole('dialog').getByLabel('Domain suffixes, one per line'),
         fresh: '',
       },
     ];

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { OutboundRule, RuleAction } from '../../api/wire.js';
 import { useWords, type Words } from '../../i18n/text.js';
+import { useFormDraft } from '../../state/form-drafts.js';
 import { encodeExact } from '../../text/exact-json.js';
 import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
 import { Button, IconButton } from '../../ui/button.js';
@@ -46,7 +47,7 @@ export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, 
       ) : (
         <>
           <p class="hint">
-            {words('rules.intro')} {words('rules.reorder')}
+            {words('rules.intro')} <span class="wide-only">{words('rules.reorder')}</span>
           </p>
           <RuleList rules={rules} onChange={onChange} onEdit={setEditing} />
         </>
@@ -113,7 +114,7 @@ function RuleList({ rules, onChange, onEdit }: RuleListProps) {
   };
   const remove = (index: number) => onChange(rules.filter((_, other) => other !== index));
   const button = (icon: IconName, part: string, label: string, onClick: () => void) => (
-    <IconButton icon={icon} data-part={part} label={label} tip onClick={onClick} />
+    <IconButton icon={icon} data-part={part} label={label} onClick={onClick} />
   );
   return (
     <>
@@ -198,21 +199,21 @@ interface RuleDialogProps {
 function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: RuleDialogProps) {
   const words = useWords();
   const choices = targets.length > 0 ? targets : ACTIONS.map((action) => ({ tag: undefined, action }));
-  const [place, setPlace] = useState(() =>
-    Math.max(
-      0,
-      choices.findIndex(({ tag, action }) => tag === rule.outbound && action === rule.action),
-    ),
-  );
+  const draft = useFormDraft(`rule/${encodeExact(rule)}`, {
+    place: choices.findIndex(({ tag, action }) => tag === rule.outbound && action === rule.action),
+    domains: rule.domain_suffix.join('\n'),
+    networks: rule.ip_cidr.join('\n'),
+    protocol: rule.protocol ?? '',
+  });
+  const { domains, networks, protocol } = draft.form;
+  const place = Math.max(0, draft.form.place);
   const chosen = choices[place];
-  const [domains, setDomains] = useState(rule.domain_suffix.join('\n'));
-  const [networks, setNetworks] = useState(rule.ip_cidr.join('\n'));
-  const [protocol, setProtocol] = useState(rule.protocol ?? '');
   const domainProblem = firstBad(domains, isDomainSuffix, 'rules.badDomain', words);
   const networkProblem = firstBad(networks, isCidr, 'rules.badNetwork', words);
   const submit = () => {
     if (domainProblem !== null || networkProblem !== null) return;
     const trimmed = protocol.trim();
+    draft.discard();
     onApply({
       ...rule,
       action: chosen?.action ?? rule.action,
@@ -227,8 +228,13 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
       <fieldset class="choices">
         <legend>{words('rules.action')}</legend>
         {choices.map((choice, index) => (
-          <label key={choice.tag ?? choice.action} class={`choice choice-${choice.action}`}>
-            <input type="radio" name="action" checked={index === place} onChange={() => setPlace(index)} />
+          <label key={choice.tag ?? choice.action} class="choice">
+            <input
+              type="radio"
+              name="action"
+              checked={index === place}
+              onChange={() => draft.change({ place: index })}
+            />
             {words(`rules.action.${choice.action}`)}
             {choice.tag !== undefined && <span class="quiet">{choice.tag}</span>}
           </label>
@@ -240,14 +246,14 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
         data-autofocus=""
         rows={4}
         value={domains}
-        onType={setDomains}
+        onType={(typed) => draft.change({ domains: typed })}
       />
       <LinesField
         label={words('rules.networks')}
         problem={networkProblem}
         rows={4}
         value={networks}
-        onType={setNetworks}
+        onType={(typed) => draft.change({ networks: typed })}
       />
       {hasProtocol && (
         <TextField
@@ -255,10 +261,15 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
           hint={words('rules.protocolHint')}
           spellcheck={false}
           value={protocol}
-          onType={setProtocol}
+          onType={(typed) => draft.change({ protocol: typed })}
         />
       )}
-      <DialogFoot onClose={onClose}>
+      <DialogFoot
+        onClose={() => {
+          draft.discard();
+          onClose();
+        }}
+      >
         <Button type="submit" kind="primary">
           {words('rules.apply')}
         </Button>

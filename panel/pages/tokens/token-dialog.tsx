@@ -52,6 +52,7 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
         label={words('keys.name')}
         hint={words('tokens.nameHint')}
         problem={refused ? problem : null}
+        data-autofocus=""
         maxLength={64}
         value={name}
         onType={setName}
