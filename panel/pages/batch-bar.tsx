@@ -7,7 +7,7 @@ import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { Button, IconButton } from '../ui/button.js';
 import { Dialog } from '../ui/dialog.js';
-import { Notice } from '../ui/notice.js';
+import { Notice, Progress } from '../ui/notice.js';
 import { Handout } from './keys/handout.js';
 
 /** Failures that are told line by line; beyond, their number is. */
@@ -69,7 +69,7 @@ function Line({ batch, onShow }: { readonly batch: Batch; readonly onShow: () =>
   return (
     <div class={failed > 0 ? 'batch batch-bad' : 'batch'}>
       <span role={isOver && failed > 0 ? 'alert' : 'status'}>{text}</span>
-      {phase === 'running' && <Progress batch={batch} />}
+      {phase === 'running' && <Progress done={done + failed} total={batch.total} />}
       {phase === 'running' || phase === 'soon' ? (
         <Button kind="small" onClick={() => batches.stop(id)}>
           {words(phase === 'soon' ? 'action.undo' : 'batch.stop')}
@@ -90,17 +90,6 @@ function Line({ batch, onShow }: { readonly batch: Batch; readonly onShow: () =>
         </>
       )}
     </div>
-  );
-}
-
-function Progress({ batch: { done, failed, total } }: { readonly batch: Batch }) {
-  const words = useWords();
-  const text = words('batch.progress', { done: done + failed, n: total });
-  return (
-    <span class="progress">
-      <progress max={total} value={done + failed} aria-label={text} />
-      <span>{text}</span>
-    </span>
   );
 }
 
@@ -125,7 +114,7 @@ export function BatchWindow({ id, onClose }: BatchWindowProps) {
       <Dialog title={textOf(batch, words)} onClose={onClose}>
         <div class="dialog-body">
           <footer class="dialog-foot">
-            <Progress batch={batch} />
+            <Progress done={batch.done + batch.failed} total={batch.total} />
             <Button onClick={() => batches.stop(id)}>{words('batch.stop')}</Button>
           </footer>
         </div>

@@ -36,6 +36,18 @@ export function Loading({ text }: { readonly text?: string }) {
   return <p class="hint loading">{text ?? words('login.checking')}</p>;
 }
 
+/** How far something with many parts is. */
+export function Progress({ done, total }: { readonly done: number; readonly total: number }) {
+  const words = useWords();
+  const text = words('batch.progress', { done, n: total });
+  return (
+    <span class="progress">
+      <progress max={total} value={done} aria-label={text} />
+      <span>{text}</span>
+    </span>
+  );
+}
+
 interface EmptyProps {
   readonly icon: IconName;
   readonly title: string;

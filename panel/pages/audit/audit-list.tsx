@@ -12,7 +12,7 @@ import { csvTable, jsonLines } from '../../text/tables.js';
 import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { download, fileStamp } from '../../ui/download.js';
-import { Icon } from '../../ui/icon.js';
+import { ALL_LINES, contains, LineFilterTools } from '../../ui/line-filter.js';
 import { Empty, Failure, Loading } from '../../ui/notice.js';
 import { Page, Scrolls, Table } from '../../ui/page.js';
 
@@ -49,8 +49,7 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
   const { server } = useWorkspace();
   const [entries, setEntries] = useState<readonly AuditEntry[] | null>(null);
   const [asking, setAsking] = useState(false);
-  const [part, setPart] = useState('');
-  const [failedOnly, setFailedOnly] = useState(false);
+  const [filter, setFilter] = useState(ALL_LINES);
   const clearings = useRef(0);
   const error = useRefreshed(async () => {
     const asked = clearings.current;
@@ -70,20 +69,16 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
     setAsking(false);
   };
   const shown = useMemo(() => {
-    const wanted = part.trim().toLowerCase();
     const read = (entries ?? []).map((entry) => shownIn(words.language, entry));
-    return read.filter(
-      ({ text, by, success }) =>
-        !(failedOnly && success) && [text, by ?? ''].some((value) => value.toLowerCase().includes(wanted)),
-    );
-  }, [entries, part, failedOnly, words]);
+    return read.filter(({ text, by, success }) => !(filter.only && success) && contains(filter, text, by ?? ''));
+  }, [entries, filter, words]);
   const isEmpty = entries === null || entries.length === 0;
   const tools = (
     <>
       {tabs}
       <span class="grow" />
       <ExportButtons entries={shown} off={isEmpty && words('audit.none')} />
-      <Button off={isEmpty && words('audit.none')} onClick={() => setAsking(true)}>
+      <Button icon="trash" shrinks off={isEmpty && words('audit.none')} onClick={() => setAsking(true)}>
         {words('audit.clear')}
       </Button>
     </>
@@ -96,22 +91,12 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
       {!isEmpty && (
         <>
           <div class="toolbar-line">
-            <div class="search">
-              <Icon name="search" />
-              <input
-                type="search"
-                data-search=""
-                aria-label={words('audit.filter')}
-                placeholder={words('audit.filter')}
-                value={part}
-                onInput={(event) => setPart(event.currentTarget.value)}
-              />
-            </div>
-            <div class="segments" role="group" aria-label={words('keys.filter')}>
-              <button type="button" aria-pressed={failedOnly} onClick={() => setFailedOnly(!failedOnly)}>
-                {words('audit.failedOnly')}
-              </button>
-            </div>
+            <LineFilterTools
+              label={words('audit.filter')}
+              only={words('audit.failedOnly')}
+              filter={filter}
+              onFilter={setFilter}
+            />
           </div>
           {shown.length === 0 ? (
             <p class="hint">{words('audit.noMatch')}</p>
@@ -187,10 +172,15 @@ function ExportButtons({ entries, off }: ExportProps) {
   const name = () => `audit-${fileStamp(Date.now())}`;
   return (
     <>
-      <Button icon="table" off={off} onClick={() => download(`${name()}.csv`, csvTable(rows()), 'text/csv')}>
+      <Button icon="table" shrinks off={off} onClick={() => download(`${name()}.csv`, csvTable(rows()), 'text/csv')}>
         {words('bulk.csv')}
       </Button>
-      <Button icon="braces" off={off} onClick={() => download(`${name()}.json`, jsonLines(rows()), 'application/json')}>
+      <Button
+        icon="braces"
+        shrinks
+        off={off}
+        onClick={() => download(`${name()}.json`, jsonLines(rows()), 'application/json')}
+      >
         {words('bulk.json')}
       </Button>
     </>

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { useWords } from '../../i18n/text.js';
+import { type MessageName, useWords } from '../../i18n/text.js';
 import { clientLink } from '../../state/client-links.js';
 import { keyTable, type LinkedKey } from '../../state/key-table.js';
 import type { NamedKey } from '../../state/named-keys.js';
@@ -11,7 +11,8 @@ import { visible } from '../../text/visible.js';
 import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
 import { download, fileStamp } from '../../ui/download.js';
-import { Failure } from '../../ui/notice.js';
+import type { IconName } from '../../ui/icon.js';
+import { Failure, Progress } from '../../ui/notice.js';
 import { Qr } from '../../ui/qr.js';
 import { handOut } from './client-address.js';
 
@@ -24,32 +25,23 @@ export function Handout({ keys }: { readonly keys: () => readonly NamedKey[] }) 
   const workspace = useWorkspace();
   const { busy, error, run } = useTask();
   const open = useStore(sheet);
-  const withLinks = (use: (linked: readonly LinkedKey[]) => void) => () =>
-    run(() => handOut(async () => use(await linksOf(workspace, keys()))));
+  const button = (icon: IconName, label: MessageName, use: (linked: readonly LinkedKey[]) => void) => (
+    <Button icon={icon} onClick={() => run(() => handOut(async () => use(await linksOf(workspace, keys()))))}>
+      {words(label)}
+    </Button>
+  );
   const tableOf = (linked: readonly LinkedKey[]) => keyTable(linked, workspace.users.state.get().byKey);
   const name = `keys-${fileStamp(Date.now())}`;
   return (
     <div class="handout" hidden={open !== null}>
       <Failure of={error} />
       <div class="buttons">
-        <Button
-          icon="table"
-          onClick={withLinks((linked) => download(`${name}.csv`, csvTable(tableOf(linked)), 'text/csv'))}
-        >
-          {words('bulk.csv')}
-        </Button>
-        <Button
-          icon="download"
-          onClick={withLinks((linked) => download(`${name}.json`, jsonLines(tableOf(linked)), 'application/json'))}
-        >
-          {words('bulk.json')}
-        </Button>
-        <Button icon="link" onClick={withLinks((linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}>
-          {words('bulk.links')}
-        </Button>
-        <Button icon="qr" onClick={withLinks((linked) => sheet.set(linked))}>
-          {words('bulk.sheet')}
-        </Button>
+        {button('table', 'bulk.csv', (linked) => download(`${name}.csv`, csvTable(tableOf(linked)), 'text/csv'))}
+        {button('download', 'bulk.json', (linked) =>
+          download(`${name}.json`, jsonLines(tableOf(linked)), 'application/json'),
+        )}
+        {button('link', 'bulk.links', (linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}
+        {button('qr', 'bulk.sheet', sheet.set)}
       </div>
       {busy && <progress aria-label={words('login.checking')} />}
     </div>
@@ -102,11 +94,7 @@ export function QrSheet({ keys }: { readonly keys: readonly LinkedKey[] }) {
           <Button kind="primary" icon="print" off={!ready && progress} onClick={() => window.print()}>
             {words('action.print')}
           </Button>
-          {!ready && (
-            <span class="progress">
-              <progress max={keys.length} value={drawn} aria-label={progress} /> {progress}
-            </span>
-          )}
+          {!ready && <Progress done={drawn} total={keys.length} />}
         </div>
         <ul class="sheet">
           {Array.from({ length: Math.ceil(Math.min(drawn, keys.length) / AT_ONCE) }, (_, part) => (
