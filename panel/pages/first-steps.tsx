@@ -43,7 +43,7 @@ export function FirstSteps({ users }: { readonly users: readonly User[] }) {
         <section class="card" aria-label={words('start.title')}>
           <header class="card-head">
             <h2>{words('start.title')}</h2>
-            <IconButton icon="close" label={words('start.hide')} tip onClick={() => store.set(true)} />
+            <IconButton icon="close" label={words('start.hide')} onClick={() => store.set(true)} />
           </header>
           <ol class="steps">
             <Step

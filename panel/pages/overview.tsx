@@ -77,45 +77,42 @@ export function OverviewPage() {
       </dl>
       {blind && <p class="hint">{words('absent.online')}</p>}
       {list !== null && <FirstSteps users={list} />}
-      {list?.length === 0 ? <NoKeys /> : <Board summary={summary} users={list ?? []} />}
+      {summary !== null && (list?.length === 0 ? <NoKeys /> : <Board summary={summary} users={list ?? []} />)}
     </Page>
   );
 }
 
 interface BoardProps {
-  readonly summary: Summary | null;
+  readonly summary: Summary;
   readonly users: readonly User[];
 }
 
 /** The traffic and the keys that it belongs to, in cards. */
-function Board({ summary, users: list }: BoardProps) {
+function Board({ summary: { connected, top, near, knowsOnline }, users: list }: BoardProps) {
   const words = useWords();
   const { history } = useWorkspace().users;
   return (
     <div class="board">
       <Traffic />
-      {summary !== null && <Present connected={summary.connected} blind={!summary.knowsOnline} users={list} />}
+      <Present connected={connected} blind={!knowsOnline} users={list} />
       <section class="card board-top">
         <h2>{words('overview.top')}</h2>
-        <p class="hint">{words(summary?.top.length === 0 ? 'overview.noTraffic' : 'overview.topNote')}</p>
+        {top.length === 0 && <p class="hint">{words('overview.noTraffic')}</p>}
         <ol class="ranking">
-          {summary?.top.map((user) => (
-            <Ranked
-              key={user.access_key}
-              user={user}
-              part={Number(user.bytes_down) / Number(summary.top[0]?.bytes_down)}
-            >
+          {top.map((user) => (
+            <Ranked key={user.access_key} user={user} part={Number(user.bytes_down) / Number(top[0]?.bytes_down)}>
               <Sparkline points={history.of(user.access_key)} />
               <Size bytes={user.bytes_down} />
             </Ranked>
           ))}
         </ol>
+        {top.length > 0 && <p class="hint">{words('overview.topNote')}</p>}
       </section>
       <section class="card board-near">
         <h2>{words('overview.near')}</h2>
-        {summary !== null && summary.near.length === 0 && <p class="hint">{words('overview.noNear')}</p>}
+        {near.length === 0 && <p class="hint">{words('overview.noNear')}</p>}
         <ol class="ranking">
-          {summary?.near.map((user) => (
+          {near.map((user) => (
             <Ranked key={user.access_key} user={user}>
               <Usage user={user} />
             </Ranked>

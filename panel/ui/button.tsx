@@ -29,14 +29,12 @@ export function Button({ kind, icon, shrinks = false, off = false, children, ...
 interface IconButtonProps extends Omit<ButtonHTMLAttributes, 'icon' | 'label'> {
   readonly icon: IconName;
   readonly label: string;
-  /** Shows the label as its tooltip, too. */
-  readonly tip?: boolean;
 }
 
-/** A button that is an icon alone. */
-export function IconButton({ icon, label, tip = false, ...rest }: IconButtonProps) {
+/** A button that is an icon alone, with its label as its tooltip. */
+export function IconButton({ icon, label, ...rest }: IconButtonProps) {
   return (
-    <button type="button" class="icon-button" aria-label={label} {...(tip ? { title: label } : {})} {...rest}>
+    <button type="button" class="icon-button" aria-label={label} title={label} {...rest}>
       <Icon name={icon} />
     </button>
   );

@@ -256,7 +256,6 @@ export function Sparkline({ points }: { readonly points: readonly TrafficPoint[]
   );
   return (
     <svg class="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
-      {at.length === 1 && <circle cx={WIDTH / 2} cy={HEIGHT / 2} r="2" />}
       {at.length > 1 && <path d={`M${at.join('L')}`} />}
     </svg>
   );

@@ -33,7 +33,6 @@ export function Choices() {
       <IconButton
         icon={ICONS[theme]}
         label={`${words('app.theme')}: ${words(`theme.${theme}`)}`}
-        tip
         onClick={() => chooseTheme(next)}
       />
     </div>

@@ -47,5 +47,5 @@ export function CopyButton({ text, label, isMain = false }: CopyButtonProps) {
       </Button>
     );
   }
-  return <IconButton icon={icon} label={done ? words('action.copied') : name} title={name} onClick={onClick} />;
+  return <IconButton icon={icon} label={done ? words('action.copied') : name} onClick={onClick} />;
 }

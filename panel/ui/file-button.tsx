@@ -20,7 +20,7 @@ export function FileButton({ label, accept, shrinks = false, onFile }: FileButto
   };
   return (
     <>
-      <Button icon="upload" shrinks={shrinks} title={label} aria-label={label} onClick={() => input.current?.click()}>
+      <Button icon="upload" shrinks={shrinks} onClick={() => input.current?.click()}>
         {label}
       </Button>
       <input

@@ -1,7 +1,7 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { inBrowser, OWN_PAGES, PAGES } from './in-browser.js';
-import { goTo, picture, refreshNow } from './stage.js';
+import { goTo, holdTime, picture, refreshNow } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -160,3 +160,90 @@ it('on a phone a row shows the limit and the pencil, the sheet is as wide as the
     { viewport: { width: 390, height: 780 } },
   );
 });
+
+it.each([
+  { width: 390, height: 780 },
+  { width: 720, height: 450 },
+])('the menu of a window of $width × $height pixels closes at Escape, beside it and with a page, and gives the focus back', async (viewport) => {
+  await withPanel(
+    'current',
+    async (page) => {
+      const toggle = page.getByRole('button', { name: 'Language, theme and sign-out' });
+      const inside = page.getByRole('button', { name: 'Sign out' });
+      await toggle.click();
+      await inside.waitFor();
+      await page.keyboard.press('Escape');
+      await inside.waitFor({ state: 'hidden' });
+      expect(await toggle.evaluate((element) => element === document.activeElement)).toBe(true);
+      await toggle.click();
+      await page.getByRole('heading', { level: 1 }).click();
+      await inside.waitFor({ state: 'hidden' });
+      await toggle.click();
+      await goTo(page, 'Rules');
+      await inside.waitFor({ state: 'hidden' });
+      await toggle.click();
+      await page.getByRole('button', { name: 'RU Русский' }).click();
+      await page.getByRole('button', { name: 'Выйти' }).click();
+      await page.getByLabel('Имя пользователя').waitFor();
+    },
+    { viewport },
+  );
+});
+
+it.each([390, 1440])('at %d pixels a message covers no button of a selection or of the sheet', async (width) => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Keys');
+      await page.getByLabel('Select all shown').check();
+      await holdTime(page);
+      await page.getByRole('button', { name: 'Copy link: Guests' }).click();
+      await page.locator('.toast').waitFor();
+      const buttons = page.getByRole('toolbar').getByRole('button');
+      for (const button of await buttons.all()) {
+        expect(await isWhole(button), (await button.innerText()) || 'Clear selection').toBe(true);
+      }
+      await page.getByRole('link', { name: 'Guests' }).click();
+      const foot = page.getByRole('dialog').locator('.dialog-foot').getByRole('button');
+      await foot.first().waitFor();
+      for (const button of await foot.all()) expect(await isWhole(button), await button.innerText()).toBe(true);
+    },
+    { viewport: { width, height: 780 }, clock: true, permissions: ['clipboard-read', 'clipboard-write'] },
+  );
+});
+
+/** Tells whether an element is in the window and has nothing over it, without being scrolled to. */
+async function isWhole(element: Locator): Promise<boolean> {
+  return element.evaluate((button) => {
+    const { left, right, top, bottom } = button.getBoundingClientRect();
+    const points = [left + 2, right - 2].flatMap((x) => [top + 2, bottom - 2].map((y) => [x, y] as const));
+    return points.every(([x, y]) => button.contains(document.elementFromPoint(x, y)));
+  });
+}
+
+it.each([
+  720, 1024, 1440,
+])('at %d pixels the dot of a key that is online is seen beside its Russian status', async (width) => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Ключи');
+      const dots = page.locator('.row .status-online');
+      await dots.first().waitFor();
+      for (const dot of await dots.all()) expect(await dot.evaluate(isSeen)).toBe(true);
+    },
+    {
+      viewport: { width, height: 900 },
+      locale: 'ru-RU',
+      words: ['Имя пользователя', 'Пароль', 'Войти'],
+    },
+  );
+});
+
+/** Tells whether an element is what is seen at its centre, and whole in its cell. */
+function isSeen(element: Element): boolean {
+  const box = element.getBoundingClientRect();
+  const cell = element.closest('.cell')?.getBoundingClientRect();
+  const hit = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+  return hit === element && cell !== undefined && box.right <= cell.right;
+}

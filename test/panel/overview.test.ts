@@ -146,8 +146,10 @@ describe('the chart', () => {
 });
 
 it.each([
-  390, 1024, 1440,
-])('at %d pixels no bar reaches its figure, and cards of one row end at one line', async (width) => {
+  [390, 4],
+  [1024, 3],
+  [1440, 2],
+])('at %d pixels no bar reaches its figure, and cards of one row end at one line: there are %d rows', async (width, rowsOfCards) => {
   await withPanel(
     'current',
     async (page) => {
@@ -170,7 +172,7 @@ it.each([
         );
       const ends = new Map<number | undefined, Set<number | undefined>>();
       for (const [top, bottom] of cards) ends.set(top, new Set([...(ends.get(top) ?? []), bottom]));
-      expect(ends.size).toBe(width === 390 ? 4 : 2);
+      expect(ends.size).toBe(rowsOfCards);
       for (const [top, bottoms] of ends) expect(bottoms.size, `cards from ${top}`).toBe(1);
     },
     { viewport: { width, height: 900 } },

@@ -39,26 +39,20 @@ function Editor() {
   };
   const tools = (
     <>
-      <Button
-        icon="download"
-        shrinks
-        aria-label={words('config.download')}
-        title={words('config.download')}
-        onClick={saveBackup}
-      >
+      <Button icon="download" shrinks onClick={saveBackup}>
         {words('config.download')}
       </Button>
       <FileButton label={words('config.restore')} accept={JSON_FILES} shrinks onFile={restore} />
     </>
   );
+  const views = (
+    <Segments label={words('page.configuration')} names={['form', 'text']} chosen={view} onChoose={setView}>
+      {(name) => words(`config.view.${name}`)}
+    </Segments>
+  );
   return (
-    <FilePage file={file} title={words('page.configuration')} valid={valid} tools={tools}>
-      <div class="toolbar-line">
-        <Segments label={words('page.configuration')} names={['form', 'text']} chosen={view} onChoose={setView}>
-          {(name) => words(`config.view.${name}`)}
-        </Segments>
-        {reading?.ok === false && <Problem reading={reading} />}
-      </div>
+    <FilePage file={file} title={words('page.configuration')} valid={valid} tools={tools} views={views}>
+      {reading?.ok === false && <Problem reading={reading} />}
       {draft !== null && reading?.ok === true && (
         <ConfigurationForm
           key={draft.generation}

@@ -23,11 +23,13 @@ interface FilePageProps {
   readonly valid: boolean;
   /** Buttons of the page beside those of the file. */
   readonly tools?: ComponentChildren;
+  /** Stands beside the title. */
+  readonly views?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
 /** A page that edits the server's file: what is not saved, what became of it, and the way to save it. */
-export function FilePage({ file, title, valid, tools, children }: FilePageProps) {
+export function FilePage({ file, title, valid, tools, views, children }: FilePageProps) {
   const words = useWords();
   const { draft, error, dirty, review } = file;
   if (draft === null) {
@@ -49,6 +51,7 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
   }
   const all = (
     <>
+      {views}
       {dirty && <Unsaved />}
       <span class="grow" />
       {tools}
@@ -87,9 +90,9 @@ export function FromFile({ file, title, valid, tools, children }: FromFileProps)
   const reading = file.draft === null ? null : readingOf(file.draft.now);
   return (
     <FilePage file={file} title={title} valid={valid && reading?.ok === true} tools={reading?.ok === true && tools}>
-      <Notice tone="plain">
+      <p class="hint">
         {words('config.inFile')} {words(place.keyway === null ? 'config.countsLater' : 'config.countsAtOnce')}
-      </Notice>
+      </p>
       {reading?.ok === true ? (
         children(reading.tree)
       ) : (

@@ -39,7 +39,14 @@ export function Details({ accessKey, onClose }: DetailsProps) {
   const [doing, setDoing] = useState<'edit' | 'reset' | 'rotate' | 'delete' | null>(null);
   const canRotate = useStore(workspace.reach, (reach) => reach === 'all' || reach === 'keys');
   const shown = user ?? last;
-  if (shown === undefined) return <Gone onClose={onClose} />;
+  const gone = <Notice tone="warn">{words('keys.gone')}</Notice>;
+  if (shown === undefined) {
+    return (
+      <Dialog title={words('page.keys')} kind="side" onClose={onClose}>
+        <div class="dialog-body">{gone}</div>
+      </Dialog>
+    );
+  }
   const name = titleOf(shown).slice(0, 120);
   const named = { key: accessKey, name: shown.name ?? '' };
   const dialog = { keys: [named], unseen: NONE, onClose: () => setDoing(null) };
@@ -47,7 +54,7 @@ export function Details({ accessKey, onClose }: DetailsProps) {
     <Dialog title={name} kind="side" onClose={onClose}>
       <div class="dialog-body">
         <BatchBar />
-        {user === undefined && <Notice tone="warn">{words('keys.gone')}</Notice>}
+        {user === undefined && gone}
         <Share of={named} />
         <section class="sheet-part">
           <header>
@@ -90,17 +97,6 @@ export function Details({ accessKey, onClose }: DetailsProps) {
 }
 
 const NONE: ReadonlySet<string> = new Set();
-
-function Gone({ onClose }: { readonly onClose: () => void }) {
-  const words = useWords();
-  return (
-    <Dialog title={words('page.keys')} kind="side" onClose={onClose}>
-      <div class="dialog-body">
-        <Notice tone="warn">{words('keys.gone')}</Notice>
-      </div>
-    </Dialog>
-  );
-}
 
 function Facts({ user }: { readonly user: User }) {
   const words = useWords();

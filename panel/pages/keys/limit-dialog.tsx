@@ -72,7 +72,7 @@ export function LimitDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
           }}
           hint={mode === 'add' ? words('limit.addHint') : ''}
           problem={refused ? problem : null}
-          autofocus={!count.isAsked}
+          autofocus
         />
       )}
       <TypedCount {...count} />

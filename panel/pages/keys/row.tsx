@@ -191,7 +191,7 @@ function ActionsCell({ user, title, onOpen, onCopy, onEdit }: RowPart) {
     <Cell of="actions">
       {action('copy', words('key.copyLink'), () => onCopy(key))}
       {action('qr', words('key.showQr'), () => onOpen(key))}
-      <span class="row-pencil">{action('edit', words('key.edit'), () => onEdit(key))}</span>
+      {action('edit', words('key.edit'), () => onEdit(key))}
     </Cell>
   );
 }

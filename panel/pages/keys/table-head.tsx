@@ -70,7 +70,7 @@ export function StaleNote({ since, sortAgain }: Stale) {
   return (
     <span class="stale" title={words('keys.sortStaleWhy')}>
       <span>{words('keys.sortStale', { time: clockTime(since, words.language) })}</span>
-      <Button kind="small" icon="refresh" onClick={sortAgain}>
+      <Button kind="small" icon="refresh" shrinks onClick={sortAgain}>
         {words('keys.sortAgain')}
       </Button>
     </span>

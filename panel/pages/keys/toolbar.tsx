@@ -47,22 +47,10 @@ export function Toolbar({ view, users, rows, ticked, stale, onSelect, onDo }: To
         <ListAge />
         {stale !== null && <StaleNote {...stale} />}
         <span class="grow" />
-        <Button
-          icon="upload"
-          shrinks
-          aria-label={words('import.open')}
-          title={words('import.title')}
-          onClick={() => onDo('import')}
-        >
+        <Button icon="upload" shrinks title={words('import.title')} onClick={() => onDo('import')}>
           {words('import.open')}
         </Button>
-        <Button
-          icon="many"
-          shrinks
-          aria-label={words('keys.bulk')}
-          title={words('bulk.title')}
-          onClick={() => onDo('bulk')}
-        >
+        <Button icon="many" shrinks title={words('bulk.title')} onClick={() => onDo('bulk')}>
           {words('keys.bulk')}
         </Button>
         <Button kind="primary" icon="plus" onClick={() => onDo('create')}>
@@ -248,7 +236,7 @@ export function SelectionBar({ counts: { there, unseen }, chosen, onDo, onClear,
         {words('key.delete')}
       </Button>
       <span class="grow" />
-      <IconButton icon="close" label={words('keys.unselect')} tip onClick={onClear} />
+      <IconButton icon="close" label={words('keys.unselect')} onClick={onClear} />
     </div>
   );
 }
