@@ -116,10 +116,10 @@ function testsOver({ open, many, successor: kept }: OverHome): void {
     const { call } = await open();
     const begin = async (delay: number) =>
       jobOf(await call(`POST /keys/batch?delay=${delay}`, { body: { items: [{ op: 'create' }] } })).id;
-    const held = await begin(60);
-    expect(jobOf(await call(`GET /jobs/${held}?wait=1`))).toMatchObject({ id: held, state: 'waiting' });
-    const id = await begin(1);
-    expect(jobOf(await call(`GET /jobs/${id}?wait=30`))).toMatchObject({ id, state: 'done', done: 1n });
+    const [held, id] = [await begin(60), await begin(1)];
+    const [less, whole] = await Promise.all([call(`GET /jobs/${held}?wait=1`), call(`GET /jobs/${id}?wait=30`)]);
+    expect(jobOf(less)).toMatchObject({ id: held, state: 'waiting' });
+    expect(jobOf(whole)).toMatchObject({ id, state: 'done', done: 1n });
     expect(jobOf(await call(`GET /jobs/${id}?wait=30&failed=1`))).toMatchObject({ id, items: [] });
     expect(await call('GET /jobs/unknown?wait=30')).toMatchObject({ status: 404 });
   });
