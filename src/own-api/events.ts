@@ -65,8 +65,9 @@ const MOST_EVENTS = 20_000;
 const MOST_CHARACTERS = 16 * 2 ** 20;
 /** Milliseconds in which changes become one event a kind. */
 const GATHERED = 1_000;
-/** Keys of one event. */
+/** Keys of one event, and characters of the keys and names that are told of what happens at once: more would push out all that was kept. */
 const MOST_KEYS = 1_000;
+const MOST_TOLD = MOST_CHARACTERS / 8;
 /** Milliseconds between two looks at the server. */
 const LOOK = 5_000;
 /** Digits of the time in an id, which ids are in the order of. */
@@ -206,6 +207,8 @@ export class Events {
   #ofKeys(type: EventType, accessKeys: Iterable<string>): readonly Happened[] {
     const { keys } = this.#options.backend;
     const told = [...accessKeys].map((key): EventKey => ({ access_key: key, name: keys.get(key)?.name ?? null }));
+    const characters = told.reduce((sum, { access_key, name }) => sum + access_key.length + (name?.length ?? 0), 0);
+    if (characters > MOST_TOLD) return [{ type, data: WHOLE.data }];
     return inParts(told).map((part) => ({ type, data: { keys: part } }));
   }
 

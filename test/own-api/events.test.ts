@@ -86,6 +86,13 @@ describe('events', () => {
     ]);
   });
 
+  it('name no keys whose names are so long that they would push out all that was kept', async () => {
+    const { events, keys, gathered } = observed();
+    for (const key of ['a', 'b', 'c']) keys.create({ accessKey: key, name: 'n'.repeat(2 ** 20), limitBytes: null });
+    await gathered();
+    expect(events.latest(10)).toMatchObject([{ type: 'key.created', data: { keys: [], whole: true } }]);
+  });
+
   it('tell of the configuration where it is another one', async () => {
     const { events, change, gathered } = observed();
     change('saved');
