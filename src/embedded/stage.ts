@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Caller } from '../client/call.js';
+import { type Call, type Caller, isSuccess } from '../client/call.js';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort } from '../core/ports.js';
 import { createGateway } from '../gateway/create-gateway.js';
@@ -100,20 +100,34 @@ export async function stageWithoutSocket(
 
 function directCaller(app: App): Caller {
   return {
-    async send({ method, path, headers, body }) {
+    async send({ method, path, headers, body, take }) {
       const answer = await app.inject({
         method: method as 'GET', // Any method is passed on; the type lists the usual ones.
         url: path,
         headers: Object.fromEntries(headers),
         ...(body === undefined ? {} : { payload: body }),
+        ...(take === undefined ? {} : { payloadAsStream: true }),
       });
       const named = Object.entries(answer.headers).flatMap(([name, value]) =>
         value === undefined ? [] : [[name, [value].flat().join(', ')] as const],
       );
-      return { status: answer.statusCode, headers: new Map(named), body: answer.rawPayload, firstByteMilliseconds: 0 };
+      const status = answer.statusCode;
+      const whole =
+        take === undefined ? answer.rawPayload : await given(answer.stream(), isSuccess(status) ? take : null);
+      return { status, headers: new Map(named), body: whole, firstByteMilliseconds: 0 };
     },
     close: () => undefined,
   };
+}
+
+/** Gives a body away piece by piece; resolves to what nobody takes. */
+async function given(body: AsyncIterable<Buffer>, take: Call['take'] | null): Promise<Buffer> {
+  const kept: Buffer[] = [];
+  for await (const piece of body) {
+    if (!take) kept.push(piece);
+    else if (!(await take(piece))) break;
+  }
+  return Buffer.concat(kept);
 }
 
 async function openScenario(

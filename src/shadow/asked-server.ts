@@ -83,7 +83,7 @@ export class AskedServer {
     const reader = keyReader(revision, known);
     const path = `${target.apiRoot}/users`;
     const take = (piece: Buffer) => reader.take(piece);
-    const { status, body } = await caller.send({
+    const { status } = await caller.send({
       method: 'GET',
       path,
       headers: await this.#headers(),
@@ -91,8 +91,7 @@ export class AskedServer {
       take,
     });
     if (status !== 200) throw new Error(`GET /users answers ${status}`);
-    // An embedded core gives its answers as a whole.
-    return keysBy(reader, body);
+    return keysBy(reader);
   }
 
   /** Its configuration; null where its line shows none. Rejects with an `Error` for people where it cannot be read. */
@@ -124,16 +123,17 @@ function keyReader(line: Revision, known: Keys | undefined) {
   return createListReader(line, { known: (accessKey) => known?.get(accessKey) });
 }
 
-async function keysBy(reader: KeyReader, body: Buffer): Promise<Keys> {
-  for (let at = 0; at < body.length; at += PIECE) await reader.take(body.subarray(at, at + PIECE));
+async function keysBy(reader: KeyReader): Promise<Keys> {
   const keys = await reader.end();
   if (keys === null) throw new Error('GET /users answers no list of keys');
   return new Map(keys.map((key) => [key.accessKey, key]));
 }
 
 /** The keys of a list's answer. Rejects with an `Error` for people where it is none. */
-export function keysIn(body: Buffer, line: Revision): Promise<Keys> {
-  return keysBy(keyReader(line, undefined), body);
+export async function keysIn(body: Buffer, line: Revision): Promise<Keys> {
+  const reader = keyReader(line, undefined);
+  for (let at = 0; at < body.length; at += PIECE) await reader.take(body.subarray(at, at + PIECE));
+  return keysBy(reader);
 }
 
 /** Tells whether two lines say the same of a key, as far as both say anything. */

@@ -122,10 +122,12 @@ export class Mirror {
     if (fresh.length > 0 && begun !== null) this.#options.onDifference(passed, fresh, begun.target);
   }
 
-  /** An exchange of an operation never came here: what it changed at the target is looked for. */
+  /** An exchange of an operation, or of none, never came here: what it may have changed at the target is looked for. */
   lost(operation: string): void {
+    const lost = OPERATIONS.find(({ name }) => name === operation);
+    if (lost?.effect.kind === 'reads') return;
     this.#mustFollow = true;
-    this.#partSubjects(OPERATIONS.find(({ name }) => name === operation));
+    this.#partSubjects(lost);
   }
 
   /** Finds out what changed at the target without passing, when it is time. To be awaited between two exchanges. */
@@ -575,9 +577,10 @@ function differencesOf(
   ofShadow: ReadonlyMap<string, AccessKey>,
   lines: readonly Revision[],
 ): readonly (readonly [string, AccessKey | null])[] {
-  const changed = [...ofTarget].filter(([key, record]) => !isEqual(record, ofShadow.get(key), lines));
-  const gone = [...ofShadow.keys()].filter((key) => !ofTarget.has(key)).map((key) => [key, null] as const);
-  return [...changed, ...gone];
+  const differing: (readonly [string, AccessKey | null])[] = [];
+  for (const [key, record] of ofTarget) if (!isEqual(record, ofShadow.get(key), lines)) differing.push([key, record]);
+  for (const key of ofShadow.keys()) if (!ofTarget.has(key)) differing.push([key, null]);
+  return differing;
 }
 
 function isEqual(one: AccessKey | undefined, other: AccessKey | undefined, lines: readonly Revision[]): boolean {
