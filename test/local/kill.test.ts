@@ -9,8 +9,9 @@ import { createConfigurationFile } from '../../src/homes/file/configuration/conf
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { compileForProcess } from '../compiled.js';
+import { tries } from '../tries.js';
 
-const ROUNDS = 10;
+const ROUNDS = tries(4);
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 let folder = '';
 let driver = '';

@@ -7,7 +7,7 @@ import { runKillRounds, summaryText } from './kill-rounds.js';
 
 beforeAll(buildIfOlder, 300_000);
 
-const rounds = Number(process.env.SOAK_ROUNDS ?? 6);
+const rounds = Number(process.env.SOAK_ROUNDS ?? 3);
 const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 
 it(
