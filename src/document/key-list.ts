@@ -220,7 +220,6 @@ function growableUint32() {
       length += 1;
     },
     /** Exactly what was pushed. */
-    /** Exactly what was pushed. */
     finish: () => values.slice(0, length),
   };
 }

@@ -1,10 +1,10 @@
-import type { Backend, LiveReads } from '../../core/backend.js';
 import { inFormOf } from '../../core/dns-settings.js';
 import { DomainError } from '../../core/errors.js';
 import {
   DEFAULT_DNS,
   type DnsChange,
   type DnsConfig,
+  type DnsQuery,
   type OutboundRule,
   type OutboundSettings,
   type ServerConfiguration,
@@ -13,23 +13,6 @@ import type { Revision } from '../../wire/traits/revision.js';
 import type { ConfigurationAccess } from './configuration.js';
 import type { UpstreamContext } from './context.js';
 import type { WriteQueue } from './write-queue.js';
-
-/** Rules, DNS settings and queries of the server: by the endpoints of its line, else by its configuration. */
-export interface RulesAndDns
-  extends Pick<LiveReads, 'rules' | 'dns' | 'queries'>,
-    Pick<Backend, 'replaceRules' | 'changeDns'> {
-  refreshBlocklists(): Promise<void>;
-  /** Returns the DNS settings as last known. */
-  knownDns(): DnsConfig;
-  /** Returns the outbound settings as last known; null also where nobody has asked for what stands in the configuration. */
-  knownOutbound(): OutboundSettings | null;
-  /** Takes in what became known of the DNS settings. */
-  learn(change: DnsChange): void;
-  /** Takes rules and DNS settings from a configuration. */
-  take(configuration: ServerConfiguration): void;
-  /** Reads them where the line has a configuration. */
-  load(): Promise<void>;
-}
 
 export interface RulesAndDnsOptions extends UpstreamContext {
   readonly queue: WriteQueue;
@@ -42,7 +25,8 @@ export interface RulesAndDnsOptions extends UpstreamContext {
   readonly onRules: (rules: readonly OutboundRule[]) => void;
 }
 
-export function createRulesAndDns(options: RulesAndDnsOptions): RulesAndDns {
+/** Rules, DNS settings and queries of the server: by the endpoints of its line, else by its configuration. */
+export function createRulesAndDns(options: RulesAndDnsOptions) {
   const { server, queue, configuration, writeRules, onChange, onRules } = options;
   let dns = DEFAULT_DNS;
   let outbound: OutboundSettings | null = null;
@@ -73,13 +57,13 @@ export function createRulesAndDns(options: RulesAndDnsOptions): RulesAndDns {
   }
 
   return {
-    async rules() {
+    async rules(): Promise<readonly OutboundRule[]> {
       const { capabilities } = await line();
       if (capabilities.rules !== undefined) return (await server.rules()).value;
       if (capabilities.config === undefined) return [];
       return (await read()).outbound?.rules ?? [];
     },
-    async replaceRules(rules) {
+    async replaceRules(rules: readonly OutboundRule[]): Promise<void> {
       const revision = await line();
       if (revision.capabilities.rules !== undefined) {
         await writeRules(rules);
@@ -91,7 +75,7 @@ export function createRulesAndDns(options: RulesAndDnsOptions): RulesAndDns {
       take(await configuration.change({ rules }));
     },
     dns: readDns,
-    async changeDns(change) {
+    async changeDns(change: DnsChange): Promise<void> {
       const { capabilities } = await line();
       if (capabilities.dns !== undefined) {
         const next = { ...takeDns((await server.dns()).value), ...change };
@@ -101,19 +85,24 @@ export function createRulesAndDns(options: RulesAndDnsOptions): RulesAndDns {
       // A line without a configuration has no DNS server: the settings are this gateway's.
       else takeDns(change);
     },
-    async queries() {
+    async queries(): Promise<readonly DnsQuery[]> {
       const { capabilities } = await line();
       return capabilities.dns === undefined ? [] : (await server.queries()).value;
     },
-    async refreshBlocklists() {
+    async refreshBlocklists(): Promise<void> {
       const { capabilities } = await line();
       if (capabilities.dns !== undefined) await server.refreshBlocklists();
     },
-    knownDns: () => dns,
-    knownOutbound: () => outbound,
+    /** Returns the DNS settings as last known. */
+    knownDns: (): DnsConfig => dns,
+    /** Returns the outbound settings as last known; null also where nobody has asked for what stands in the configuration. */
+    knownOutbound: (): OutboundSettings | null => outbound,
+    /** Takes in what became known of the DNS settings. */
     learn: takeDns,
+    /** Takes rules and DNS settings from a configuration. */
     take,
-    async load() {
+    /** Reads them where the line has a configuration. */
+    async load(): Promise<void> {
       if ((await line()).capabilities.config !== undefined) await read();
     },
   };
