@@ -3,8 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { User } from '../api/wire.js';
 import { duration, useWords } from '../i18n/text.js';
 import { firstStepsOf } from '../state/first-steps.js';
-import type { TrafficPoint } from '../state/history.js';
-import { isConnected, NEAR, tellsOnline, titleOf, usedPart } from '../state/key-list.js';
+import { isConnected, largest, NEAR, tellsOnline, titleOf, usedPart } from '../state/key-list.js';
 import { keysViewOf } from '../state/keys-view.js';
 import { goTo, hrefOf } from '../state/route.js';
 import { useWorkspace } from '../state/workspace.js';
@@ -40,18 +39,13 @@ function summarise(users: readonly User[]): Summary {
     up = add(up, user.bytes_up);
     down = add(down, user.bytes_down);
   }
-  const connected = users
-    .filter(isConnected)
-    .sort((a, b) => (a.connections === b.connections ? 0 : a.connections > b.connections ? -1 : 1));
-  const top = users
-    .filter((user) => user.bytes_down > 0)
-    .sort((a, b) => (a.bytes_down === b.bytes_down ? 0 : a.bytes_down > b.bytes_down ? -1 : 1))
-    .slice(0, TOP);
-  const near = users
-    .filter((user) => (usedPart(user) ?? 0) >= NEAR)
-    .sort((a, b) => (usedPart(b) ?? 0) - (usedPart(a) ?? 0))
-    .slice(0, TOP);
-  return { up, down, connected, top, near, knowsOnline: users.every(tellsOnline) };
+  const top = largest(users, TOP, (a, b) => a.bytes_down > b.bytes_down).filter((user) => user.bytes_down > 0);
+  const near = largest(
+    users.filter((user) => (usedPart(user) ?? 0) >= NEAR),
+    TOP,
+    (a, b) => (usedPart(a) ?? 0) > (usedPart(b) ?? 0),
+  );
+  return { up, down, connected: users.filter(isConnected), top, near, knowsOnline: users.every(tellsOnline) };
 }
 
 /** The state of the server, its traffic, and who is there. */
@@ -186,16 +180,17 @@ function Present({ connected, blind, users: list }: PresentProps) {
   const words = useWords();
   const workspace = useWorkspace();
   const { history } = workspace.users;
-  const lastOf = (user: User): TrafficPoint | undefined => history.of(user.access_key).at(-1);
   const shown = useMemo(() => {
     const rate = (user: User) => {
-      const last = lastOf(user);
+      const last = history.of(user.access_key).at(-1);
       return last === undefined ? 0 : (last.up + last.down) / last.seconds;
     };
-    const candidates = blind ? list : connected;
-    return candidates
-      .flatMap((user) => (blind && rate(user) === 0 ? [] : [{ user, rate: rate(user) }]))
-      .sort((a, b) => b.rate - a.rate);
+    const rated = (blind ? list : connected).map((user) => ({ user, rate: rate(user) }));
+    return largest(
+      blind ? rated.filter((each) => each.rate > 0) : rated,
+      TOP,
+      (a, b) => a.rate > b.rate || (a.rate === b.rate && a.user.connections > b.user.connections),
+    );
   }, [list]);
   const showAll = () => {
     keysViewOf(workspace).patch({ filter: 'online' });
@@ -206,7 +201,7 @@ function Present({ connected, blind, users: list }: PresentProps) {
       <h2>{words(blind ? 'overview.moving' : 'overview.online')}</h2>
       {shown.length === 0 && <p class="hint">{words(blind ? 'overview.noneMoving' : 'overview.noneOnline')}</p>}
       <ol class="ranking">
-        {shown.slice(0, TOP).map(({ user, rate }) => (
+        {shown.map(({ user, rate }) => (
           <Ranked key={user.access_key} user={user}>
             <span class="quiet">
               {words('overview.perSecond', { size: formatSize(Math.round(rate), words.language) })}
@@ -215,9 +210,9 @@ function Present({ connected, blind, users: list }: PresentProps) {
           </Ranked>
         ))}
       </ol>
-      {!blind && shown.length > TOP && (
+      {!blind && connected.length > TOP && (
         <Button kind="small" onClick={showAll}>
-          {words('overview.all', { n: shown.length })}
+          {words('overview.all', { n: connected.length })}
         </Button>
       )}
     </section>

@@ -2,6 +2,7 @@ import type { User } from '../api/wire.js';
 import type { MessageName } from '../i18n/text.js';
 import { add, type Whole } from '../text/exact-json.js';
 import { visible } from '../text/visible.js';
+import type { Steps } from './steps.js';
 
 /** A key's statuses by its quota; the first that holds is taken. That it is online is a fact of its own. */
 const STATUSES = ['over', 'near', 'active', 'unused'] as const;
@@ -78,11 +79,20 @@ function passes(user: User, filter: Filter): boolean {
   return filter === 'unlimited' ? user.limit_bytes === null : statusOf(user) === filter;
 }
 
+/** Keys that are gone through in one step. */
+const STEP = 2_000;
+
 /** The keys that a filter and a query let through, in the order of the list. */
-export function filterUsers(users: readonly User[], filter: Filter, query: Query): readonly User[] {
+export function* filterUsers(users: readonly User[], filter: Filter, query: Query): Steps<readonly User[]> {
   const fits = matcher(query);
   if (filter === 'all' && fits === null) return users;
-  return users.filter((user) => passes(user, filter) && (fits === null || fits(user)));
+  const found: User[] = [];
+  for (let from = 0; from < users.length; from += STEP) {
+    const some = users.slice(from, from + STEP);
+    found.push(...some.filter((user) => passes(user, filter) && (fits === null || fits(user))));
+    yield;
+  }
+  return found;
 }
 
 function matcher(query: Query): ((user: User) => boolean) | null {
@@ -122,18 +132,64 @@ export const COLUMNS: Readonly<Record<Column, KeyColumn>> = {
 };
 export const COLUMN_NAMES = Object.keys(COLUMNS) as readonly Column[]; // The members of a constant.
 
+/** A key while it is sorted. */
+interface SortRow {
+  readonly user: User;
+  readonly index: number;
+  readonly value: string | Whole;
+}
+
 /** A sorted copy; equal values stay in the order of the list, and keys without a name come last. */
-export function sortUsers(users: readonly User[], { column, descending }: Sorting): readonly User[] {
+export function* sortUsers(users: readonly User[], { column, descending }: Sorting): Steps<readonly User[]> {
   const { value } = COLUMNS[column];
   const sign = descending ? -1 : 1;
-  const rows = users.map((user, index) => ({ user, index, value: value(user) }));
-  rows.sort((a, b) => {
+  const compare = (a: SortRow, b: SortRow): number => {
     if (a.value === b.value) return a.index - b.index;
     if (a.value === '') return 1;
     if (b.value === '') return -1;
     return a.value < b.value ? -sign : sign;
-  });
-  return rows.map(({ user }) => user);
+  };
+  let runs: SortRow[][] = [];
+  for (let from = 0; from < users.length; from += STEP) {
+    const some = users.slice(from, from + STEP);
+    runs.push(some.map((user, place) => ({ user, index: from + place, value: value(user) })).sort(compare));
+    yield;
+  }
+  while (runs.length > 1) {
+    const merged: SortRow[][] = [];
+    for (let place = 0; place < runs.length; place += 2)
+      merged.push(yield* mergeRuns(runs[place] ?? [], runs[place + 1] ?? [], compare));
+    runs = merged;
+  }
+  return (runs[0] ?? []).map(({ user }) => user);
+}
+
+function* mergeRuns<T>(a: readonly T[], b: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
+  const merged: T[] = [];
+  let taken = 0;
+  while (merged.length < a.length + b.length) {
+    const one = a[taken];
+    const other = b[merged.length - taken];
+    if (one !== undefined && (other === undefined || compare(one, other) <= 0)) {
+      merged.push(one);
+      taken += 1;
+    } else if (other !== undefined) merged.push(other);
+    if (merged.length % STEP === 0) yield;
+  }
+  return merged;
+}
+
+/** The first of a list by an order, without sorting all of it; equal ones stay in the order of the list. */
+export function largest<T>(items: readonly T[], count: number, isLarger: (a: T, b: T) => boolean): readonly T[] {
+  const found: T[] = [];
+  for (const item of items) {
+    const last = found.at(-1);
+    if (found.length === count && last !== undefined && !isLarger(item, last)) continue;
+    const place = found.findIndex((other) => isLarger(item, other));
+    found.splice(place < 0 ? found.length : place, 0, item);
+    if (found.length > count) found.pop();
+  }
+  return found;
 }
 
 /** The new list, which `byKey` may have by its keys, in the order that is on the screen: what went is left out, what came stands at the end. */

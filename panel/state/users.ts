@@ -1,14 +1,15 @@
 import { ApiFailure, isAbsent } from '../api/failure.js';
-import { dataOf } from '../api/http.js';
 import type { OwnInterface } from '../api/own-interface.js';
 import { type ChangedKey, type KeyChanges, keyChangesSince, presentKeyCursor } from '../api/own-keys.js';
 import type { Server } from '../api/server.js';
-import { readUsers, type User } from '../api/wire.js';
+import { usersIn } from '../api/user-list.js';
+import type { User } from '../api/wire.js';
 import { keptInTab } from '../store/kept.js';
 import { createStore } from '../store/store.js';
 import { createHistory } from './history.js';
 import { createKeyNames } from './key-names.js';
 import { createKeyStream } from './key-stream.js';
+import { inTurns, type Steps } from './steps.js';
 
 interface UsersState {
   /** Null until the first list has come. */
@@ -84,13 +85,15 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
       state.patch({ loadedAt, error: null });
       return;
     }
-    const told = readUsers(dataOf(text));
+    const told = await inTurns(usersIn(text), watched);
+    if (told === null) return;
     tellsNone = told[0] !== undefined && told[0].name === undefined;
     const users = tellsNone ? await names.named(told, isDue) : told;
-    if (watched.aborted) return;
+    const mapped = await inTurns(mapByKey(users), watched);
+    if (mapped === null || watched.aborted) return;
     const loadedAt = Date.now();
     history.record(users, before.users === null ? null : byKey, loadedAt);
-    byKey = new Map(users.map((user) => [user.access_key, user]));
+    byKey = mapped;
     lastText = text.length <= LONGEST_KEPT ? text : '';
     state.set({ users, byKey, loadedAt, error: null });
   }
@@ -208,6 +211,15 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
       keep();
     },
   };
+}
+
+function* mapByKey(users: readonly User[]): Steps<Map<string, User>> {
+  const byKey = new Map<string, User>();
+  for (const user of users) {
+    byKey.set(user.access_key, user);
+    if (byKey.size % PIECE === 0) yield;
+  }
+  return byKey;
 }
 
 /** Keys of one event at most. */

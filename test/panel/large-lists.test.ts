@@ -1,8 +1,12 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createOwnInterface } from '../../panel/api/own-interface.js';
 import { createServer } from '../../panel/api/server.js';
+import { usersIn } from '../../panel/api/user-list.js';
+import { sortUsers } from '../../panel/state/key-list.js';
 import { chosenKeys, countSelection, unseenOf } from '../../panel/state/selection.js';
+import { atOnce, inTurns, type Steps } from '../../panel/state/steps.js';
 import { createUsers } from '../../panel/state/users.js';
+import { encodeExact } from '../../panel/text/exact-json.js';
 import { numberFormat } from '../../panel/text/number-format.js';
 
 const user = (access_key: string, bytes_down = 0) => ({
@@ -76,6 +80,58 @@ it('the map of the keys is the same while counters change, and another one when 
   expect(users.state.get().byKey).not.toBe(first);
   expect([...users.state.get().byKey.keys()]).toEqual(['a', 'c']);
   expect(users.state.get().users?.map((known) => known.access_key)).toEqual(['a', 'c']);
+});
+
+/** The result of steps, and the number of their pauses. */
+function counted<T>(steps: Steps<T>): { readonly result: T; readonly pauses: number } {
+  for (let pauses = 0; ; pauses += 1) {
+    const step = steps.next();
+    if (step.done === true) return { result: step.value, pauses };
+  }
+}
+
+describe('in steps', () => {
+  const NAMES = ['},{"access_key":"x"', '},{', '"},{"', '\\"},{"access_key":', '}]', null];
+  const many = Array.from({ length: 9_000 }, (_, index) => ({
+    ...user(`key-${index}`, (index * 7919) % 1000),
+    name: NAMES[index % NAMES.length] ?? null,
+    limit_bytes: index === 5_000 ? 18446744073709551615n : null,
+  }));
+  const answerOf = (data: unknown) => encodeExact({ ok: true, data });
+
+  it('a long list is read as it would be at once', () => {
+    const { result, pauses } = counted(usersIn(answerOf(many)));
+    expect(result).toEqual(many);
+    expect(pauses).toBeGreaterThan(3);
+  });
+
+  it('a list in another form is read at once, and what is wrong in one is told by its place', () => {
+    const pretty = JSON.stringify({ ok: true, data: many.slice(0, 4_000) }, null, 2);
+    expect(counted(usersIn(pretty))).toEqual({ result: many.slice(0, 4_000), pauses: 0 });
+    const nested = many.map((each) => ({ ...each, devices: [{ access_key: 'a' }, { access_key: 'b' }] }));
+    expect(counted(usersIn(answerOf(nested))).result).toEqual(nested);
+    const wrong = many.map((each, index) => (index === 8_000 ? { ...each, online: 'yes' } : each));
+    expect(() => atOnce(usersIn(answerOf(wrong)))).toThrow(/data\[8000\]/);
+    expect(() => atOnce(usersIn(answerOf(many).slice(0, -9)))).toThrow(/garbled/);
+  });
+
+  it('a list is sorted as by one sort, equal values in the order of the list', () => {
+    const { result, pauses } = counted(sortUsers(many, { column: 'down', descending: true }));
+    const sorted = [...many].sort((a, b) => b.bytes_down - a.bytes_down);
+    expect(result.map(({ access_key }) => access_key)).toEqual(sorted.map(({ access_key }) => access_key));
+    expect(pauses).toBeGreaterThan(10);
+  });
+
+  it('work is given up when it is not wanted any more', async () => {
+    const ended = new AbortController();
+    function* endless(): Steps<never> {
+      for (let step = 0; ; step += 1) {
+        if (step === 3) ended.abort();
+        yield;
+      }
+    }
+    expect(await inTurns(endless(), ended.signal)).toBeNull();
+  });
 });
 
 it('the way that a language writes numbers is made once', () => {

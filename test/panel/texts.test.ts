@@ -8,7 +8,8 @@ import { EVENTS } from '../../panel/i18n/events.js';
 import { fill, type Message } from '../../panel/i18n/message.js';
 import { ru } from '../../panel/i18n/ru.js';
 import { planImport } from '../../panel/state/import-plan.js';
-import { filterUsers, keepOrder, sortUsers, usedPart } from '../../panel/state/key-list.js';
+import { filterUsers, keepOrder, largest, sortUsers, usedPart } from '../../panel/state/key-list.js';
+import { atOnce } from '../../panel/state/steps.js';
 import { csvField, parseCsv } from '../../panel/text/csv.js';
 import { add, encodeExact, parseExact } from '../../panel/text/exact-json.js';
 
@@ -255,8 +256,17 @@ describe('the list of keys', () => {
 
   it('sorts numbers beyond 2^53 exactly', () => {
     const list = [user('a', 2n ** 53n + 1n), user('b', 2n ** 53n + 2n), user('c', 5)];
-    const keys = sortUsers(list, { column: 'down', descending: true }).map(({ access_key }) => access_key);
+    const keys = atOnce(sortUsers(list, { column: 'down', descending: true })).map(({ access_key }) => access_key);
     expect(keys).toEqual(['b', 'a', 'c']);
+  });
+
+  it('finds the largest as a sort would', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(9), fc.nat())), (items) => {
+        const sorted = [...items].sort(([a], [b]) => b - a).slice(0, 5);
+        expect(largest(items, 5, ([a], [b]) => a > b)).toEqual(sorted);
+      }),
+    );
   });
 
   it('keeps the order on the screen, drops what went and appends what came', () => {
@@ -267,9 +277,9 @@ describe('the list of keys', () => {
   it('finds by a part of the name or by whole pasted lines', () => {
     const list = [user('one', 1, 'Анна'), user('two', 1), user('twofold', 1)];
     const keys = (found: readonly { readonly access_key: string }[]) => found.map(({ access_key }) => access_key);
-    expect(keys(filterUsers(list, 'all', { kind: 'part', text: ' АНН ' }))).toEqual(['one']);
-    expect(keys(filterUsers(list, 'all', { kind: 'lines', lines: ['two', 'анна'] }))).toEqual(['one', 'two']);
-    expect(keys(filterUsers(list, 'unlimited', { kind: 'part', text: '' }))).toEqual([]);
+    expect(keys(atOnce(filterUsers(list, 'all', { kind: 'part', text: ' АНН ' })))).toEqual(['one']);
+    expect(keys(atOnce(filterUsers(list, 'all', { kind: 'lines', lines: ['two', 'анна'] })))).toEqual(['one', 'two']);
+    expect(keys(atOnce(filterUsers(list, 'unlimited', { kind: 'part', text: '' })))).toEqual([]);
   });
 
   it('never calls a limit used up before it is', () => {

@@ -45,7 +45,7 @@ export function KeysPage() {
     const element = grid.current;
     return element !== null && (element.scrollTop > 0 || element.matches(':hover, :focus-within') || selected.size > 0);
   };
-  const { rows, stale } = useArrangement(list ?? NONE, byKey, seen, isBusy);
+  const { rows, isPending, stale } = useArrangement(list ?? NONE, byKey, seen, isBusy);
   const counts = useMemo(() => countSelection(selected, rows, byKey, leaving), [selected, rows, byKey, leaving]);
   const chosen = () => chosenKeys(selected, byKey, leaving);
 
@@ -92,7 +92,8 @@ export function KeysPage() {
         onSelect={select}
         onDo={setDoing}
       />
-      {list === null && (error === null ? <Loading text={words('keys.loading')} /> : <Failure of={error} />)}
+      {list === null && error !== null && <Failure of={error} />}
+      {(list === null ? error === null : isPending && rows.length === 0) && <Loading text={words('keys.loading')} />}
       {list !== null && list.length === 0 && (
         <Empty icon="keys" title={words('keys.none')} text={words('keys.noneText')}>
           <Button kind="primary" icon="plus" onClick={() => setDoing('create')}>
@@ -100,7 +101,7 @@ export function KeysPage() {
           </Button>
         </Empty>
       )}
-      {list !== null && list.length > 0 && rows.length === 0 && (
+      {list !== null && list.length > 0 && rows.length === 0 && !isPending && (
         <Empty icon="search" title={words('keys.noMatch')} text={words('keys.noMatchText')}>
           <Button onClick={() => view.patch({ query: EVERYTHING, filter: 'all' })}>{words('keys.showAll')}</Button>
         </Empty>
