@@ -1,12 +1,7 @@
-import { isWhole } from '../text/exact-json.js';
 import { ApiFailure } from './failure.js';
 import { isObject } from './objects.js';
 import type { OwnInterface } from './own-interface.js';
-import { readText, readTexts, type User } from './wire.js';
-
-/** A key that changed: whole, or with its counters alone. */
-export type ChangedKey = Pick<User, 'access_key' | 'bytes_up' | 'bytes_down' | 'connections' | 'online'> &
-  Partial<Pick<User, 'name' | 'limit_bytes'>>;
+import { type ChangedKey, isChangedKey, readText, readTexts } from './wire.js';
 
 /** The changes of keys after a cursor. */
 export interface KeyChanges {
@@ -43,18 +38,4 @@ export function readKeyChanges(value: unknown): KeyChanges {
     keys: value.keys.filter(isChangedKey),
     removed: readTexts(value.removed, 'removed'),
   };
-}
-
-function isChangedKey(value: unknown): value is ChangedKey {
-  if (!isObject(value)) return false;
-  const { name, limit_bytes: limit } = value;
-  return (
-    typeof value.access_key === 'string' &&
-    isWhole(value.bytes_up) &&
-    isWhole(value.bytes_down) &&
-    isWhole(value.connections) &&
-    typeof value.online === 'boolean' &&
-    (name === undefined || name === null || typeof name === 'string') &&
-    (limit === undefined || limit === null || isWhole(limit))
-  );
 }

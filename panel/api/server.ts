@@ -45,7 +45,7 @@ export function createServer(send: Sender) {
     setLimit: async (key: string, limit: Whole | null) =>
       run({ method: 'PUT', path: user(key, '/limit'), body: { limit_bytes: limit } }),
     resetUser: async (key: string) => run({ method: 'POST', path: user(key, '/reset') }),
-    deleteUser: async (key: string, keepalive = false) => run({ method: 'DELETE', path: user(key), keepalive }),
+    deleteUser: async (key: string) => run({ method: 'DELETE', path: user(key) }),
     shareLink: async (key: string) =>
       wire.readText(await write({ method: 'GET', path: `/subscribe/${keyPath(key)}`, accept: 'text/plain' }), 'data'),
     /** The address of the key's subscription; null where the server has none. */

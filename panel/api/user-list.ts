@@ -1,4 +1,4 @@
-import type { Steps } from '../state/steps.js';
+import type { Steps } from '../store/steps.js';
 import { parseExact } from '../text/exact-json.js';
 import { dataOf } from './http.js';
 import { readUsers, type User } from './wire.js';

@@ -82,18 +82,26 @@ export function readTime(value: unknown, place: string): number {
   return Number.isNaN(time) ? garbled(place) : time;
 }
 
-function isUser(value: unknown): value is User {
+/** A key that changed: whole, or with its counters alone. */
+export type ChangedKey = Pick<User, 'access_key' | 'bytes_up' | 'bytes_down' | 'connections' | 'online'> &
+  Partial<Pick<User, 'name' | 'limit_bytes'>>;
+
+export function isChangedKey(value: unknown): value is ChangedKey {
   if (!isObject(value)) return false;
-  const { limit_bytes: limit, name } = value;
+  const { name, limit_bytes: limit } = value;
   return (
     typeof value.access_key === 'string' &&
-    (name === undefined || name === null || typeof name === 'string') &&
     isWhole(value.bytes_up) &&
     isWhole(value.bytes_down) &&
     isWhole(value.connections) &&
-    (limit === null || isWhole(limit)) &&
-    typeof value.online === 'boolean'
+    typeof value.online === 'boolean' &&
+    (name === undefined || name === null || typeof name === 'string') &&
+    (limit === undefined || limit === null || isWhole(limit))
   );
+}
+
+function isUser(value: unknown): value is User {
+  return isChangedKey(value) && value.limit_bytes !== undefined;
 }
 
 /** Checked in place: a list of 100,000 is not copied. */

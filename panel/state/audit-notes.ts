@@ -1,5 +1,6 @@
 import { EVENTS, type EventName } from '../i18n/events.js';
 import { fill, type Values } from '../i18n/message.js';
+import { until } from '../store/store.js';
 import { signature } from '../text/audit-text.js';
 import type { Workspace } from './workspace.js';
 
@@ -17,7 +18,7 @@ function signatureIn({ session }: Workspace): string {
  */
 export function note(workspace: Workspace, event: EventName, success: boolean, values: Values = {}): void {
   const signed = signatureIn(workspace);
-  whenKnown(workspace, () => {
+  void until(workspace.offers, ({ audit }) => audit !== null).then(() => {
     if (workspace.offers.get().audit !== true) return;
     const { en, ru } = EVENTS[event];
     const told = { en: fill(en, 'en', values) + signed, ru: fill(ru, 'ru', values) + signed };
@@ -28,16 +29,4 @@ export function note(workspace: Workspace, event: EventName, success: boolean, v
 /** Notes a batch by the number that was done, or by that of the failures where nothing was; nothing at all is no event. */
 export function noteBatch(workspace: Workspace, event: EventName, done: number, failed: number): void {
   if (done + failed > 0) note(workspace, event, failed === 0, { n: done === 0 ? failed : done });
-}
-
-function whenKnown({ offers }: Workspace, then: () => void): void {
-  if (offers.get().audit !== null) {
-    then();
-    return;
-  }
-  const stop = offers.subscribe(() => {
-    if (offers.get().audit === null) return;
-    stop();
-    then();
-  });
 }

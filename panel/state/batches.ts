@@ -11,10 +11,11 @@ import {
 } from '../api/jobs.js';
 import { isObject } from '../api/objects.js';
 import { wordsIn } from '../i18n/text.js';
-import { keptInTab } from '../store/kept.js';
+import { keptInTab, parsed } from '../store/kept.js';
+import { pause } from '../store/pause.js';
 import { preferences } from '../store/preferences.js';
-import { createStore, type Store } from '../store/store.js';
-import { encodeExact, parseExact } from '../text/exact-json.js';
+import { createStore, type Store, until } from '../store/store.js';
+import { encodeExact } from '../text/exact-json.js';
 import { noteBatch } from './audit-notes.js';
 import { type Batch, stoppedText, VERBS, type Verb } from './batch.js';
 import { watchDraft } from './drafts.js';
@@ -192,7 +193,8 @@ export class Batches {
     const outcomes: Outcome[] = [];
     const tried = new Set<number>();
     this.#tried.set(id, tried);
-    await undoTime(VERBS[verb].delay, stopped);
+    const { delay } = VERBS[verb];
+    if (delay > 0) await pause(delay * 1000, stopped);
     if (!stopped.aborted) this.#patch(id, { phase: 'running' });
     const items = changes.map(({ item }) => item);
     await changeSingly(this.#workspace, items, stopped, (some) => {
@@ -297,9 +299,9 @@ export class Batches {
         return await ask();
       } catch (error) {
         const isBusy = error instanceof ApiFailure && error.status === 429;
-        if (state.get().phase === 'lost') await signedInAgain(state);
+        if (state.get().phase === 'lost') await until(state, ({ phase }) => phase !== 'lost');
         else if (!isAway(error) && !isBusy) throw error;
-        else await new Promise((resolve) => setTimeout(resolve, PAUSE));
+        else await pause(PAUSE);
         if (state.get().phase === 'signedOut') throw error;
       }
     }
@@ -433,26 +435,6 @@ function isTaken({ parts }: Kept): boolean {
 
 export const batchesOf = perWorkspace((workspace) => new Batches(workspace));
 
-/** Resolves once somebody has signed in again, or out. */
-function signedInAgain(session: Workspace['session']['state']): Promise<void> {
-  return new Promise((resolve) => {
-    const end = session.subscribe(() => {
-      if (session.get().phase === 'lost') return;
-      end();
-      resolve();
-    });
-  });
-}
-
-/** Resolves after so many seconds, or when it is stopped. */
-function undoTime(seconds: number, stopped: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (seconds === 0) return resolve();
-    setTimeout(resolve, seconds * 1000);
-    stopped.addEventListener('abort', () => resolve());
-  });
-}
-
 /** Cuts changes into as many jobs as the server takes them in. */
 function partsOf(changes: readonly Change[]): readonly Part[] {
   const parts: { from: number; count: number; once: string; job: null }[] = [];
@@ -471,11 +453,7 @@ function partsOf(changes: readonly Change[]): readonly Part[] {
 }
 
 function readKept(text: string | null): readonly Kept[] {
-  try {
-    const read = parseExact(text ?? '[]');
-    // Written by `#keep` alone.
-    return Array.isArray(read) ? (read.filter(isObject) as unknown as readonly Kept[]) : [];
-  } catch {
-    return [];
-  }
+  const kept = parsed(text);
+  // Written by `#keep` alone.
+  return Array.isArray(kept) ? (kept.filter(isObject) as unknown as readonly Kept[]) : [];
 }

@@ -1,5 +1,5 @@
 import { isObject } from '../api/objects.js';
-import { keptForGood, keptInTab } from '../store/kept.js';
+import { keptForGood, keptInTab, parsed } from '../store/kept.js';
 
 /** The token of a session that began with a password, or a static token. */
 export interface Credential {
@@ -103,16 +103,7 @@ export function createCredentialKeeper(root: string) {
 }
 
 function parse(text: string | null): Credential | null {
-  if (text === null) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isObject(value) || typeof value.value !== 'string') return null;
-    return {
-      kind: value.kind === 'token' ? 'token' : 'session',
-      value: value.value,
-      stays: value.stays === true,
-    };
-  } catch {
-    return null;
-  }
+  const kept = parsed(text);
+  if (!isObject(kept) || typeof kept.value !== 'string') return null;
+  return { kind: kept.kind === 'token' ? 'token' : 'session', value: kept.value, stays: kept.stays === true };
 }

@@ -40,15 +40,8 @@ export function createDrafts<T>(): (workspace: Workspace) => Store<Draft<T> | nu
       const draft = store.get();
       return draft !== null && draft.base !== draft.now;
     });
-    endWithSession(session, store);
+    session.onSignOut(() => store.set(null));
     return store;
-  });
-}
-
-/** Drops a draft at a sign-out: whoever signs in next may not be let see it. */
-export function endWithSession({ state }: Workspace['session'], draft: Store<object | null>): void {
-  state.subscribe(() => {
-    if (state.get().phase === 'signedOut') draft.set(null);
   });
 }
 

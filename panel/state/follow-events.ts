@@ -1,5 +1,6 @@
 import { laterEvents, newestEvents, type ServerEvent } from '../api/events.js';
 import type { OwnInterface } from '../api/own-interface.js';
+import { pause } from '../store/pause.js';
 import type { Store } from '../store/store.js';
 
 /** Milliseconds until an ended stream is begun anew: doubled each time that nothing was answered. */
@@ -50,18 +51,6 @@ export async function followEvents(
     breath = Math.min(2 * breath, LONGEST_BREATH);
     await whileAway(teller, signal);
   }
-}
-
-function pause(time: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, time);
-    signal.addEventListener('abort', end);
-  });
 }
 
 /** Waits until the server is reached, which is asked for elsewhere already, and somebody is signed in. */

@@ -5,9 +5,7 @@ import { useWorkspace } from './workspace.js';
 /** The drafts of windows' forms, by the name of each; a draft outlives the window until it is sent or given up. */
 const draftsOf = perWorkspace(({ session }) => {
   const drafts = new Map<string, object>();
-  session.state.subscribe(() => {
-    if (session.state.get().phase === 'signedOut') drafts.clear();
-  });
+  session.onSignOut(() => drafts.clear());
   return drafts;
 });
 

@@ -1,5 +1,6 @@
 import { isObject } from '../api/objects.js';
 import type { User } from '../api/wire.js';
+import { parsed } from '../store/kept.js';
 import type { Whole } from '../text/exact-json.js';
 
 /** Bytes that moved in an interval that was seen whole: it ended at `time` and lasted `seconds`. */
@@ -184,18 +185,15 @@ interface Kept {
 }
 
 function readKept(text: string | null): Kept {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}');
-    if (!isObject(value) || !Array.isArray(value.total) || !Array.isArray(value.keys)) throw new TypeError();
-    const total = value.total.flatMap(unpack);
-    const keys = value.keys.map(([key, points]): readonly [string, readonly TrafficPoint[]] => [
-      String(key),
-      Array.isArray(points) ? points.flatMap(unpack) : [],
-    ]);
-    return { since: total[0] === undefined ? 0 : total[0].time - total[0].seconds * 1000, total, keys };
-  } catch {
-    return { since: 0, total: [], keys: [] };
-  }
+  const kept = parsed(text);
+  const { total: packed, keys: packedKeys } = isObject(kept) ? kept : {};
+  if (!Array.isArray(packed) || !Array.isArray(packedKeys)) return { since: 0, total: [], keys: [] };
+  const total = packed.flatMap(unpack);
+  const keys = packedKeys.flatMap((entry: unknown): Kept['keys'] => {
+    const [key, points]: readonly unknown[] = Array.isArray(entry) ? entry : [];
+    return Array.isArray(points) ? [[String(key), points.flatMap(unpack)]] : [];
+  });
+  return { since: total[0] === undefined ? 0 : total[0].time - total[0].seconds * 1000, total, keys };
 }
 
 function unpack(packed: unknown): readonly TrafficPoint[] {

@@ -1,5 +1,5 @@
 import { isObject } from '../api/objects.js';
-import { keptInTab } from '../store/kept.js';
+import { keptInTab, parsed } from '../store/kept.js';
 import { createStore, type Store } from '../store/store.js';
 import { COLUMN_NAMES, FILTERS, type Filter, type Query, type Sorting } from './key-list.js';
 import { perWorkspace } from './per-workspace.js';
@@ -26,8 +26,9 @@ const FIRST: KeysView = {
 export const keysViewOf = perWorkspace<Store<KeysView>>(({ place, session }) => {
   const name = `keyway:keys:${place.root}`;
   const selectedName = `keyway:selected:${place.root}`;
-  const selected = new Set(readLines(keptInTab.read(selectedName)));
-  const view = createStore<KeysView>({ ...FIRST, ...read(keptInTab.read(name)), selected });
+  const kept = parsed(keptInTab.read(selectedName));
+  const selected = new Set(Array.isArray(kept) ? kept.map(String) : []);
+  const view = createStore<KeysView>({ ...FIRST, ...read(parsed(keptInTab.read(name))), selected });
   view.subscribe(() => {
     const { query, filter, sorting } = view.get();
     keptInTab.write(name, JSON.stringify({ query, filter, sorting }));
@@ -37,8 +38,7 @@ export const keysViewOf = perWorkspace<Store<KeysView>>(({ place, session }) => 
     const keys = [...view.get().selected];
     keptInTab.write(selectedName, keys.length === 0 ? null : JSON.stringify(keys));
   });
-  session.state.subscribe(() => {
-    if (session.state.get().phase !== 'signedOut') return;
+  session.onSignOut(() => {
     view.set(FIRST);
     keptInTab.write(selectedName, null);
     keptInTab.write(name, null);
@@ -46,32 +46,16 @@ export const keysViewOf = perWorkspace<Store<KeysView>>(({ place, session }) => 
   return view;
 });
 
-function read(text: string | null): Partial<KeysView> {
-  try {
-    const kept: unknown = JSON.parse(text ?? '{}');
-    if (!isObject(kept)) return {};
-    const { query, sorting } = kept;
-    const filter = FILTERS.find((name) => name === kept.filter);
-    const column = isObject(sorting) ? COLUMN_NAMES.find((name) => name === sorting.column) : undefined;
-    return {
-      ...(isObject(query) && { query: readQuery(query) }),
-      ...(filter !== undefined && { filter }),
-      ...(column !== undefined && {
-        sorting: { column, descending: isObject(sorting) && sorting.descending === true },
-      }),
-    };
-  } catch {
-    return {};
-  }
-}
-
-function readLines(text: string | null): readonly string[] {
-  try {
-    const kept: unknown = JSON.parse(text ?? '[]');
-    return Array.isArray(kept) ? kept.map(String) : [];
-  } catch {
-    return [];
-  }
+function read(kept: unknown): Partial<KeysView> {
+  if (!isObject(kept)) return {};
+  const { query, sorting } = kept;
+  const filter = FILTERS.find((name) => name === kept.filter);
+  const column = isObject(sorting) ? COLUMN_NAMES.find((name) => name === sorting.column) : undefined;
+  return {
+    ...(isObject(query) && { query: readQuery(query) }),
+    ...(filter !== undefined && { filter }),
+    ...(column !== undefined && { sorting: { column, descending: isObject(sorting) && sorting.descending === true } }),
+  };
 }
 
 function readQuery({ text, lines }: Readonly<Record<string, unknown>>): Query {

@@ -123,6 +123,10 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
 
   return {
     state,
+    /** Has something dropped at a sign-out: whoever signs in next may not be let see it. */
+    onSignOut(drop: () => void): void {
+      state.subscribe(() => state.get().phase === 'signedOut' && drop());
+    },
     current,
     sendTo,
     streamFrom,

@@ -1,15 +1,15 @@
 import { ApiFailure, isAbsent } from '../api/failure.js';
 import type { OwnInterface } from '../api/own-interface.js';
-import { type ChangedKey, type KeyChanges, keyChangesSince, presentKeyCursor } from '../api/own-keys.js';
+import { type KeyChanges, keyChangesSince, presentKeyCursor } from '../api/own-keys.js';
 import type { Server } from '../api/server.js';
 import { usersIn } from '../api/user-list.js';
-import type { User } from '../api/wire.js';
+import type { ChangedKey, User } from '../api/wire.js';
 import { keptInTab } from '../store/kept.js';
+import { inTurns, type Steps } from '../store/steps.js';
 import { createStore } from '../store/store.js';
 import { createHistory } from './history.js';
 import { createKeyNames } from './key-names.js';
 import { createKeyStream } from './key-stream.js';
-import { inTurns, type Steps } from './steps.js';
 
 interface UsersState {
   /** Null until the first list has come. */

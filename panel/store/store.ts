@@ -29,6 +29,19 @@ export function createStore<T>(initial: T): Store<T> {
   };
 }
 
+/** Resolves once the value of a store is as wanted. */
+export function until<T>({ get, subscribe }: Store<T>, isWanted: (value: T) => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const check = () => {
+      if (!isWanted(get())) return;
+      stop();
+      resolve();
+    };
+    const stop = subscribe(check);
+    check();
+  });
+}
+
 /** The store's value in a component; with `select`, renders again only when what it picks has changed. */
 export function useStore<T>(store: Store<T>): T;
 export function useStore<T, S>(store: Store<T>, select: (value: T) => S): S;

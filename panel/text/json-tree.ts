@@ -214,8 +214,3 @@ export function textOf(node: JsonNode | undefined): string {
 export function flagOf(node: JsonNode | undefined): boolean {
   return node?.kind === 'word' && node.value === true;
 }
-
-/** The strings of a list; other items are left out. */
-export function textsOf(node: JsonNode | undefined): readonly string[] {
-  return node?.kind === 'array' ? node.items.flatMap((item) => (item.kind === 'string' ? [item.value] : [])) : [];
-}

@@ -4,8 +4,8 @@ import { createServer } from '../../panel/api/server.js';
 import { usersIn } from '../../panel/api/user-list.js';
 import { sortUsers } from '../../panel/state/key-list.js';
 import { chosenKeys, countSelection, unseenOf } from '../../panel/state/selection.js';
-import { atOnce, inTurns, type Steps } from '../../panel/state/steps.js';
 import { createUsers } from '../../panel/state/users.js';
+import { atOnce, inTurns, type Steps } from '../../panel/store/steps.js';
 import { encodeExact } from '../../panel/text/exact-json.js';
 import { numberFormat } from '../../panel/text/number-format.js';
 

@@ -9,7 +9,7 @@ import { fill, type Message } from '../../panel/i18n/message.js';
 import { ru } from '../../panel/i18n/ru.js';
 import { planImport } from '../../panel/state/import-plan.js';
 import { filterUsers, keepOrder, largest, sortUsers, usedPart } from '../../panel/state/key-list.js';
-import { atOnce } from '../../panel/state/steps.js';
+import { atOnce } from '../../panel/store/steps.js';
 import { csvField, parseCsv } from '../../panel/text/csv.js';
 import { add, encodeExact, parseExact } from '../../panel/text/exact-json.js';
 

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
-import { endWithSession, watchDraft } from '../../state/drafts.js';
+import { watchDraft } from '../../state/drafts.js';
 import { perWorkspace } from '../../state/per-workspace.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
@@ -206,7 +206,7 @@ const NO_PASSWORD: NewPassword = { typed: '', repeated: '' };
 const fileDraftOf = perWorkspace<Store<FileDraft | null>>(({ session }) => {
   const store = createStore<FileDraft | null>(null);
   watchDraft(() => isDirty(store.get()));
-  endWithSession(session, store);
+  session.onSignOut(() => store.set(null));
   return store;
 });
 
