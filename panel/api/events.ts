@@ -1,7 +1,7 @@
 import { parseExact, type Whole } from '../text/exact-json.js';
 import { isObject } from './objects.js';
 import type { OwnInterface } from './own-interface.js';
-import { listOf, objectOf, readText, readTime } from './wire.js';
+import { type Fields, fieldsOf, itemsOf } from './wire.js';
 
 /** Something that happened (docs/api.md, "Events"). */
 export interface ServerEvent {
@@ -21,11 +21,8 @@ interface EventPage {
 
 /** Asks for the newest events. Rejects with `ApiFailure`. */
 export async function newestEvents(own: OwnInterface, limit: number): Promise<EventPage> {
-  const data = objectOf(await own.ask({ method: 'GET', path: `/events?limit=${limit}` }), 'data');
-  return {
-    cursor: readText(data.cursor, 'data.cursor'),
-    events: listOf(data.events, 'data.events').map((event, index) => readEvent(event, `data.events[${index}]`)),
-  };
+  const { text, members } = fieldsOf(await own.ask({ method: 'GET', path: `/events?limit=${limit}` }));
+  return { cursor: text('cursor'), events: itemsOf(members.events, readEvent, 'data.events') };
 }
 
 /** The events behind a place as they come, until the stream ends. Throws `ApiFailure`. */
@@ -35,17 +32,11 @@ export async function* laterEvents(
   signal: AbortSignal,
 ): AsyncGenerator<ServerEvent, void> {
   for await (const { data } of own.stream(`/events?since=${encodeURIComponent(cursor)}`, signal))
-    yield readEvent(parseExact(data), 'event');
+    yield readEvent(fieldsOf(parseExact(data), 'event'));
 }
 
-function readEvent(value: unknown, place: string): ServerEvent {
-  const { id, time, type, data } = objectOf(value, place);
-  return {
-    id: readText(id, `${place}.id`),
-    time: readTime(time, `${place}.time`),
-    type: readText(type, `${place}.type`),
-    data: isObject(data) ? data : {},
-  };
+function readEvent({ members: { data }, text, time }: Fields): ServerEvent {
+  return { id: text('id'), time: time('time'), type: text('type'), data: isObject(data) ? data : {} };
 }
 
 /** A key that an event tells of; its name is empty where it is gone. */

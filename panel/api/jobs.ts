@@ -1,7 +1,7 @@
 import { encodeExact, isWhole, type Whole } from '../text/exact-json.js';
 import { ApiFailure } from './failure.js';
-import { isObject } from './objects.js';
 import type { OwnInterface } from './own-interface.js';
+import { type Fields, fieldsOf, itemsOf } from './wire.js';
 
 /** One change of a batch. A member left out stays as it is. */
 export type KeyItem =
@@ -86,16 +86,15 @@ export function jobCalls({ ask }: OwnInterface) {
 const STATES: readonly Job['state'][] = ['waiting', 'running', 'done', 'stopped'];
 
 function readJob(value: unknown): Job {
-  const state = isObject(value) ? STATES.find((known) => known === value.state) : undefined;
-  if (!isObject(value) || state === undefined) throw new ApiFailure('garbled', 'data.state');
-  const number = (name: string) => (isWhole(value[name]) ? Number(value[name]) : 0);
-  const items = Array.isArray(value.items) ? value.items.map(readOutcome) : [];
-  return { id: String(value.id), state, total: number('total'), done: number('done'), failed: number('failed'), items };
+  const { members, oneOf } = fieldsOf(value);
+  const number = (name: string) => (isWhole(members[name]) ? Number(members[name]) : 0);
+  const items = itemsOf(members.items ?? [], readOutcome, 'data.items');
+  const counts = { total: number('total'), done: number('done'), failed: number('failed') };
+  return { id: String(members.id), state: oneOf('state', STATES), ...counts, items };
 }
 
-function readOutcome(value: unknown): Outcome {
-  if (!isObject(value)) throw new ApiFailure('garbled', 'data.items');
-  const ok = typeof value.ok === 'boolean' ? value.ok : null;
-  const error = ok === false ? new ApiFailure('refused', String(value.error ?? '')) : null;
-  return { index: Number(value.index), key: String(value.access_key ?? ''), ok, error };
+function readOutcome({ members: { index, access_key, ok: known, error: said } }: Fields): Outcome {
+  const ok = typeof known === 'boolean' ? known : null;
+  const error = ok === false ? new ApiFailure('refused', String(said ?? '')) : null;
+  return { index: Number(index), key: String(access_key ?? ''), ok, error };
 }

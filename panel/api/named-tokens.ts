@@ -1,5 +1,5 @@
 import type { OwnInterface } from './own-interface.js';
-import { garbled, listOf, objectOf, readText, readTime } from './wire.js';
+import { fieldsOf, itemsOf } from './wire.js';
 
 /** The presets of a token, from the one that may least. */
 export const PRESETS = ['status', 'relay', 'create', 'keys', 'all'] as const;
@@ -16,17 +16,13 @@ export interface NamedToken {
 }
 
 export async function listTokens(own: OwnInterface): Promise<readonly NamedToken[]> {
-  return listOf(await own.ask({ method: 'GET', path: '/tokens' }), 'data').map((item, index) => {
-    const place = `data[${index}]`;
-    const { name, may, created_at, expires_at, made_by } = objectOf(item, place);
-    return {
-      name: readText(name, `${place}.name`),
-      may: PRESETS.find((preset) => preset === may) ?? garbled(`${place}.may`),
-      createdAt: readTime(created_at, `${place}.created_at`),
-      expiresAt: expires_at === null ? null : readTime(expires_at, `${place}.expires_at`),
-      madeBy: readText(made_by, `${place}.made_by`),
-    };
-  });
+  return itemsOf(await own.ask({ method: 'GET', path: '/tokens' }), ({ members, text, time, oneOf }) => ({
+    name: text('name'),
+    may: oneOf('may', PRESETS),
+    createdAt: time('created_at'),
+    expiresAt: members.expires_at === null ? null : time('expires_at'),
+    madeBy: text('made_by'),
+  }));
 }
 
 /** Makes a token and resolves with its secret, which is told this once. */
@@ -35,8 +31,7 @@ export async function addToken(
   { name, may, expiresAt }: Pick<NamedToken, 'name' | 'may' | 'expiresAt'>,
 ): Promise<string> {
   const body = { name, may, ...(expiresAt === null ? {} : { expires_at: new Date(expiresAt).toISOString() }) };
-  const data = objectOf(await own.ask({ method: 'POST', path: '/tokens', body }), 'data');
-  return readText(data.token, 'data.token');
+  return fieldsOf(await own.ask({ method: 'POST', path: '/tokens', body })).text('token');
 }
 
 export async function removeToken(own: OwnInterface, name: string): Promise<void> {

@@ -1,7 +1,5 @@
-import { ApiFailure } from './failure.js';
-import { isObject } from './objects.js';
 import type { OwnInterface } from './own-interface.js';
-import { type ChangedKey, isChangedKey, readText, readTexts } from './wire.js';
+import { type ChangedKey, fieldsOf, garbled, isChangedKey, listOf } from './wire.js';
 
 /** The changes of keys after a cursor. */
 export interface KeyChanges {
@@ -29,13 +27,14 @@ export async function keyChangesSince(own: OwnInterface, cursor: string): Promis
 
 /** Throws `ApiFailure`. */
 export function readKeyChanges(value: unknown): KeyChanges {
-  if (!isObject(value) || !Array.isArray(value.keys)) throw new ApiFailure('garbled', 'keys');
-  const wrong = value.keys.findIndex((key) => !isChangedKey(key));
-  if (wrong !== -1) throw new ApiFailure('garbled', `keys[${wrong}]`);
+  const { members, text, texts } = fieldsOf(value, 'changes');
+  const keys = listOf(members.keys, 'keys');
+  const wrong = keys.findIndex((key) => !isChangedKey(key));
+  if (wrong !== -1) garbled(`keys[${wrong}]`);
   return {
-    cursor: readText(value.cursor, 'cursor'),
-    whole: value.whole === true,
-    keys: value.keys.filter(isChangedKey),
-    removed: readTexts(value.removed, 'removed'),
+    cursor: text('cursor'),
+    whole: members.whole === true,
+    keys: keys.filter(isChangedKey),
+    removed: texts('removed'),
   };
 }

@@ -1,5 +1,5 @@
 import type { OwnInterface } from './own-interface.js';
-import { objectOf, readText, readTime } from './wire.js';
+import { fieldsOf } from './wire.js';
 
 /** The wishes for a new secret. */
 interface AskedRotation {
@@ -25,9 +25,6 @@ export async function rotateKey(
 ): Promise<Rotated> {
   const until = keepAddressUntil === null ? {} : { keep_address_until: new Date(keepAddressUntil).toISOString() };
   const path = `/keys/${encodeURIComponent(key)}/rotate`;
-  const data = objectOf(await own.ask({ method: 'POST', path, body: { grace_seconds: grace, ...until } }), 'data');
-  return {
-    key: readText(data.access_key, 'data.access_key'),
-    oldEndsAt: readTime(data.old_ends_at, 'data.old_ends_at'),
-  };
+  const { text, time } = fieldsOf(await own.ask({ method: 'POST', path, body: { grace_seconds: grace, ...until } }));
+  return { key: text('access_key'), oldEndsAt: time('old_ends_at') };
 }

@@ -50,7 +50,7 @@ export function createServer(send: Sender) {
       wire.readText(await write({ method: 'GET', path: `/subscribe/${keyPath(key)}`, accept: 'text/plain' }), 'data'),
     /** The address of the key's subscription; null where the server has none. */
     subscription: async (key: string) => {
-      const { subscription } = wire.objectOf(await get(user(key, '/share')), 'data');
+      const { subscription } = wire.fieldsOf(await get(user(key, '/share'))).members;
       return typeof subscription === 'string' ? subscription : null;
     },
     /** Pretty-printed. */

@@ -76,10 +76,35 @@ export function readText(value: unknown, place: string): string {
   return typeof value === 'string' ? value : garbled(place);
 }
 
-/** Reads a time (RFC 3339) as milliseconds since the epoch. */
-export function readTime(value: unknown, place: string): number {
-  const time = Date.parse(readText(value, place));
-  return Number.isNaN(time) ? garbled(place) : time;
+/** Reads the members of an object of an answer; each of the readers throws `ApiFailure` with the member's place. */
+export function fieldsOf(value: unknown, place = 'data') {
+  const members = objectOf(value, place);
+  const at = (name: string) => `${place}.${name}`;
+  const text = (name: string) => readText(members[name], at(name));
+  return {
+    members,
+    text,
+    texts: (name: string) => readTexts(members[name] ?? [], at(name)),
+    whole: (name: string): Whole => {
+      const number = members[name];
+      return isWhole(number) ? number : garbled(at(name));
+    },
+    /** A time (RFC 3339) as milliseconds since the epoch. */
+    time: (name: string): number => {
+      const time = Date.parse(text(name));
+      return Number.isNaN(time) ? garbled(at(name)) : time;
+    },
+    /** The known value that the member has. */
+    oneOf: <T>(name: string, known: readonly T[]): T =>
+      known.find((each) => each === members[name]) ?? garbled(at(name)),
+  };
+}
+
+export type Fields = ReturnType<typeof fieldsOf>;
+
+/** Reads the objects of a list. */
+export function itemsOf<T>(value: unknown, read: (fields: Fields) => T, place = 'data'): readonly T[] {
+  return listOf(value, place).map((item, index) => read(fieldsOf(item, `${place}[${index}]`)));
 }
 
 /** A key that changed: whole, or with its counters alone. */
@@ -115,13 +140,9 @@ function areUsers(list: readonly unknown[]): list is readonly User[] {
 }
 
 export function readStatus(data: unknown): ServerStatus {
-  const value = objectOf(data, 'data');
-  const whole = (name: string): Whole => {
-    const number = value[name];
-    return isWhole(number) ? number : garbled(`data.${name}`);
-  };
+  const { text, whole } = fieldsOf(data);
   return {
-    version: readText(value.version, 'data.version'),
+    version: text('version'),
     uptime_seconds: whole('uptime_seconds'),
     active_users: whole('active_users'),
     total_users: whole('total_users'),
@@ -132,62 +153,42 @@ export function readTexts(data: unknown, place = 'data'): readonly string[] {
   return listOf(data, place).map((item, index) => readText(item, `${place}[${index}]`));
 }
 
-export function readToken(data: unknown): string {
-  return readText(objectOf(data, 'data').token, 'data.token');
-}
-
 export function readAudit(data: unknown): readonly AuditEntry[] {
-  return listOf(data, 'data').map((item, index) => {
-    const entry = objectOf(item, `data[${index}]`);
-    return {
-      id: readText(entry.id, `data[${index}].id`),
-      time: readText(entry.time, `data[${index}].time`),
-      eventEn: readText(entry.eventEn, `data[${index}].eventEn`),
-      eventRu: readText(entry.eventRu, `data[${index}].eventRu`),
-      success: entry.success === true,
-    };
-  });
+  return itemsOf(data, ({ text, members }) => ({
+    ...{ id: text('id'), time: text('time'), eventEn: text('eventEn'), eventRu: text('eventRu') },
+    success: members.success === true,
+  }));
 }
 
 const ACTIONS: readonly RuleAction[] = ['proxy', 'direct', 'block'];
 
 export function readRules(data: unknown): readonly OutboundRule[] {
-  return listOf(data, 'data').map((item, index) => {
-    const rule = objectOf(item, `data[${index}]`);
-    const action = ACTIONS.find((known) => known === rule.action) ?? garbled(`data[${index}].action`);
-    return {
-      ...rule,
-      domain_suffix: readTexts(rule.domain_suffix ?? [], `data[${index}].domain_suffix`),
-      ip_cidr: readTexts(rule.ip_cidr ?? [], `data[${index}].ip_cidr`),
-      action,
-    };
-  });
+  return itemsOf(data, ({ members, texts, oneOf }) => ({
+    ...members,
+    ...{ domain_suffix: texts('domain_suffix'), ip_cidr: texts('ip_cidr'), action: oneOf('action', ACTIONS) },
+  }));
 }
 
 export function readDns(data: unknown): DnsSettings {
-  const value = objectOf(data, 'data');
-  const names = isObject(value.custom_domains) ? value.custom_domains : {};
+  const { members, texts } = fieldsOf(data);
+  const { enabled, doh_upstream: upstream, custom_domains: domains } = members;
+  const names = fieldsOf(isObject(domains) ? domains : {}, 'data.custom_domains');
   return {
-    ...value,
-    enabled: value.enabled === true,
-    doh_upstream: typeof value.doh_upstream === 'string' ? value.doh_upstream : '',
-    adblock_urls: readTexts(value.adblock_urls ?? [], 'data.adblock_urls'),
-    custom_domains: Object.fromEntries(
-      Object.entries(names).map(([name, address]) => [name, readText(address, `data.custom_domains.${name}`)]),
-    ),
+    ...members,
+    enabled: enabled === true,
+    doh_upstream: typeof upstream === 'string' ? upstream : '',
+    adblock_urls: texts('adblock_urls'),
+    custom_domains: Object.fromEntries(Object.keys(names.members).map((name) => [name, names.text(name)])),
   };
 }
 
 /** Records in the field differ in their members: what is missing is shown as empty. */
 export function readQueries(data: unknown): readonly DnsQuery[] {
-  return listOf(data, 'data').map((item, index) => {
-    const query = objectOf(item, `data[${index}]`);
-    return {
-      timestamp: isWhole(query.timestamp) ? query.timestamp : 0,
-      domain: String(query.domain ?? ''),
-      client_ip: String(query.client_ip ?? ''),
-      blocked: query.blocked === true,
-      failed: query.failed === true,
-    };
-  });
+  return itemsOf(data, ({ members: { timestamp, domain, client_ip, blocked, failed } }) => ({
+    timestamp: isWhole(timestamp) ? timestamp : 0,
+    domain: String(domain ?? ''),
+    client_ip: String(client_ip ?? ''),
+    blocked: blocked === true,
+    failed: failed === true,
+  }));
 }

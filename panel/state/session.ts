@@ -3,7 +3,7 @@ import { dataOf, exchange, type HttpAnswer, request, streamEvents } from '../api
 import { hasLogin, type Offers } from '../api/offers.js';
 import type { Place } from '../api/places.js';
 import type { Sender } from '../api/server.js';
-import { readToken } from '../api/wire.js';
+import { fieldsOf } from '../api/wire.js';
 import { createStore, type Store } from '../store/store.js';
 import { type Credential, createCredentialKeeper } from './credential.js';
 
@@ -105,7 +105,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
   /** Rejects with `ApiFailure`: `unauthorized` for a wrong name or password. */
   async function signIn(username: string, password: string, stays: boolean): Promise<void> {
     const text = await request(place.root, { method: 'POST', path: '/login', body: { username, password } });
-    take({ kind: 'session', value: readToken(dataOf(text)), stays });
+    take({ kind: 'session', value: fieldsOf(dataOf(text)).text('token'), stays });
   }
 
   /** Rejects with `ApiFailure('unauthorized')` where the server does not take the token. */

@@ -1,5 +1,5 @@
 import { isAbsent } from '../api/failure.js';
-import { objectOf } from '../api/wire.js';
+import { fieldsOf } from '../api/wire.js';
 import type { Workspace } from './workspace.js';
 
 /** Asks for the address of the page that the user of a key sees in a browser; null where none is served. */
@@ -19,6 +19,6 @@ export async function userPage(workspace: Workspace, key: string): Promise<strin
 /** The page as Keyway itself serves it. */
 async function keywaysPage({ own, place }: Workspace, key: string): Promise<string | null> {
   const asked = await own.ask({ method: 'GET', path: `/keys/${encodeURIComponent(key)}/subscription` });
-  const { path } = objectOf(asked, 'data');
+  const { path } = fieldsOf(asked).members;
   return typeof path === 'string' ? new URL(path, place.subscriptions).href : null;
 }
