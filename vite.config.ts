@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';
 import { en } from './panel/i18n/en.js';
+import type { Message } from './panel/i18n/message.js';
 import { ru } from './panel/i18n/ru.js';
 
 const root = fileURLToPath(new URL('panel/', import.meta.url));
@@ -37,34 +38,49 @@ function fetchPlainly(): Plugin {
   };
 }
 
-/** Texts that are asked for by a name put together, such as `page.${name}`, by the beginnings of those names. */
-function namedTexts(sources: readonly string[]): readonly string[] {
-  const beginnings = sources.flatMap((source) =>
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** The beginnings of names that the sources put together, such as `page.${name}`. */
+function beginningsIn(sources: readonly string[]): readonly string[] {
+  const found = sources.flatMap((source) =>
     [...source.matchAll(/`([a-z][\w.]*\.)\$\{/g)].map(([, start = '']) => start),
   );
-  return Object.keys(en).filter((name) => beginnings.some((start) => name.startsWith(start)));
+  return [...new Set(found)].filter((start) => Object.keys(en).some((name) => name.startsWith(start)));
 }
 
 /**
- * Makes the tables of texts lists, and the names of texts in the sources their places: names are 4 kB (gzip) of what a
- * reader fetches. Texts whose names are put together keep them.
+ * Gives texts numbers for names, in their tables and in the sources: names are 4 kB (gzip) of what a reader fetches. Where a
+ * name is put together its beginning becomes a letter.
  */
 function numberTexts(): Plugin {
   const isSource = (path: string) => /\.tsx?$/.test(path);
   const paths = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(isSource);
-  const named = new Set(namedTexts(paths.map((path) => readFileSync(join(root, path), 'utf8'))));
-  // No text has the place 0, which would read as none.
-  const places = new Map(
-    ['', ...Object.keys(en).filter((name) => !named.has(name))].map((name, place) => [name, place]),
+  const beginnings = beginningsIn(paths.map((path) => readFileSync(join(root, path), 'utf8')));
+  const letters = new Map(beginnings.map((start, place) => [start, LETTERS.charAt(place)]));
+  if (beginnings.length > LETTERS.length) throw new Error('There are not enough letters for the beginnings of names.');
+  /** No text has the number 0, which would read as none. */
+  let count = 0;
+  const short = new Map(
+    Object.keys(en).map((name): [string, string | number] => {
+      const start = beginnings.find((each) => name.startsWith(each));
+      if (start !== undefined) return [name, `${letters.get(start)}${name.slice(start.length)}`];
+      count += 1;
+      return [name, count];
+    }),
   );
-  const listOf = (table: Readonly<Record<string, unknown>>) => {
-    const list = [...places.keys()].map((name) => JSON.stringify(table[name] ?? 0));
-    const rest = Object.fromEntries(Object.entries(table).filter(([name]) => named.has(name)));
-    return `Object.assign([${list.join(',')}],${JSON.stringify(rest)})`;
+  const shortened = (table: Readonly<Record<string, Message>>) => {
+    const lines = [''];
+    const others: Record<string, Message> = {};
+    for (const [name, text] of Object.entries(table)) {
+      const key = short.get(name) ?? name;
+      if (typeof key === 'number') lines[key] = typeof text === 'string' ? text : '';
+      if (typeof key === 'string' || typeof text !== 'string') others[key] = text;
+    }
+    return `Object.assign(${JSON.stringify(lines.join('\n'))}.split('\\n'),${JSON.stringify(others)})`;
   };
   const tables = new Map([
-    [join(root, 'i18n/en.ts'), `export const en = ${listOf(en)}`],
-    [join(root, 'i18n/ru.ts'), `export const ru = ${listOf(ru)}`],
+    [join(root, 'i18n/en.ts'), `export const en = ${shortened(en)}`],
+    [join(root, 'i18n/ru.ts'), `export const ru = ${shortened(ru)}`],
   ]);
   return {
     name: 'number-texts',
@@ -73,8 +89,27 @@ function numberTexts(): Plugin {
     load: (id) => tables.get(id) ?? null,
     transform: (code, id) =>
       id.startsWith(root) && isSource(id) && !tables.has(id)
-        ? code.replace(/'([\w.]+)'/g, (quoted, name: string) => String(places.get(name) ?? quoted))
+        ? code
+            .replace(/'([\w.]+)'/g, (quoted, name: string) => JSON.stringify(short.get(name)) ?? quoted)
+            .replace(/`([\w.]+)\$\{/g, (begun, start: string) => {
+              const letter = letters.get(start);
+              return letter === undefined ? begun : `\`${letter}\${`;
+            })
         : null,
+  };
+}
+
+/** Puts modules without markup before those with it, each by its path: what is alike stands together, which is compressed better. */
+function orderModules(): Plugin {
+  const paths = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.ts$/.test(path) && !/i18n.(en|ru)/.test(path))
+    .sort();
+  return {
+    name: 'order-modules',
+    apply: 'build',
+    enforce: 'pre',
+    transform: (code, id) =>
+      id === join(root, 'main.tsx') ? paths.map((path) => `import './${path}';`).join('') + code : null,
   };
 }
 
@@ -100,5 +135,5 @@ export default defineConfig({
     // Packages only define things: what nobody imports of them goes, though they do not say so themselves.
     rolldownOptions: { treeshake: { moduleSideEffects: (id) => !id.includes('/node_modules/') } },
   },
-  plugins: [fetchPlainly(), numberTexts(), precompress()],
+  plugins: [fetchPlainly(), orderModules(), numberTexts(), precompress()],
 });
