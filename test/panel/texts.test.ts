@@ -19,6 +19,7 @@ import { isCidr, isDomainSuffix, isIpv6 } from '../../panel/text/networks.js';
 import { sha256 } from '../../panel/text/sha256.js';
 import { formatLimit, formatSize, readLimit, splitLimit, UNITS } from '../../panel/text/sizes.js';
 import { visible } from '../../panel/text/visible.js';
+import { EVENT_TYPES } from '../../src/own-api/events.js';
 import { ROOT } from '../clone.js';
 
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
@@ -430,6 +431,10 @@ it('SHA-256 in the page is SHA-256', () => {
 describe('the language tables', () => {
   it('have the same members', () => {
     expect(Object.keys(ru)).toEqual(Object.keys(en));
+  });
+
+  it('no text is called as an event is, which a build would take for the text', () => {
+    expect(Object.keys(en).filter((name) => EVENT_TYPES.some((type) => type === name))).toEqual([]);
   });
 
   it('use the same values in each message', () => {
