@@ -1,5 +1,5 @@
-import type { Steps } from '../store/steps.js';
 import { parseExact } from '../text/exact-json.js';
+import type { Steps } from '../text/steps.js';
 import { dataOf } from './http.js';
 import { readUsers, type User } from './wire.js';
 

@@ -11,11 +11,11 @@ import {
 } from '../api/jobs.js';
 import { isObject } from '../api/objects.js';
 import { wordsIn } from '../i18n/text.js';
-import { keptInTab, parsed } from '../store/kept.js';
+import { keptInTab } from '../store/kept.js';
 import { pause } from '../store/pause.js';
 import { preferences } from '../store/preferences.js';
 import { createStore, type Store, until } from '../store/store.js';
-import { encodeExact } from '../text/exact-json.js';
+import { encodeExact, parsed } from '../text/exact-json.js';
 import { noteBatch } from './audit-notes.js';
 import { type Batch, stoppedText, VERBS, type Verb } from './batch.js';
 import { watchDraft } from './drafts.js';

@@ -1,5 +1,6 @@
 import { isObject } from '../api/objects.js';
-import { keptForGood, keptInTab, parsed } from '../store/kept.js';
+import { keptForGood, keptInTab } from '../store/kept.js';
+import { parsed } from '../text/exact-json.js';
 
 /** The token of a session that began with a password, or a static token. */
 export interface Credential {

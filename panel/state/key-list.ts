@@ -1,7 +1,7 @@
 import type { User } from '../api/wire.js';
 import type { MessageName } from '../i18n/text.js';
-import type { Steps } from '../store/steps.js';
 import { add, type Whole } from '../text/exact-json.js';
+import type { Steps } from '../text/steps.js';
 import { visible } from '../text/visible.js';
 
 /** A key's statuses by its quota; the first that holds is taken. That it is online is a fact of its own. */

@@ -1,6 +1,7 @@
 import { isObject } from '../api/objects.js';
-import { keptInTab, parsed } from '../store/kept.js';
+import { keptInTab } from '../store/kept.js';
 import { createStore, type Store } from '../store/store.js';
+import { parsed } from '../text/exact-json.js';
 import { COLUMN_NAMES, FILTERS, type Filter, type Query, type Sorting } from './key-list.js';
 import { perWorkspace } from './per-workspace.js';
 

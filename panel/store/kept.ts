@@ -1,5 +1,3 @@
-import { parseExact } from '../text/exact-json.js';
-
 /** Browser storage that may be missing, full or forbidden: the page then forgets, and goes on. */
 export interface Kept {
   read(name: string): string | null;
@@ -31,12 +29,3 @@ function keptIn(find: () => Storage): Kept {
 export const keptForGood: Kept = keptIn(() => window.localStorage);
 /** Until this tab is closed. */
 export const keptInTab: Kept = keptIn(() => window.sessionStorage);
-
-/** The value of a JSON text that was kept; null where there is none, or half of one. */
-export function parsed(text: string | null): unknown {
-  try {
-    return parseExact(text ?? 'null');
-  } catch {
-    return null;
-  }
-}

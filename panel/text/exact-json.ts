@@ -11,6 +11,15 @@ export function parseExact(text: string): unknown {
   return LONG_NUMBER.test(text) ? exactValue(parseTree(text, 'keep')) : JSON.parse(text);
 }
 
+/** The value of a JSON text that was kept; null where there is none, or half of one. */
+export function parsed(text: string | null): unknown {
+  try {
+    return parseExact(text ?? 'null');
+  } catch {
+    return null;
+  }
+}
+
 /** A tree as objects and arrays, whatever its members are called. */
 export function exactValue(node: JsonNode): unknown {
   if (node.kind === 'object')

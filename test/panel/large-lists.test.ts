@@ -5,9 +5,9 @@ import { usersIn } from '../../panel/api/user-list.js';
 import { sortUsers } from '../../panel/state/key-list.js';
 import { chosenKeys, countSelection, unseenOf } from '../../panel/state/selection.js';
 import { createUsers } from '../../panel/state/users.js';
-import { atOnce, inTurns, type Steps } from '../../panel/store/steps.js';
 import { encodeExact } from '../../panel/text/exact-json.js';
 import { numberFormat } from '../../panel/text/number-format.js';
+import { atOnce, inTurns, type Steps } from '../../panel/text/steps.js';
 
 const user = (access_key: string, bytes_down = 0) => ({
   ...{ access_key, name: null, bytes_up: 0, bytes_down },

@@ -9,15 +9,14 @@ import { fill, type Message } from '../../panel/i18n/message.js';
 import { ru } from '../../panel/i18n/ru.js';
 import { planImport } from '../../panel/state/import-plan.js';
 import { filterUsers, keepOrder, largest, sortUsers, usedPart } from '../../panel/state/key-list.js';
-import { atOnce } from '../../panel/store/steps.js';
 import { csvField, parseCsv } from '../../panel/text/csv.js';
 import { add, encodeExact, parseExact } from '../../panel/text/exact-json.js';
-
 import { JsonProblem, parseTree, printTree, text, withValue } from '../../panel/text/json-tree.js';
 import { diffLines, hunks } from '../../panel/text/line-diff.js';
 import { isCidr, isDomainSuffix, isIpv6 } from '../../panel/text/networks.js';
 import { sha256 } from '../../panel/text/sha256.js';
 import { formatLimit, formatSize, readLimit, splitLimit, UNITS } from '../../panel/text/sizes.js';
+import { atOnce } from '../../panel/text/steps.js';
 import { visible } from '../../panel/text/visible.js';
 import { EVENT_TYPES } from '../../src/own-api/events.js';
 import { ROOT } from '../clone.js';

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { COLUMNS, filterUsers, keepOrder, sortUsers } from '../../state/key-list.js';
 import type { KeysView } from '../../state/keys-view.js';
-import { atOnce, inTurns, type Steps } from '../../store/steps.js';
+import { atOnce, inTurns, type Steps } from '../../text/steps.js';
 import type { Stale } from './table-head.js';
 
 export interface Arrangement {
