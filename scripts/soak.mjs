@@ -11,7 +11,8 @@
 // `npm run soak -- --upstream [--rounds N]`: writes through a Keyway in front of servers of every line that lose writes, beside others who
 // write there, with restarts of the servers and kills of Keyway, and checks that what was acknowledged is there at the end.
 // `npm run soak -- --shadow [--minutes N]`: drives random traffic of several clients through a shadow whose second server is equal, and
-// checks that nothing is told to differ; then makes that server wrong in one thing after the other, and checks that each is told.
+// checks that nothing is told to differ; then makes that server wrong in one thing after the other, and checks that each is told; then
+// sends 100,000 mixed requests through the command and checks that not a byte of an answer is another than the target's.
 // `npm run soak -- --database --rounds N`: three gateways over one PostgreSQL, under kills, cuts and hangs of each part, and
 // every scenario of every line over a database.
 // `npm run soak -- --database --nemesis [--minutes N]`: the same gateways, and a standby, under faults that last besides: clocks that are
@@ -85,8 +86,8 @@ function partOf() {
   if (shadow)
     return {
       file: 'test/shadow/random.test.ts',
-      also: ['test/shadow/mutations.test.ts'],
-      env: { SOAK_SHADOW_MINUTES: minutes ?? '10', SHADOW_MUTATIONS: 'all' },
+      also: ['test/shadow/mutations.test.ts', 'test/shadow/answers.test.ts'],
+      env: { SOAK_SHADOW_MINUTES: minutes ?? '10', SHADOW_MUTATIONS: 'all', SHADOW_ANSWERS: '100000' },
     };
   if (nemesis) return { test: 'database', env: { SOAK_NEMESIS_MINUTES: minutes ?? '10' } };
   if (database) {
