@@ -89,6 +89,6 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** Whether what was to be written belongs to somebody else, or lies where nobody writes. */
-export function isForbidden(error: unknown): boolean {
+function isForbidden(error: unknown): boolean {
   return error instanceof Error && 'code' in error && ['EACCES', 'EPERM', 'EROFS'].includes(String(error.code));
 }

@@ -76,7 +76,9 @@ function createSharedBrowser() {
   let started: Promise<{ readonly unpacked: Chromium; readonly server: BrowserServer }> | null = null;
   async function start() {
     const unpacked = await bundledChromium();
-    return { unpacked, server: await chromium.launchServer({ ...unpacked.options, host: '127.0.0.1' }) };
+    // The pages of a context use one process: a new one reads and compiles every script anew.
+    const args = [...(unpacked.options.args ?? []), '--process-per-site'];
+    return { unpacked, server: await chromium.launchServer({ ...unpacked.options, args, host: '127.0.0.1' }) };
   }
   return {
     async get() {

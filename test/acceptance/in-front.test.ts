@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { type Running, runKeyway, startKeyway } from '../cli/process.js';
 import { ROOT } from '../clone.js';
+import { Contexts } from '../panel/contexts.js';
 import { goTo, openPage, refreshNow, signIn } from '../panel/stage.js';
 import { connectBrowser } from '../shared.js';
 
@@ -61,7 +62,7 @@ describe('a Keyway in front of another one that plays 0.2.48', () => {
     'current',
     'newest',
   ])('the panel under /%s signs in, shows the keys, makes one and takes it away', async (webpath) => {
-    const { page, expectClean } = await openPage(browser, `${front}/${webpath}/`);
+    const { page, expectClean, close } = await openPage(new Contexts(browser), `${front}/${webpath}/`);
     await signIn(page);
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await goTo(page, 'Keys');
@@ -78,7 +79,7 @@ describe('a Keyway in front of another one that plays 0.2.48', () => {
     await refreshNow(page);
     await page.getByRole('link', { name: `Made under ${webpath}` }).waitFor({ state: 'detached' });
     expectClean();
-    await page.context().close();
+    await close();
   });
 
   it('a relay node, which the server itself refuses, gets its keys from the earliest mount', async () => {

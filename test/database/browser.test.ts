@@ -56,7 +56,7 @@ describeDatabase('two gateways behind one address, in a browser', () => {
     const [one, other] = [await start(), await start()];
     const front = await startFront();
     front.leadsTo(one.port);
-    const { page, expectClean } = await open(`${front.origin}/office/panel/`);
+    const { page, expectClean, close } = await open(`${front.origin}/office/panel/`);
     await signIn(page);
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await goTo(page, 'Keys');
@@ -76,6 +76,6 @@ describeDatabase('two gateways behind one address, in a browser', () => {
     await page.getByRole('link', { name: 'Made at the updated' }).waitFor();
     expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(1);
     expectClean();
-    await page.context().close();
+    await close();
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readAuditText, signature } from '../../panel/text/audit-text.js';
 import { csvTable, jsonLines } from '../../panel/text/tables.js';
-import { expectAccessible, inBrowser } from './in-browser.js';
+import { inBrowser } from './in-browser.js';
 import { overHomes } from './over-homes.js';
 import { contentOf, goTo } from './stage.js';
 
@@ -37,7 +37,7 @@ describe('a table', () => {
 
 overHomes((withPanel) => {
   it('events appear as they happen, each a sentence with links to the keys that are there, and can be filtered', async () => {
-    await withPanel(async ({ page, app }) => {
+    await withPanel(async ({ page, expectAccessible, app }) => {
       const { core } = app.keyway;
       await goTo(page, 'Audit');
       await page.getByRole('button', { name: 'Events', exact: true }).click();
@@ -47,7 +47,7 @@ overHomes((withPanel) => {
       await created.getByText('Eve').waitFor();
       await core.setLimit('event-key', 5n);
       await page.getByRole('listitem').filter({ hasText: 'Key changed: Eve' }).waitFor();
-      await expectAccessible(page);
+      await expectAccessible();
       await created.getByRole('link', { name: 'Eve' }).click();
       await page.getByRole('dialog', { name: 'Eve' }).waitFor();
       await page.goBack();
@@ -62,7 +62,7 @@ overHomes((withPanel) => {
 
   it('the audit list has date, zone and who, is filtered, and saved as CSV and JSON', async () => {
     await withPanel(
-      async ({ page, app }) => {
+      async ({ page, expectAccessible, app }) => {
         const { audit } = app.keyway.core;
         await audit.add({ eventEn: '=Door opened', eventRu: 'Дверь открыта', success: false });
         await goTo(page, 'Keys');
@@ -76,7 +76,7 @@ overHomes((withPanel) => {
         expect(await created.textContent()).toMatch(/2\d{3}.*:.*signed in/);
         await page.getByRole('columnheader', { name: 'Time (GMT+13)' }).waitFor();
         await page.getByRole('row', { name: /^\d\d:\d\d:\d\d — =Door opened Failed/ }).waitFor();
-        await expectAccessible(page);
+        await expectAccessible();
 
         const saved = page.waitForEvent('download');
         await page.getByRole('button', { name: 'CSV' }).click();

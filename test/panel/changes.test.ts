@@ -131,7 +131,7 @@ describe('the list of keys', () => {
 
 it('changes come again after a restart of Keyway', async () => {
   const first = await startStage('current');
-  const { page, expectClean } = await open(first.panel, { expected: /ERR_|status of 50/ });
+  const { page, expectClean, close } = await open(first.panel, { expected: /ERR_|status of 50/ });
   // A token outlives the restart, a session does not.
   await page.getByRole('button', { name: 'Token' }).click();
   await page.getByLabel('API token').fill(TOKEN);
@@ -146,7 +146,7 @@ it('changes come again after a restart of Keyway', async () => {
   await second.call('POST', '/users', { access_key: 'after-it', name: 'After it' });
   await page.getByRole('link', { name: 'After it' }).waitFor();
   expectClean();
-  await page.context().close();
+  await close();
 });
 
 /** Follows a list over a home; the keys are made by its API. */
@@ -163,7 +163,7 @@ async function follows(options: Partial<GatewayOptions>, token: string): Promise
       body: JSON.stringify({ access_key: key, name: `Name of ${key}` }),
     });
   await make('first');
-  const { page, expectClean } = await open(`${base}/`);
+  const { page, expectClean, close } = await open(`${base}/`);
   const begun = page.waitForEvent('request', isStream);
   await signIn(page, 'password');
   await goTo(page, 'Keys');
@@ -172,7 +172,7 @@ async function follows(options: Partial<GatewayOptions>, token: string): Promise
   await make('second');
   await page.getByRole('link', { name: 'Name of second' }).waitFor();
   expectClean();
-  await page.context().close();
+  await close();
 }
 
 describeDatabase('over a database', () => {
@@ -195,7 +195,7 @@ it('keys of a list without names have those of the configuration, also after one
     await stage.close();
     await other.close();
   });
-  const { page, expectClean } = await open(stage.panel, { allowed: [other.origin] });
+  const { page, expectClean, close } = await open(stage.panel, { allowed: [other.origin] });
   await page.getByLabel('Server').selectOption(`${other.origin}/api`);
   await page.getByLabel('API token').fill(TOKEN);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -210,5 +210,5 @@ it('keys of a list without names have those of the configuration, also after one
   };
   await expect.poll(renamed).toBe(1);
   expectClean();
-  await page.context().close();
+  await close();
 });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isReachable, partLink, readClientAddress } from '../../panel/text/client-address.js';
-import { expectAccessible, inBrowser } from './in-browser.js';
+import { expectAccessible } from './axe.js';
+import { inBrowser } from './in-browser.js';
 import { contentOf, goTo, SERVER_FILE } from './stage.js';
 
 describe('the address in a share link', () => {

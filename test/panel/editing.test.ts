@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { noResolver } from '../../src/dns/no-resolver.js';
-import { expectAccessible, inBrowser } from './in-browser.js';
+import { expectAccessible } from './axe.js';
+import { inBrowser } from './in-browser.js';
 import { contentOf, goTo, INBOUNDS_FILE, picture, refreshNow, SERVER_FILE, type Stage } from './stage.js';
 
-const { withPanel } = inBrowser({ session: 'stored' });
+const { withPanel } = inBrowser();
 
 it('the configuration is compared before it is saved, warns of changes meanwhile, and keeps numbers as spelled', async () => {
   await withPanel('current', async (page, stage) => {
@@ -514,7 +515,7 @@ it('the audit list shows the language of the viewer, and is cleared for everybod
       expect(await stage.call('GET', '/audit')).toEqual([]);
     },
     // The panel notes a sign-in that was typed.
-    { session: 'typed' },
+    { typed: true },
   );
 });
 

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { ROOT } from '../clone.js';
 import { connectBrowser } from '../shared.js';
+import { Contexts } from './contexts.js';
 import {
   openPage,
   type PageOptions,
@@ -23,10 +21,8 @@ export const OWN_PAGES = ['Tokens'];
 export interface PanelOptions extends PageOptions {
   /** Whether the test begins signed in, by default it does. */
   readonly signed?: boolean;
-  /** The session of a test that begins signed in, by default that of its file. */
-  readonly session?: Session;
-  /** What the login calls its fields and its button, where it is not in English. */
-  readonly words?: readonly [string, string, string];
+  /** Whether the password is typed into the login, which the panel notes in the audit list; the page is given a session otherwise. */
+  readonly typed?: boolean;
   readonly stage?: StageOptions;
 }
 
@@ -37,60 +33,34 @@ export interface InBrowser {
   withPanel(revision: string, test: (page: Page, stage: Stage) => Promise<void>, options?: PanelOptions): Promise<void>;
 }
 
-/**
- * The way in which a session begins. `typed`: the password is typed into the login. `stored`: the page finds the session in its
- * tab's storage, which saves a third of a second; the panel then notes no sign-in in the audit list.
- */
-type Session = 'typed' | 'stored';
-
-/** The tests of a file; `session` is that of its tests that begin signed in. */
-export function inBrowser({ session: usual = 'typed' }: { readonly session?: Session } = {}): InBrowser {
+/** Connects the tests of a file with the browser of the run. */
+export function inBrowser(): InBrowser {
   let browser: Browser;
+  let contexts: Contexts;
   beforeAll(async () => {
     browser = await connectBrowser();
+    contexts = new Contexts(browser);
   });
   afterAll(() => browser.close());
   return {
-    open: (url, options) => openPage(browser, url, options),
-    async withPanel(revision, test, { signed = true, session = usual, words, stage: given, ...options } = {}) {
+    open: (url, options) => openPage(contexts, url, options),
+    async withPanel(revision, test, { signed = true, typed = false, stage: given, ...options } = {}) {
       const stage = await startStage(revision, given);
-      const stored = signed && session === 'stored' ? await storedSession(stage) : {};
-      const watched = await openPage(browser, stage.panel, { stored, ...options });
+      const stored = signed && !typed ? await storedSession(stage) : {};
+      const watched = await openPage(contexts, stage.panel, { stored, ...options });
       try {
         if (signed) {
-          if (session === 'typed') await signIn(watched.page, undefined, words);
+          if (typed) await signIn(watched.page);
           await watched.page.getByRole('heading', { level: 1, name: /Overview|Обзор/ }).waitFor();
         }
         await test(watched.page, stage);
         watched.expectClean();
       } finally {
-        await watched.page.context().close();
+        await watched.close();
         await stage.close();
       }
     },
   };
-}
-
-/** Fails with what axe found wrong (WCAG 2.2 A and AA). */
-export function expectAccessible(page: Page): Promise<void> {
-  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-  return expectRules(page, tags);
-}
-
-/** Fails with what cannot be told from its background: all else that axe looks at is the same in every colour. */
-export function expectContrast(page: Page): Promise<void> {
-  return expectRules(page, ['color-contrast']);
-}
-
-async function expectRules(page: Page, rules: readonly string[]): Promise<void> {
-  if (!(await page.evaluate('"axe" in window'))) {
-    await page.evaluate(readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8'));
-  }
-  const found: unknown = await page.evaluate(`axe.run(document, {
-    runOnly: ${JSON.stringify(rules)},
-    resultTypes: ['violations'],
-  }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')))`);
-  expect(found).toEqual([]);
 }
 
 /** Fails where something is wider than the window, or where the frame can be scrolled away. */

@@ -15,7 +15,7 @@ it('100,000 keys scroll without blank rows, and a refresh does not move them', a
     access_keys: names.map((index) => ({ access_key: `key-${String(index).padStart(6, '0')}`, name: `Name ${index}` })),
   });
   await expect.poll(() => stage.app.keyway.core.keys.size, { timeout: 60_000 }).toBe(100_000);
-  const { page, expectClean } = await open(stage.panel);
+  const { page, expectClean, close } = await open(stage.panel);
   await signIn(page);
   await goTo(page, 'Keys');
   await page.getByText('100,000 keys').waitFor();
@@ -45,6 +45,6 @@ it('100,000 keys scroll without blank rows, and a refresh does not move them', a
   await page.getByLabel('Search by name or key').fill('Name 99999');
   await page.getByRole('link', { name: 'Name 99999' }).waitFor();
   expectClean();
-  await page.context().close();
+  await close();
   await stage.close();
 }, 180_000);

@@ -8,7 +8,9 @@ import { folderForTest } from '../serve/serve-here.js';
 import { connectBrowser } from '../shared.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
-import { openPage, type PageOptions, SERVER_FILE, signIn, TOKEN } from './stage.js';
+import { expectAccessible, serveAxe } from './axe.js';
+import { Contexts } from './contexts.js';
+import { openPage, type PageOptions, SERVER_FILE, storedSession, TOKEN } from './stage.js';
 
 type Gateway = Awaited<ReturnType<typeof import('../../src/index.js').createGateway>>;
 
@@ -21,6 +23,8 @@ export interface PanelStage {
   readonly base: string;
   /** The static token. */
   readonly token: string;
+  /** Has axe look at the page, over a file alone: the page is the same over each home. */
+  expectAccessible(): Promise<void>;
   /** Calls Keyway's own interface with the static token; resolves with `data`. */
   own(method: string, path: string, body?: unknown): Promise<unknown>;
 }
@@ -29,7 +33,7 @@ type Test = (stage: PanelStage) => Promise<void>;
 
 export interface OverOptions extends PageOptions {
   readonly gateway?: Partial<GatewayOptions>;
-  /** The static token, or another that the page signs in with; absent for name and password. */
+  /** Makes the token that is typed into the login; without it the page is given a session. */
   readonly token?: (own: PanelStage['own']) => Promise<string>;
 }
 
@@ -57,19 +61,21 @@ const HOMES: Readonly<Record<string, () => Promise<Partial<GatewayOptions>>>> = 
 /** Declares tests over a file, a database and a running server, in the browser of the run. */
 export function overHomes(declare: (withPanel: (test: Test, options?: OverOptions) => Promise<void>) => void): void {
   let browser: Browser;
+  let contexts: Contexts;
   beforeAll(async () => {
     browser = await connectBrowser();
+    contexts = new Contexts(browser);
   });
   afterAll(() => browser.close());
-  for (const [home, settings] of Object.entries(HOMES)) {
+  for (const home of Object.keys(HOMES)) {
     const described = home === 'database' ? describeDatabase : describe;
-    described(`over a ${home}`, () => declare((test, options = {}) => runOver(browser, settings, test, options)));
+    described(`over a ${home}`, () => declare((test, options = {}) => runOver(contexts, home, test, options)));
   }
 }
 
 async function runOver(
-  browser: Browser,
-  settings: () => Promise<Partial<GatewayOptions>>,
+  contexts: Contexts,
+  home: string,
   test: Test,
   { gateway, token, ...options }: OverOptions,
 ): Promise<void> {
@@ -79,10 +85,11 @@ async function runOver(
     mounts,
     loginGuard: 'off',
     announced: ANNOUNCED,
-    ...(await settings()),
+    ...(await HOMES[home]?.()),
     ...gateway,
   });
   onTestFinished(() => app.close());
+  serveAxe(app);
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   const base = `${origin}${app.keyway.mounts[0]?.base}`;
   const own = async (method: string, path: string, body?: unknown) => {
@@ -93,13 +100,14 @@ async function runOver(
     });
     return ((await response.json()) as { readonly data?: unknown }).data; // An envelope.
   };
-  const watched = await openPage(browser, `${base}/`, options);
+  const stored = token === undefined ? await storedSession({ api: `${base}/api` }) : {};
+  const watched = await openPage(contexts, `${base}/`, { stored, ...options });
   const { page } = watched;
-  onTestFinished(() => page.context().close());
-  if (token === undefined) await signIn(page);
-  else await signInByToken(page, await token(own));
+  onTestFinished(watched.close);
+  if (token !== undefined) await signInByToken(page, await token(own));
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await test({ page, app, origin, base, token: TOKEN, own });
+  const audit = () => (home === 'file' ? expectAccessible(page) : Promise.resolve());
+  await test({ page, expectAccessible: audit, app, origin, base, token: TOKEN, own });
   watched.expectClean();
 }
 

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { expectAccessible, inBrowser } from './in-browser.js';
+import { expectAccessible } from './axe.js';
+import { inBrowser } from './in-browser.js';
 import { goTo, picture, refreshNow, SERVER_FILE, type Stage } from './stage.js';
 
 const { withPanel } = inBrowser();

@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { expectAccessible } from './in-browser.js';
 import { overHomes } from './over-homes.js';
 import { goTo } from './stage.js';
 
@@ -10,20 +9,20 @@ interface Key {
 
 overHomes((withPanel) => {
   it('a key is rotated in its sheet, which then shows the link of the new key, and the old one ends when it was said', async () => {
-    await withPanel(async ({ page, app, own }) => {
+    await withPanel(async ({ page, expectAccessible, app, own }) => {
       const { core } = app.keyway;
       await core.createUser({ accessKey: 'leaked', name: 'Leaky', limitBytes: 5000n });
       await goTo(page, 'Keys');
       await page.getByRole('link', { name: 'Leaky' }).click();
       await page.getByRole('button', { name: 'Rotate' }).click();
       const asking = page.getByRole('dialog', { name: 'Rotate Leaky?' });
-      await expectAccessible(page);
+      await expectAccessible();
       await asking.getByText('cut off at once').waitFor();
       await asking.getByRole('button', { name: 'Rotate' }).click();
       const shown = page.getByRole('dialog', { name: 'The new key' });
       await shown.getByText('The old key has ended.').waitFor();
       const link = (await shown.locator('code').first().textContent()) ?? '';
-      await expectAccessible(page);
+      await expectAccessible();
       const { keys } = (await own('GET', '/keys')) as { readonly keys: readonly Key[] }; // As docs/api.md says.
       const successor = keys.find(({ name }) => name === 'Leaky');
       expect(link).toContain(`//${successor?.access_key}@`);

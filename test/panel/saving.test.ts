@@ -5,7 +5,8 @@ import type { GatewayOptions } from '../../src/index.js';
 import { describeDatabase, freshDatabase } from '../database/database.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
-import { expectAccessible, inBrowser } from './in-browser.js';
+import { expectAccessible } from './axe.js';
+import { inBrowser } from './in-browser.js';
 import { goTo, INBOUNDS_FILE, picture, SERVER_FILE, signIn, TOKEN } from './stage.js';
 
 const { withPanel, open } = inBrowser();
@@ -234,7 +235,7 @@ async function savesBesideABot({ options, token, password }: Home): Promise<void
   };
   const file: { data: { access_keys: object[] } } = JSON.parse(await call('GET', '/server/config'));
   if (file.data.access_keys.length === 0) await call('PUT', '/server/config', SERVER_FILE);
-  const { page, expectClean } = await open(`${base}/`);
+  const { page, expectClean, close } = await open(`${base}/`);
   await signIn(page, password);
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   const changes = changesOf(page);
@@ -249,7 +250,7 @@ async function savesBesideABot({ options, token, password }: Home): Promise<void
   expect(text).toContain('by-the-bot');
   expect(changes).toEqual(['PATCH keyway/v1/configuration']);
   expectClean();
-  await page.context().close();
+  await close();
 }
 
 describeDatabase('over a database', () => {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { expectAccessible, inBrowser } from './in-browser.js';
+import { expectAccessible } from './axe.js';
+import { inBrowser } from './in-browser.js';
 import { goTo, refreshNow, SERVER_FILE, signIn } from './stage.js';
 
 const { withPanel } = inBrowser();

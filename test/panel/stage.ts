@@ -1,11 +1,12 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import type { Browser, BrowserContextOptions, Download, Page } from 'playwright-core';
-import { isForbidden } from '../../bench/browser.js';
+import type { Download, Page } from 'playwright-core';
 import type { GatewayOptions } from '../../src/index.js';
 import { ROOT } from '../clone.js';
+import { serveAxe } from './axe.js';
+import type { Contexts, OpenOptions } from './contexts.js';
 
 export const PASSWORD = 'password';
 export const TOKEN = 'static-token-1';
@@ -112,6 +113,7 @@ export async function startStage(
   for (const [key, bytesUp, bytesDown, connections] of counters) {
     app.keyway.local?.keys.setCounters(key, { bytesUp, bytesDown, connections });
   }
+  serveAxe(app);
   const origin = await app.listen({ host: '127.0.0.1', port });
   const mount = app.keyway.mounts[0];
   if (mount === undefined) throw new Error('a gateway without a mount');
@@ -153,18 +155,19 @@ export interface Watched {
   readonly page: Page;
   /** Fails where the page complained, or asked a server that it was not told of. */
   expectClean(): void;
+  /** Closes the page, and the tabs that were opened beside it. */
+  close(): Promise<void>;
 }
 
 /** What a browser itself writes when an answer has a status from 400 on; the page's doing is what it does then. */
 const NETWORK_NOTE = /^Failed to load resource: the server responded with a status of 4\d\d/;
 
 export async function openPage(
-  browser: Browser,
+  contexts: Contexts,
   url: string,
-  { allowed = [], expected = /^$/, clock = false, stored = {}, ...context }: PageOptions = {},
+  { allowed = [], expected = /^$/, stored = {}, ...options }: PageOptions = {},
 ): Promise<Watched> {
-  const opened = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context });
-  const page = await opened.newPage();
+  const { page, close } = await contexts.open(new URL(url).origin, options);
   page.setDefaultTimeout(30_000);
   const complaints: string[] = [];
   const origins = new Set([new URL(url).origin, ...allowed]);
@@ -178,7 +181,6 @@ export async function openPage(
     const { origin, protocol } = new URL(request.url());
     if (protocol !== 'blob:' && !origins.has(origin)) complaints.push(`request: ${request.url()}`);
   });
-  if (clock) await page.clock.install();
   // Only as the page is opened: a reload or a sign-out must find what the page itself has stored.
   const storing = await page.addInitScript((entries) => {
     for (const [name, value] of Object.entries(entries)) sessionStorage.setItem(name, value);
@@ -190,14 +192,13 @@ export async function openPage(
     expectClean() {
       if (complaints.length > 0) throw new Error(complaints.join('\n'));
     },
+    close,
   };
 }
 
-export interface PageOptions extends BrowserContextOptions {
+export interface PageOptions extends OpenOptions {
   /** Origins besides the page's own that it may call. */
   readonly allowed?: readonly string[];
-  /** Whether the page's time can be put forward. */
-  readonly clock?: boolean;
   /** Console errors that the test provokes. */
   readonly expected?: RegExp;
   /** Entries of the tab's storage that the page finds when it is opened. */
@@ -205,7 +206,7 @@ export interface PageOptions extends BrowserContextOptions {
 }
 
 /** Signs in without a page. Resolves with what the panel would have stored, had the password been typed into it. */
-export async function storedSession({ api }: Stage): Promise<Readonly<Record<string, string>>> {
+export async function storedSession({ api }: Pick<Stage, 'api'>): Promise<Readonly<Record<string, string>>> {
   const answer = await call(api, 'POST', '/login', { username: 'admin', password: PASSWORD });
   const { token } = answer as { readonly token: string }; // The server file has this password.
   return { [`keyway:credential:${api}`]: JSON.stringify({ kind: 'session', value: token, stays: false }) };
@@ -241,14 +242,8 @@ export async function contentOf(download: Download): Promise<Buffer> {
   return buffer(await download.createReadStream());
 }
 
-/** Writes a picture of the page for whoever wants to look; where the clone belongs to somebody else, there is none. */
+/** Writes a picture of the page for whoever wants to look, where the run was started with `PICTURES=1`. */
 export async function picture(page: Page, name: string): Promise<void> {
-  const folder = join(ROOT, 'test-results/screenshots');
-  const image = await page.screenshot();
-  try {
-    await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, `${name}.png`), image);
-  } catch (error) {
-    if (!isForbidden(error)) throw error;
-  }
+  if (process.env.PICTURES !== '1') return;
+  await page.screenshot({ path: join(ROOT, 'test-results/screenshots', `${name}.png`) });
 }

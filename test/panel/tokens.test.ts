@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { UsageRow } from '../../panel/api/usage.js';
 import { lastDays, lastUseOf, useByRevision } from '../../panel/state/revision-use.js';
-import { expectAccessible } from './in-browser.js';
 import { overHomes } from './over-homes.js';
 import { goTo } from './stage.js';
 
@@ -46,10 +45,10 @@ describe('the use of revisions', () => {
 
 overHomes((withPanel) => {
   it('a token is made, shown once, used, seen as used, and removed after a question', async () => {
-    await withPanel(async ({ page, own, app, base }) => {
+    await withPanel(async ({ page, expectAccessible, own, app, base }) => {
       await goTo(page, 'Tokens');
       await page.getByRole('heading', { name: 'No named tokens' }).waitFor();
-      await expectAccessible(page);
+      await expectAccessible();
       await page.getByRole('button', { name: 'New token' }).click();
       const form = page.getByRole('dialog', { name: 'New token' });
       await form.getByRole('button', { name: 'Create' }).click();
@@ -58,12 +57,12 @@ overHomes((withPanel) => {
       await form.getByLabel('May').selectOption('relay');
       await form.getByText('Reads the keys.').waitFor();
       await form.getByLabel('Lasts').selectOption('30 days');
-      await expectAccessible(page);
+      await expectAccessible();
       await form.getByRole('button', { name: 'Create' }).click();
       const shown = page.getByRole('dialog', { name: 'The token relay-eu' });
       await shown.getByRole('button', { name: 'Copy: Token' }).waitFor();
       const secret = (await shown.locator('code').textContent()) ?? '';
-      await expectAccessible(page);
+      await expectAccessible();
       expect(secret).toMatch(/^kw_/);
       await shown.getByRole('button', { name: 'I have it' }).click();
       expect(await page.getByText(secret).count()).toBe(0);
@@ -82,7 +81,7 @@ overHomes((withPanel) => {
       await revision.locator('summary').click();
       await revision.getByText('would be cut off').waitFor();
       expect(await revision.getByRole('row', { name: /relay-eu relay\/7\.1 1 1/ }).count()).toBe(1);
-      await expectAccessible(page);
+      await expectAccessible();
       await page.getByRole('button', { name: 'Tokens', exact: true }).click();
       await entry.getByText('not in 90 days').waitFor({ state: 'detached' });
 

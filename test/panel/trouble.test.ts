@@ -50,7 +50,7 @@ describe('a server that answers badly', () => {
     let now: (typeof cases)[number]['given'] = { status: 200, type: json, body: `{"ok":true,"data":[${user}]}` };
     const bad = await badServer(() => now);
     const stage = await startStage('current', { panelServers: [{ root: `${bad.origin}/api`, name: '' }] });
-    const { page, expectClean } = await open(stage.panel, {
+    const { page, expectClean, close } = await open(stage.panel, {
       allowed: [bad.origin],
       expected: /status of 500|ERR_CONTENT_LENGTH_MISMATCH|ERR_CONNECTION|ERR_EMPTY_RESPONSE/,
     });
@@ -69,7 +69,7 @@ describe('a server that answers badly', () => {
     await page.getByRole('button', { name: 'Retry now' }).click();
     await page.getByText('No connection since').waitFor({ state: 'detached' });
     expectClean();
-    await page.context().close();
+    await close();
     await stage.close();
     bad.close();
   });

@@ -2,7 +2,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { runHere } from '../cli/context.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
-import { expectAccessible, inBrowser } from './in-browser.js';
+import { expectAccessible, serveAxe } from './axe.js';
+import { inBrowser } from './in-browser.js';
 import { goTo, holdTime, signIn } from './stage.js';
 
 const { open } = inBrowser();
@@ -38,6 +39,7 @@ it('a key of a server that nobody can print is deleted in the page, which says o
     upstream: { url: `${standIn.origin}/panel`, token: CREDENTIALS.token },
   });
   onTestFinished(() => gateway.close());
+  serveAxe(gateway);
   const origin = await gateway.listen({ host: '127.0.0.1', port: 0 });
   const base = `${origin}${gateway.keyway.mounts[0]?.base}`;
   const command = `keyway keys remove --digest e3b0c442 --target ${base}`;
@@ -60,7 +62,7 @@ it('a key of a server that nobody can print is deleted in the page, which says o
 
   const russian = await dialogIn('ru-RU');
   russian.expectClean();
-  await russian.page.context().close();
+  await russian.close();
 
   const { page, dialog, expectClean } = await dialogIn('en-US');
   await expectAccessible(page);

@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { subscriptionToken } from '../../src/subscription/token.js';
-import { expectAccessible, inBrowser } from './in-browser.js';
+import { expectAccessible } from './axe.js';
+import { inBrowser } from './in-browser.js';
 import { goTo, INBOUNDS_FILE } from './stage.js';
 
 const { withPanel } = inBrowser();
