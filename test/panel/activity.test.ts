@@ -69,6 +69,8 @@ overHomes((withPanel) => {
         await page.getByRole('button', { name: 'New key' }).click();
         await page.getByRole('button', { name: 'Create', exact: true }).click();
         await expect.poll(async () => JSON.stringify(await audit.list())).toContain('Created a key · session · ');
+        // The window of the new key follows the form, which has such a button, too.
+        await page.getByRole('button', { name: 'Rotate' }).waitFor();
         await page.getByRole('button', { name: 'Close' }).click();
         await goTo(page, 'Audit');
         const created = page.getByRole('row', { name: /Created a key Done/ });
