@@ -227,7 +227,6 @@ it.each([
     {
       viewport: { width, height: 900 },
       locale: 'ru-RU',
-      words: ['Имя пользователя', 'Пароль', 'Войти'],
     },
   );
 });
