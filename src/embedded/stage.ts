@@ -98,6 +98,9 @@ export async function stageWithoutSocket(
   return { ...staged, caller: directCaller(staged.app) };
 }
 
+/** On a socket, the answer to a HEAD ends with its headers. */
+const NO_BODY = Buffer.alloc(0);
+
 function directCaller(app: App): Caller {
   return {
     async send({ method, path, headers, body, take }) {
@@ -114,7 +117,7 @@ function directCaller(app: App): Caller {
       const status = answer.statusCode;
       const whole =
         take === undefined ? answer.rawPayload : await given(answer.stream(), isSuccess(status) ? take : null);
-      return { status, headers: new Map(named), body: whole, firstByteMilliseconds: 0 };
+      return { status, headers: new Map(named), body: method === 'HEAD' ? NO_BODY : whole, firstByteMilliseconds: 0 };
     },
     close: () => undefined,
   };

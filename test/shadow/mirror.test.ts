@@ -235,6 +235,13 @@ describe('a second server', () => {
   });
 });
 
+test('a HEAD is the same at an embedded core, without a body', async () => {
+  const target = await startLiveServer('current', {}, { reportVersion: '0.2.96' });
+  const shadow = await mirrored(target.origin, { shadow: { line: '0.2.96' } });
+  for (const path of ['/users', '/users/foreign-1']) await shadow.send('HEAD', API + path);
+  expect(shadow.report()).toMatchObject({ compared: 2, differences: [] });
+});
+
 describe('two writes of one key that overlapped', () => {
   const passed = (method: string, path: string, beside: Passed['beside']): Passed => ({
     sequence: 1,
