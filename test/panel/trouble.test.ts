@@ -56,7 +56,7 @@ describe('a server that answers badly', () => {
     });
     await page.getByLabel('Server').selectOption(`${bad.origin}/api`);
     await goTo(page, 'Keys');
-    await page.getByText('16,384').first().waitFor();
+    await page.getByText('16 EiB').first().waitFor();
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
     for (const { given, sentence } of cases) {
       now = given;
