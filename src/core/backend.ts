@@ -242,8 +242,8 @@ export interface PastChanges {
 }
 
 export interface MissedChanges {
-  /** In the order in which they happened, as far as that is known. */
-  readonly keys: readonly (readonly [string, KeyChangeKind])[];
+  /** In the order in which they happened, as far as that is known; null where they are too many to be told one by one. */
+  readonly keys: readonly (readonly [string, KeyChangeKind])[] | null;
   /** How the settings besides keys became others; null where they did not. */
   readonly settings: ChangeReason | null;
 }

@@ -335,13 +335,14 @@ export class Events {
       this.#isBehind = past !== null;
       return;
     }
-    const events = [...configuration, ...(changes === null ? [WHOLE] : this.#ofChanges(changes))];
+    const events = [...configuration, ...this.#ofChanges(changes)];
     this.#isBehind = false;
     if (events.length === 0 && !notes) return;
     this.#write(events, past?.mark() ?? null).catch(() => past !== null && this.#fallBehind(LOOK));
   }
 
   #ofChanges(changes: MissedChanges['keys']): readonly Happened[] {
+    if (changes === null) return [WHOLE];
     const kinds = new Map<KeyChange, Set<string>>();
     for (const [accessKey, change] of changes) {
       // A key that is new is not changed besides.
@@ -369,7 +370,7 @@ export class Events {
       const mark = past.mark();
       // This class wrote it.
       const missed = await past.since(JSON.parse(noted) as string);
-      const events = missed === null ? [WHOLE] : await this.#ofMissed(missed);
+      const events = missed === null ? [...this.#configured.slice(0, told), WHOLE] : await this.#ofMissed(missed);
       await this.#write(events, mark);
       this.#seen = version;
       this.#configured.splice(0, told);
@@ -383,13 +384,13 @@ export class Events {
   }
 
   async #ofMissed({ keys, settings }: MissedChanges): Promise<readonly Happened[]> {
-    const isTold = await this.#toldOver(keys);
-    const missed = keys.filter(([accessKey, change]) => change !== 'over_limit' || !isTold.has(accessKey));
+    const isTold = await this.#toldOver(keys ?? []);
+    const missed = keys?.filter(([accessKey, change]) => change !== 'over_limit' || !isTold.has(accessKey)) ?? null;
     return [...(settings === null ? [] : [configured(settings)]), ...this.#ofChanges(missed)];
   }
 
   /** Finds, of keys that are over their limit, those of which the last event says so. */
-  async #toldOver(changes: MissedChanges['keys']): Promise<ReadonlySet<string>> {
+  async #toldOver(changes: NonNullable<MissedChanges['keys']>): Promise<ReadonlySet<string>> {
     const sought = new Set(changes.flatMap(([accessKey, change]) => (change === 'over_limit' ? [accessKey] : [])));
     const told = new Set<string>();
     const ids = this.#ids;

@@ -67,6 +67,16 @@ describeDatabase('events over a database', () => {
     ]);
   }, 120_000);
 
+  it('are those of the configuration, too, where more keys changed than are told one by one', async () => {
+    const { document, past } = await openBackend(await freshDatabase());
+    const mark = past?.mark() ?? '';
+    const keys = Array.from({ length: 65_537 }, (_, index) => `key-${index}`);
+    await document.replace(Buffer.from(JSON.stringify({ mode: 'server', access_keys: keys })));
+    expect(await past?.since(mark)).toEqual({ keys: null, settings: 'replaced' });
+    expect(await past?.since(past.mark())).toEqual({ keys: [], settings: null });
+    expect(await past?.since(mark.replace(/ .* /, ' 00000000-0000-0000-0000-000000000000 '))).toBeNull();
+  }, 120_000);
+
   it('say by the same words as over a file how the configuration became another, whichever gateway changed it', async () => {
     const url = await freshDatabase();
     const observing = await ownStage({ database: { url } });

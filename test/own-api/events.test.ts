@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { MissedChanges, PastChanges } from '../../src/core/backend.js';
 import { LocalRecords } from '../../src/core/kept-records.js';
 import { keyDigest } from '../../src/core/key-digest.js';
 import { KeyRegistry } from '../../src/core/keys/registry.js';
@@ -29,8 +30,20 @@ const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
 const NOTHING = { outbound: null, dns: DEFAULT_DNS, listener: null, announced: {}, published: DEFAULT_PUBLISHED };
 
+interface ObservedOptions {
+  readonly records?: LocalRecords;
+  readonly keys?: KeyRegistry;
+  readonly now?: () => number;
+  readonly past?: PastChanges | null;
+}
+
 /** Events over a registry of a test's own; `gathered` resolves when the changes until now are events. */
-function observed({ records = new LocalRecords(), keys = new KeyRegistry(() => 0), now = () => Date.now() } = {}) {
+function observed({
+  records = new LocalRecords(),
+  keys = new KeyRegistry(() => 0),
+  now = () => Date.now(),
+  past = null,
+}: ObservedOptions = {}) {
   let settings = NOTHING;
   const listeners: ((reason: 'saved' | 'replaced') => void)[] = [];
   const backend = {
@@ -38,7 +51,7 @@ function observed({ records = new LocalRecords(), keys = new KeyRegistry(() => 0
     settings: () => settings,
     onChange: (listener: (reason: 'saved' | 'replaced') => void) => void listeners.push(listener),
     replica: null,
-    past: null,
+    past,
   };
   const clock = { ...systemClock, now };
   const events = new Events({ backend, records, server: null, clock, random: systemRandom, log: silent });
@@ -75,6 +88,30 @@ describe('events', () => {
       ['key.over_limit', named('b')],
       ['key.reset', named('b')],
     ]);
+  });
+
+  it('say that the configuration became another, too, where another gateway missed more than can be told', async () => {
+    const unknown = { settings: null, missed: null };
+    const tooMany = { settings: 'restored', missed: { keys: null, settings: 'restored' } } as const;
+    for (const { settings, missed } of [unknown, tooMany]) {
+      const records = new LocalRecords();
+      await records.change([{ kind: 'events', id: 'observed', body: '"mark"' }]);
+      const asked: ((missed: MissedChanges | null) => void)[] = [];
+      const past = {
+        mark: () => 'next',
+        since: () => new Promise<MissedChanges | null>((resolve) => void asked.push(resolve)),
+      };
+      const { events, change, gathered } = observed({ records, past });
+      change('replaced');
+      await expect.poll(() => asked).toHaveLength(1);
+      asked[0]?.(missed);
+      await expect.poll(() => events.latest(10)).not.toEqual([]);
+      expect(events.latest(10).map(({ type, data }) => [type, data])).toEqual([
+        ['configuration.changed', { reason: settings ?? 'replaced' }],
+        ['key.changed', { keys: [], whole: true }],
+      ]);
+      await gathered();
+    }
   });
 
   it('have at most 1,000 keys each', async () => {

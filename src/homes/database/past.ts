@@ -19,11 +19,11 @@ export function createPast(connections: Pick<Connections, 'run'>, seen: () => Se
       if (state === undefined || stateMark === undefined || counters === undefined) return null;
       const asked = missedSince({ state: BigInt(state), stateMark, counters: BigInt(counters) });
       const [, known, settings, keys = [], over = []] = await connections.run(asked, DEADLINE);
-      if (known?.[0]?.[0] !== 't' || keys.length > MOST_MISSED || over.length > MOST_MISSED) return null;
-      const missed: MissedChanges['keys'] = [
-        ...keys.flatMap(readMissed),
-        ...over.map(([accessKey]) => [accessKey ?? '', 'over_limit'] as const),
-      ];
+      if (known?.[0]?.[0] !== 't') return null;
+      const areTooMany = keys.length > MOST_MISSED || over.length > MOST_MISSED;
+      const missed: MissedChanges['keys'] = areTooMany
+        ? null
+        : [...keys.flatMap(readMissed), ...over.map(([accessKey]) => [accessKey ?? '', 'over_limit'] as const)];
       // The statement makes one of these, or null.
       return { keys: missed, settings: (settings?.[0]?.[0] ?? null) as ChangeReason | null };
     },
