@@ -217,10 +217,12 @@ const KEEPS_ALL: PassingWatch = { keeps: () => true, unkept: () => undefined };
 class KeptBodies {
   readonly #watch: PassingWatch;
   readonly #pieces: Record<'request' | 'response', Buffer[]> = { request: [], response: [] };
-  #isWhole = true;
+  #isWhole: boolean;
 
   constructor(watch: PassingWatch) {
     this.#watch = watch;
+    // A request without a body that has an answer without one is to be kept, too.
+    this.#isWhole = watch.keeps(0);
   }
 
   /** False once anything was not kept. */
