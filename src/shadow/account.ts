@@ -13,7 +13,7 @@ export function countedAs({ client, method, path }: Pick<ProxiedRequest, 'client
   };
 }
 
-/** Accounts for every request, also for those that the worker never comes to: they were dropped, or wait for it at the end. */
+/** Accounts for every request, also for those that the worker never comes to: they were dropped, wait for it, or are still open at the end. */
 export class Account {
   /** The worker's last. */
   #report: ShadowReport;
@@ -21,18 +21,28 @@ export class Account {
   #taken = 0;
   /** Exchanges that the worker was handed and that are not in its report, in their order. */
   #waiting: Pick<ProxiedRequest, 'client' | 'method' | 'path'>[] = [];
+  readonly #open = new Map<number, ProxiedRequest>();
   readonly #dropped = new ClientRows();
 
   constructor(empty: ShadowReport) {
     this.#report = empty;
   }
 
-  handed({ client, method, path }: ProxiedRequest): void {
+  begun(request: ProxiedRequest): void {
+    this.#open.set(request.sequence, request);
+  }
+
+  handed({ sequence, client, method, path }: ProxiedRequest): void {
+    this.#open.delete(sequence);
     this.#waiting.push({ client, method, path });
   }
 
-  dropped({ client, operation }: ReturnType<typeof countedAs>, why: Dropped): void {
+  /** Returns the operation for which the request counts. */
+  dropped(request: ProxiedRequest, why: Dropped): string {
+    this.#open.delete(request.sequence);
+    const { client, operation } = countedAs(request);
     this.#dropped.leaveOut(client, operation, why);
+    return operation;
   }
 
   /** Takes a report of the worker, which counts so many exchanges. */
@@ -47,10 +57,10 @@ export class Account {
     return withRows(this.#report, this.#dropped);
   }
 
-  /** Returns the last report, in which what waits is not compared. */
+  /** Returns the last report, in which what waits or is open is not compared. */
   last(): ShadowReport {
     const late = new ClientRows();
-    for (const each of this.#waiting) {
+    for (const each of [...this.#waiting, ...this.#open.values()]) {
       const { client, operation } = countedAs(each);
       late.leaveOut(client, operation, 'the run ended before');
     }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { type ProxyOptions, type RecordingProxy, startProxy } from '../replay/record/proxy.js';
-import { Account, countedAs } from './account.js';
+import { Account } from './account.js';
 import type { FromWorker, ToWorker, WorkerSettings } from './messages.js';
 import { Outbox } from './outbox.js';
 import { type ShadowReport, Tally } from './tally.js';
@@ -55,14 +55,13 @@ export class Relay {
       listen: options.listen,
       watch(request) {
         const { sequence } = request;
+        account.begun(request);
         writes.begin(request);
         begun.set(sequence, machineTime());
         return backlog.watch((why) => {
           begun.delete(sequence);
           writes.end(sequence, null);
-          const counted = countedAs(request);
-          account.dropped(counted, why);
-          outbox.lose(counted.operation);
+          outbox.lose(account.dropped(request, why));
         });
       },
       onExchange(exchange) {

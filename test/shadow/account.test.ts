@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Account, countedAs } from '../../src/shadow/account.js';
+import { Account } from '../../src/shadow/account.js';
 import { Tally } from '../../src/shadow/tally.js';
 
 const asked = (path: string, method = 'GET') => ({ sequence: 1, client: '127.0.0.1 bot/1.0 (x)', method, path });
@@ -25,10 +25,24 @@ describe('the account of a shadow', () => {
     ]);
   });
 
+  test('counts at the end a request whose answer goes on, and one that has ended only as what it became', () => {
+    const account = new Account(new Tally(() => 0).report());
+    const requests = [1, 2, 3].map((sequence) => ({ ...asked('/p/api/users'), sequence }));
+    for (const request of requests) account.begun(request);
+    const [, second, third] = requests;
+    if (second !== undefined) account.handed(second);
+    if (third !== undefined) account.dropped(third, 'no whole answer');
+    expect(account.report()).toMatchObject({ requests: 1 });
+    expect(account.last()).toMatchObject({
+      requests: 3,
+      rows: [{ operation: 'listUsers', seen: 3, leftOut: { 'the run ended before': 2, 'no whole answer': 1 } }],
+    });
+  });
+
   test('counts what was dropped in every report, also where the worker never gives one', () => {
     const tally = new Tally(() => 0);
     const account = new Account(tally.report());
-    for (const _ of [1, 2]) account.dropped(countedAs(asked('/p/api/users/a')), 'the queue is full');
+    for (const _ of [1, 2]) account.dropped(asked('/p/api/users/a'), 'the queue is full');
     const leftOut = { 'the queue is full': 2 };
     expect(account.report()).toMatchObject({
       requests: 2,
