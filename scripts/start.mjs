@@ -10,7 +10,14 @@ const COMMAND = join(ROOT, 'dist/src/cli.js');
 
 /** Each result with what it is made of. */
 const BUILT = {
-  'dist/.built': ['src', 'revisions', 'package.json', 'tsconfig.json', 'tsconfig.build.json'],
+  'dist/.built': [
+    'src',
+    'revisions',
+    'scripts/finish-build.mjs',
+    'package.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+  ],
   'dist/panel/index.html': ['panel', 'vite.config.ts'],
 };
 

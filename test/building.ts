@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { CLI, PANEL, ROOT } from './clone.js';
 
-const SOURCES = ['src', 'revisions', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
+const BUNDLING = 'scripts/finish-build.mjs';
+const SOURCES = ['src', 'revisions', BUNDLING, 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
 const PANEL_SOURCES = ['panel', 'vite.config.ts'];
 /** `npm run build` writes it when everything is there. */
 const STAMP = join(ROOT, 'dist/.built');
@@ -13,7 +14,7 @@ const LOCK = join(ROOT, 'dist/.building');
 
 /** Builds the command when it is missing or older than its sources. A build that fails is an error with its words. */
 export function buildIfOlder(): Promise<void> {
-  return bringUpToDate(SOURCES, [STAMP, CLI], ['tsc -p tsconfig.build.json', 'node scripts/finish-build.mjs']);
+  return bringUpToDate(SOURCES, [STAMP, CLI], ['tsc -p tsconfig.build.json', `node ${BUNDLING}`]);
 }
 
 /** The same for the panel, which a gateway reads once: to be called before there is any. */
