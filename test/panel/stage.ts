@@ -242,8 +242,8 @@ export async function contentOf(download: Download): Promise<Buffer> {
   return buffer(await download.createReadStream());
 }
 
-/** Writes a picture of the page for whoever wants to look, where the run was started with `PICTURES=1`. */
+/** Writes a picture of the page for whoever wants to look, in CI and where the run was started with `PICTURES=1`. */
 export async function picture(page: Page, name: string): Promise<void> {
-  if (process.env.PICTURES !== '1') return;
+  if (process.env.PICTURES !== '1' && process.env.CI === undefined) return;
   await page.screenshot({ path: join(ROOT, 'test-results/screenshots', `${name}.png`) });
 }
