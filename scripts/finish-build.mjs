@@ -3,7 +3,7 @@
 // command becomes some files instead of hundreds, and a stamp tells tests what is built.
 import { existsSync } from 'node:fs';
 import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
@@ -51,6 +51,12 @@ const keepAddresses = {
   },
 };
 
+/** The same at every build: a gateway that runs while another is built may not have loaded all of its files yet. */
+function chunkName(source) {
+  const path = relative(join(dist, 'src'), resolve(dist, 'src', source));
+  return `${path.replace(/\.js$/, '').split(sep).join('-')}.js`;
+}
+
 // A start that loads some hundred small files takes half as long again. Packages stay what npm has installed.
 const paths = Object.entries(BEGINNINGS).map(([name, path]) => [name, join(dist, 'src', path)]);
 await build({
@@ -64,7 +70,10 @@ await build({
     minify: false,
     rollupOptions: {
       input: Object.fromEntries(paths),
-      output: { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+      output: {
+        entryFileNames: '[name].js',
+        chunkFileNames: ({ facadeModuleId, name }) => chunkName(facadeModuleId ?? name),
+      },
     },
   },
 });

@@ -102,6 +102,12 @@ describe('the tarball', () => {
     }
   });
 
+  it('names what the command loads later by its source, for a gateway that runs while another is built', async () => {
+    const later = ['dns/channel', 'gateway/homes/database', 'commands/serve'];
+    const expected = later.map((path) => `dist/command/${path.replaceAll('/', '-')}.js`);
+    expect(await packed()).toEqual(expect.arrayContaining(expected));
+  });
+
   it('holds nothing that was built from sources that are gone', async () => {
     const compiled = (await packed()).filter((path) => /^dist\/(?:src|revisions)\//.test(path));
     const source = (path: string) => path.replace(/^dist\//, '').replace(/(?:\.d\.ts|\.js)$/, '.ts');
