@@ -125,7 +125,7 @@ export class Mirror {
   /** An exchange of an operation, or of none, never came here: what it may have changed at the target is looked for. */
   lost(operation: string): void {
     const lost = OPERATIONS.find(({ name }) => name === operation);
-    if (lost?.effect.kind === 'reads') return;
+    if (operation === 'cors' || lost?.effect.kind === 'reads') return;
     this.#mustFollow = true;
     this.#partSubjects(lost);
   }

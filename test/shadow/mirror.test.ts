@@ -221,6 +221,27 @@ describe('a second server', () => {
     });
   });
 
+  test('what a dropped write changed is looked for at once, and nothing after a dropped read or preflight', async () => {
+    const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
+    const shadow = await mirrored(target.origin, {
+      shadow: second(other.origin, { writes: true }),
+      followEvery: 3_600_000,
+    });
+    await shadow.send('GET', `${API}/users`);
+    await shadow.mirror.follow();
+    await fetch(`${target.origin}${API}/users`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` },
+      body: JSON.stringify({ access_key: 'unseen' }),
+    });
+    for (const operation of ['cors', 'listUsers']) shadow.mirror.lost(operation);
+    await shadow.mirror.follow();
+    expect(other.keys()).not.toEqual(target.keys());
+    shadow.mirror.lost('createUser');
+    await shadow.mirror.follow();
+    expect(other.keys()).toEqual(target.keys());
+  });
+
   test('what changed at the target past the proxy is followed and not counted', async () => {
     const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
     const shadow = await mirrored(target.origin, { shadow: second(other.origin, { writes: true }), followEvery: 0 });
