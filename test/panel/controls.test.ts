@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { inBrowser, OWN_PAGES, PAGES } from './in-browser.js';
-import { goTo, holdTime, picture, refreshNow } from './stage.js';
+import { goTo, holdTime, picture, refreshNow, resize } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -70,7 +70,7 @@ const SCREENS = [
 /** Fails with the controls that are covered at some width, or on a phone have too little room around them; `shown` is there at each. */
 async function expectReachable(page: Page, where: string, shown: Locator): Promise<void> {
   for (const { finger, ...screen } of SCREENS) {
-    await page.setViewportSize(screen);
+    await resize(page, screen);
     await shown.waitFor();
     expect(await coveredControls(page, finger), `${where} at ${screen.width} pixels`).toEqual([]);
     await expectNoIconTwice(page);

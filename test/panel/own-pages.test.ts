@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
 import { cutWords, expectFits, inBrowser } from './in-browser.js';
-import { goTo, picture } from './stage.js';
+import { goTo, picture, resize } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -30,7 +30,7 @@ it.each([
   const look = async (page: Page, name: string) => {
     await page.locator('.loading').waitFor({ state: 'detached' });
     for (const screen of SCREENS[language]) {
-      await page.setViewportSize(screen);
+      await resize(page, screen);
       await expectAccessible(page);
       await expectFits(page);
       expect(await cutWords(page)).toEqual([]);

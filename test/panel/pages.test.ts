@@ -4,7 +4,7 @@ import { formatSize } from '../../panel/text/sizes.js';
 import { localOf } from '../local-of.js';
 import { expectAccessible, expectLegible } from './axe.js';
 import { cutWords, expectFits, inBrowser, OWN_PAGES, PAGES } from './in-browser.js';
-import { goTo, holdTime, picture } from './stage.js';
+import { goTo, holdTime, picture, resize } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -66,7 +66,7 @@ it.each([
   const { pages, keys, code, screens } = LANGUAGES[language];
   const look = async (page: Page, name: string) => {
     for (const { width, height, colorScheme, audit } of screens) {
-      await page.setViewportSize({ width, height });
+      await resize(page, { width, height });
       await page.emulateMedia({ colorScheme });
       await audit(page);
       await expectFits(page);
@@ -79,9 +79,9 @@ it.each([
       await goTo(page, name);
       await page.locator('.loading').waitFor({ state: 'detached' });
       await look(page, ALL_PAGES[index]?.toLowerCase() ?? name);
-      await page.setViewportSize({ width: 320, height: 640 });
+      await resize(page, { width: 320, height: 640 });
       await expectFits(page);
-      await page.setViewportSize(screens[0]);
+      await resize(page, screens[0]);
     }
     expect(await page.locator('nav a.missing').count()).toBe(0);
     await goTo(page, keys);
@@ -130,9 +130,9 @@ it('on a phone the list is the page: one line of header, a menu of filters, and 
 it('folds its menu at 768 pixels, and uses 1,920', async () => {
   await withPanel('current', async (page) => {
     const width = async (selector: string) => (await page.locator(selector).first().boundingBox())?.width;
-    await page.setViewportSize({ width: 768, height: 1024 });
+    await resize(page, { width: 768, height: 1024 });
     expect(await width('.side')).toBeLessThan(70);
-    await page.setViewportSize({ width: 1920, height: 1080 });
+    await resize(page, { width: 1920, height: 1080 });
     expect(await width('.board')).toBeGreaterThan(1_600);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
 import { inBrowser } from './in-browser.js';
-import { goTo, refreshNow, SERVER_FILE, signIn } from './stage.js';
+import { goTo, refreshNow, resize, SERVER_FILE, signIn } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -87,7 +87,7 @@ it('each key has one word for its quota and a dot while it is online, the filter
   await withPanel('current', async (page) => {
     await goTo(page, 'Keys');
     const filters = page.getByRole('group', { name: 'Show' });
-    await page.setViewportSize({ width: 1440, height: 900 });
+    await resize(page, { width: 1440, height: 900 });
     await expect
       .poll(() => filters.getByRole('button').allInnerTexts())
       .toEqual(['All 4', 'Over limit 0', 'Near limit 1', 'Online 2', 'Active 3', 'Never used 0', 'No limit 2']);
@@ -115,7 +115,7 @@ it('a server that cannot know who is online shows nobody so, and the list says w
     await page.getByText('cannot tell which keys are online').waitFor();
     expect(await page.locator('.status-online').count()).toBe(0);
     expect(await page.locator('[role=gridcell].cell-status').allInnerTexts()).toContain('Active');
-    await page.setViewportSize({ width: 1440, height: 900 });
+    await resize(page, { width: 1440, height: 900 });
     expect(await page.getByRole('group', { name: 'Show' }).getByRole('button', { name: 'Online' }).count()).toBe(0);
   });
 });
@@ -136,7 +136,7 @@ it('an order that is kept is told in the toolbar at every width, and put right t
     expect((await names())[1]).toBe('Exact');
     const refresh = page.locator('.toolbar').getByRole('button', { name: 'Refresh' });
     for (const width of [1440, 1024, 900, 390, 1280]) {
-      await page.setViewportSize({ width, height: 800 });
+      await resize(page, { width, height: 800 });
       await refresh.click({ trial: true });
       const inside = await refresh.boundingBox();
       expect((inside?.x ?? -1) >= 0 && (inside?.x ?? 0) + (inside?.width ?? 0) <= width).toBe(true);
@@ -178,7 +178,7 @@ it('the tile, the card and the filter count the same keys as online, whatever th
     await expect.poll(() => tile.innerText()).toBe('3');
     expect(await page.locator('.board-present li').count()).toBe(3);
     await goTo(page, 'Keys');
-    await page.setViewportSize({ width: 1440, height: 900 });
+    await resize(page, { width: 1440, height: 900 });
     await page.getByRole('group', { name: 'Show' }).getByRole('button', { name: 'Online 3' }).click();
     await expect.poll(() => page.locator('.cell-status .status-over + .status-online').count()).toBe(1);
     await expectAccessible(page);

@@ -237,6 +237,14 @@ export async function holdTime(page: Page): Promise<void> {
   await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 10_000);
 }
 
+/** Resizes the window. Resolves once the page has drawn itself anew for it: some of it has another form on a phone. */
+export async function resize(page: Page, size: { readonly width: number; readonly height: number }): Promise<void> {
+  await page.setViewportSize(size);
+  await page.waitForFunction(`innerWidth === ${size.width} && innerHeight === ${size.height}`);
+  // What listens for another width is called before the frame after that, and draws at once.
+  await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+}
+
 /** What the page gave to keep. */
 export async function contentOf(download: Download): Promise<Buffer> {
   return buffer(await download.createReadStream());
