@@ -17,7 +17,7 @@ import { Fact, Page } from '../ui/page.js';
 import { Seen, sinceTime } from '../ui/seen.js';
 import { Size } from '../ui/size.js';
 import { FirstSteps } from './first-steps.js';
-import { Usage } from './keys/row.js';
+import { Usage } from './keys/quota.js';
 
 /** Keys of one list. */
 const TOP = 10;

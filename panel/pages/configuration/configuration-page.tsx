@@ -8,8 +8,9 @@ import { FileButton } from '../../ui/file-button.js';
 import { Absent } from '../../ui/page.js';
 import { readingOf, textOfFile } from '../file/content.js';
 import type { Reading } from '../file/document.js';
+import type { FileDraft } from '../file/file-draft.js';
 import { FilePage, JSON_FILES, Problem } from '../file/file-page.js';
-import { type FileDraft, useFile } from '../file/use-file.js';
+import { useFile } from '../file/use-file.js';
 import { ConfigurationForm } from './configuration-form.js';
 
 /** The server's file, as a form and as text. */

@@ -9,7 +9,8 @@ import { Failure, Notice } from '../../ui/notice.js';
 import { Scrolls } from '../../ui/page.js';
 import { textOfFile } from './content.js';
 import { waitsForChoice } from './save-plan.js';
-import type { FileEditing, OpenReview } from './use-file.js';
+import type { FileEditing } from './use-file.js';
+import type { OpenReview } from './use-review.js';
 
 /** Lines of a comparison that are drawn at most. */
 const MOST_LINES = 2_000;

@@ -19,8 +19,8 @@ import { BatchBar } from '../batch-bar.js';
 import { DeleteDialog, ResetDialog } from './batch-dialogs.js';
 import { EditDialog } from './edit-dialog.js';
 import { raised } from './limit-field.js';
+import { Status, Usage } from './quota.js';
 import { RotateDialog } from './rotate-dialog.js';
-import { Status, Usage } from './row.js';
 import { changeKey } from './save-key.js';
 import { ClientConfiguration, Share } from './share.js';
 

@@ -1,22 +1,14 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
-import { sentence, useWords, type Words } from '../../i18n/text.js';
-import { note } from '../../state/audit-notes.js';
-import { type Column, isConnected, statusOf, titleOf, usedBytes, usedPart } from '../../state/key-list.js';
-import { labelOf } from '../../state/named-keys.js';
+import { useWords } from '../../i18n/text.js';
+import { type Column, titleOf } from '../../state/key-list.js';
 import { hrefOf } from '../../state/route.js';
-import { say } from '../../state/toasts.js';
-import { useWorkspace } from '../../state/workspace.js';
-import type { Whole } from '../../text/exact-json.js';
-import { numberFormat } from '../../text/number-format.js';
-import { formatLimit, formatSize, isDecimal, readLimit } from '../../text/sizes.js';
 import { visible } from '../../text/visible.js';
-import { Button, IconButton } from '../../ui/button.js';
+import { IconButton } from '../../ui/button.js';
 import type { IconName } from '../../ui/icon.js';
 import { LimitSize, Size } from '../../ui/size.js';
-import { limitText, raised } from './limit-field.js';
-import { changeKey } from './save-key.js';
+import { Status, Usage, UsedOfLimit } from './quota.js';
+import { RowEdit } from './row-edit.js';
 
 /** The actions on one key of the list. */
 export interface RowActions {
@@ -208,136 +200,4 @@ function Cell({ of, title, children }: CellProps) {
       {children}
     </div>
   );
-}
-
-/** The one word for a key's quota, its colour, and a dot while the key is online. */
-export function Status({ user }: { readonly user: User }) {
-  const words = useWords();
-  const status = words(`keys.status.${statusOf(user)}`);
-  const online = words('keys.status.online');
-  return (
-    <>
-      <span class={`status status-${statusOf(user)}`} title={status}>
-        {status}
-      </span>
-      {isConnected(user) && <span class="status-online" role="img" aria-label={online} title={online} />}
-    </>
-  );
-}
-
-/** The used bytes beside the limit, in its units. */
-function usedOfLimit(user: User, limit: Whole, words: Words): string {
-  const used = formatSize(usedBytes(user), words.language, isDecimal(limit));
-  return words('keys.ofLimit', { used, limit: formatLimit(limit, words.language) });
-}
-
-function UsedOfLimit({ user }: { readonly user: User }) {
-  const words = useWords();
-  if (user.limit_bytes !== null) return <>{usedOfLimit(user, user.limit_bytes, words)}</>;
-  return (
-    <>
-      <Size bytes={usedBytes(user)} /> <span class="quiet">· {words('keys.unlimited')}</span>
-    </>
-  );
-}
-
-/** The used part of the limit, as a bar and in per cent. */
-export function Usage({ user }: { readonly user: User }) {
-  const words = useWords();
-  const part = usedPart(user);
-  if (part === null || user.limit_bytes === null) return <span class="quiet">—</span>;
-  const status = statusOf(user);
-  const tone = status === 'over' || status === 'near' ? `usage-${status}` : '';
-  const text = usedOfLimit(user, user.limit_bytes, words);
-  const percent = numberFormat(words.language, { style: 'percent', maximumFractionDigits: 0 });
-  return (
-    <span class={`usage ${tone}`} title={text}>
-      <span class="usage-bar">
-        <span style={{ width: `${Math.min(100, part * 100)}%` }} />
-      </span>
-      <span class="usage-text">{percent.format(Math.floor(Math.min(part, 99) * 100) / 100)}</span>
-    </span>
-  );
-}
-
-interface RowEditProps {
-  readonly user: User;
-  readonly onClose: () => void;
-}
-
-/** Name and limit of a key, edited where they stand. Enter saves, Escape leaves them as they were. */
-function RowEdit({ user, onClose }: RowEditProps) {
-  const words = useWords();
-  const workspace = useWorkspace();
-  const [name, setName] = useState(user.name ?? '');
-  const [limit, setLimit] = useState(() => limitText(user.limit_bytes, words.language));
-  const [busy, setBusy] = useState(false);
-  const reading = readLimit(limit, 'GiB');
-  const label = labelOf({ key: user.access_key, name: user.name ?? '' });
-  const save = async (event: Event) => {
-    event.preventDefault();
-    if (busy || !reading.ok) return;
-    setBusy(true);
-    try {
-      await changeKey(workspace, user, { ...(user.name === undefined ? {} : { name }), limit: reading.bytes });
-      await workspace.contact.now();
-      say({ tone: 'good', text: words('edit.saved', { name: labelOf({ key: user.access_key, name }) }) });
-      onClose();
-    } catch (problem) {
-      note(workspace, 'updateKey', false);
-      say({ tone: 'bad', text: words('failed.save', { name: label, why: sentence(problem, words) }) });
-      setBusy(false);
-    }
-  };
-  return (
-    <form
-      class="row-edit"
-      onSubmit={save}
-      onKeyDown={(event) => {
-        event.stopPropagation();
-        if (event.key === 'Escape') onClose();
-      }}
-    >
-      <input
-        class="grow"
-        aria-label={words('keys.name')}
-        placeholder={words(user.name === undefined ? 'keys.untold' : 'keys.name')}
-        title={user.name === undefined ? words('absent.names') : undefined}
-        disabled={user.name === undefined}
-        autocomplete="off"
-        maxLength={10_000}
-        value={name}
-        ref={focusOnce}
-        onInput={(event) => setName(event.currentTarget.value)}
-      />
-      <input
-        class="row-edit-limit"
-        aria-label={words('keys.limit')}
-        aria-invalid={!reading.ok}
-        title={reading.ok ? words('edit.limitHint') : words(`edit.limit.${reading.problem}`)}
-        placeholder={words('keys.unlimited')}
-        autocomplete="off"
-        value={limit}
-        onInput={(event) => setLimit(event.currentTarget.value)}
-      />
-      <Button
-        kind="small"
-        off={!reading.ok && words(`edit.limit.${reading.problem}`)}
-        onClick={() => reading.ok && setLimit(limitText(raised(reading.bytes), words.language))}
-      >
-        {words('edit.more')}
-      </Button>
-      <Button type="submit" kind="small button-primary" aria-disabled={busy}>
-        {words('action.save')}
-      </Button>
-      <IconButton icon="close" label={words('action.cancel')} onClick={onClose} />
-    </form>
-  );
-}
-
-/** Selects the text as the field appears, and not at every later drawing. */
-function focusOnce(input: HTMLInputElement | null): void {
-  if (input === null || input.dataset.focused !== undefined) return;
-  input.dataset.focused = '';
-  if (!input.disabled) input.select();
 }
