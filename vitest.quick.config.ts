@@ -8,10 +8,10 @@ const files = quickTests();
 export default defineConfig({
   test: {
     ...EVERY_RUN,
-    setupFiles: 'test/quick-guard.ts',
     projects: projectsOf(
       files,
       ALONE.filter((file) => files.includes(file)),
+      ['test/quick-guard.ts'],
     ),
   },
 });

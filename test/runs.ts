@@ -109,6 +109,9 @@ export const EVERY_RUN: TestSettings = {
   // tests wait for processes, a browser or the disk. With two more everything costs a quarter more processor time.
   maxWorkers: availableParallelism() + 1,
   sequence: { sequencer: LongestFirst },
+};
+
+const EVERY_PROJECT: TestSettings = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   expect: { poll: { timeout: 30_000, interval: 20 } },
@@ -117,12 +120,20 @@ export const EVERY_RUN: TestSettings = {
   execArgv: ['--max-semi-space-size=64'],
 };
 
-/** The projects of a run: these files one after another in the same processes, but for those of `ALONE` among them. */
-export function projectsOf(together: readonly string[], alone: readonly string[]): TestProjectConfiguration[] {
+/**
+ * The projects of a run: these files one after another in the same processes, but for those of `ALONE` among them. They extend nothing: each would
+ * do the run's global set-up once more, with a PostgreSQL and ports of its own.
+ */
+export function projectsOf(
+  together: readonly string[],
+  alone: readonly string[],
+  setupFiles: readonly string[] = [],
+): TestProjectConfiguration[] {
+  const settings = { ...EVERY_PROJECT, setupFiles: [...setupFiles] };
   return [
     {
-      extends: true,
       test: {
+        ...settings,
         name: 'together',
         include: [...together],
         exclude: [...ALONE],
@@ -130,6 +141,6 @@ export function projectsOf(together: readonly string[], alone: readonly string[]
         isolate: false,
       },
     },
-    { extends: true, test: { name: 'alone', include: [...alone], isolate: true } },
+    { test: { ...settings, name: 'alone', include: [...alone], isolate: true } },
   ];
 }

@@ -32,7 +32,6 @@ export async function startHostileServer(
   const server = await startScriptedServer((request) => {
     request.resume();
     const misdeed = misdeedOf(headOf(request));
-    request.socket.on('error', () => undefined);
     if (misdeed === null) return;
     play(request.socket, misdeed, (length) => {
       sent += length;

@@ -26,7 +26,7 @@ export async function startScriptedServer(script: RequestListener, port = 0): Pr
   });
   server.on('connection', (socket) => {
     sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
