@@ -141,6 +141,30 @@ test.each([
   await expect(commented.standIn.restart()).rejects.toThrow('does not start');
 });
 
+test('a restart begins when the last write has ended, also that of a request that came as the server ended', async () => {
+  const releases: (() => void)[] = [];
+  const pause = async (at: Step) => {
+    if (at === 'save: read') await new Promise<void>((resolve) => releases.push(resolve));
+  };
+  const { api, standIn } = await stage('0.2.96', ROOT_LIST_FILE, { pause });
+  const create = (key: string) => api('POST', '/users', { access_key: key }).catch(() => null);
+  const first = create('first');
+  await expect.poll(() => releases.length).toBe(1);
+  const restarted = standIn.restart();
+  const second = create('second');
+  await expect.poll(() => releases.length).toBe(2);
+  releases[0]?.();
+  await Promise.all([first, second]);
+  const order: string[] = [];
+  // Longer than it takes to start.
+  setTimeout(() => {
+    order.push('writes');
+    releases[1]?.();
+  }, 50);
+  await restarted;
+  expect([...order, 'restarted']).toEqual(['writes', 'restarted']);
+});
+
 test('block is live and stored up to 0.3.6, and proxy after a restart', async () => {
   const { api, standIn } = await stage(
     '0.2.96',

@@ -128,7 +128,7 @@ async function run(options: StandInOptions, port: number): Promise<Running> {
   const tlsHost = later.tellsServer ? (options.tlsHost ?? null) : null;
   const failedLogins = later.failedLogins === null ? null : createFailedLogins(later.failedLogins, clock);
   const parts = { behaviour, memory, file, announced, tlsHost, failedLogins, mostBodyBytes };
-  const http = await listen({ ...parts, clock, random: systemRandom }, port);
+  const { http, answering } = await listen({ ...parts, clock, random: systemRandom }, port);
   const looking = reloadFactor === 0 ? null : every(RELOAD_EVERY / reloadFactor, () => file.reload());
   const storing =
     counters === null || reloadFactor === 0 ? null : every(STORE_EVERY / reloadFactor, () => counters.write());
@@ -147,6 +147,8 @@ async function run(options: StandInOptions, port: number): Promise<Running> {
       http.close();
       http.closeAllConnections();
       await closed;
+      // What still writes would do so below the one that is started next.
+      await Promise.allSettled(answering);
     },
   };
 }
@@ -223,13 +225,21 @@ function createFailedLogins(inAMinute: number, clock: ClockPort): FailedLogins {
 
 const MINUTE = 60_000;
 
-async function listen(server: Server, port: number): Promise<HttpServer> {
+/** Listens. `answering` are the answers under way, perhaps to clients that are gone. */
+async function listen(
+  server: Server,
+  port: number,
+): Promise<{ readonly http: HttpServer; readonly answering: ReadonlySet<Promise<void>> }> {
+  const answering = new Set<Promise<void>>();
   const http = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
-    answer(server, request, response).catch((error) => response.destroy(error));
+    const answered = answer(server, request, response)
+      .catch((error) => void response.destroy(error))
+      .finally(() => answering.delete(answered));
+    answering.add(answered);
   });
   http.listen(port, '127.0.0.1');
   await once(http, 'listening');
-  return http;
+  return { http, answering };
 }
 
 /** Does something again and again, the next time only when the last is done. */
