@@ -133,20 +133,24 @@ it('a window of 1440 pixels at 200 % zoom keeps the table, with its head', async
   );
 });
 
-it('on a phone a row shows the limit and the pencil, the sheet is as wide as the screen, and no icon of an action stands twice', async () => {
+it('on a phone a row shows the limit and the pencil, which opens a window, the sheet is as wide as the screen, and no icon of an action stands twice', async () => {
   await withPanel(
     'current',
     async (page) => {
       await goTo(page, 'Keys');
       const row = page.locator('.row', { hasText: 'Guests' });
       await row.getByText('of 50 GiB').waitFor();
-      await row.getByRole('button', { name: 'Edit: Guests' }).click({ trial: true });
+      await row.getByRole('button', { name: 'Edit: Guests' }).click();
+      await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Name').fill('Visitors');
+      await page.keyboard.press('Enter');
+      await page.locator('.row', { hasText: 'Visitors' }).waitFor();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
       await page.getByLabel('Select all shown').check();
       expect((await drawingsOf(page)).length).toBeGreaterThan(7);
       await expectNoIconTwice(page);
       const words = page.locator('.toolbar .button > span, .selection .button > span');
       for (const word of await words.all()) expect((await word.boundingBox())?.width ?? 0).toBeGreaterThan(10);
-      await row.getByRole('link', { name: 'Guests' }).click();
+      await page.getByRole('link', { name: 'Visitors' }).click();
       expect((await page.getByRole('dialog').boundingBox())?.width).toBe(390);
     },
     { viewport: { width: 390, height: 780 } },

@@ -4,7 +4,7 @@ import { formatSize } from '../../panel/text/sizes.js';
 import { localOf } from '../local-of.js';
 import { expectAccessible, expectLegible } from './axe.js';
 import { cutWords, expectFits, inBrowser, OWN_PAGES, PAGES } from './in-browser.js';
-import { goTo, holdTime, picture, resize } from './stage.js';
+import { goTo, holdTime, picture, resize, SERVER_FILE } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -124,6 +124,52 @@ it('on a phone the list is the page: one line of header, a menu of filters, and 
       await page.getByLabel('Username').waitFor();
     },
     { viewport: { width: 390, height: 780 }, clock: true, permissions: ['clipboard-read', 'clipboard-write'] },
+  );
+});
+
+it('the list ends with its last row where all of them fit, and else scrolls in itself', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await resize(page, { width: 1440, height: 600 });
+    const grid = page.getByRole('grid');
+    const rows = page.locator('.row:not(.row-head)');
+    await expect.poll(() => rows.count()).toBe(4);
+    const bottom = async (box: typeof grid) =>
+      box.boundingBox().then((found) => (found?.y ?? 0) + (found?.height ?? 0));
+    expect((await bottom(grid)) - (await bottom(rows.last()))).toBeLessThanOrEqual(1);
+    for (let key = 0; key < 10; key += 1) await stage.call('POST', '/users', {});
+    await expect.poll(() => rows.count()).toBe(14);
+    expect(await grid.evaluate((element) => element.scrollHeight > element.clientHeight)).toBe(true);
+    await expectFits(page);
+  });
+});
+
+it('a page without entries has one button in the accent: that of its invitation', async () => {
+  const file = SERVER_FILE.replace(/"access_keys": \[[^\]]*\]/, '"access_keys": []').replace(
+    /"rules": \[.*\]\n/s,
+    '"rules": []\n',
+  );
+  await withPanel(
+    'current',
+    async (page) => {
+      for (const [name, invitation] of [
+        ['Keys', 'Create the first key'],
+        ['Rules', 'Create the first rule'],
+        ['Tokens', 'Create the first token'],
+      ] as const) {
+        await goTo(page, name);
+        await page.getByRole('button', { name: invitation }).waitFor();
+        const inAccent = page.locator('.button').evaluateAll((buttons) => {
+          const colour = (element: Element) => getComputedStyle(element).backgroundColor;
+          const own = buttons.find((button) => button.matches('.empty .button'));
+          return buttons
+            .filter((button) => own !== undefined && colour(button) === colour(own))
+            .map(({ textContent }) => textContent);
+        });
+        expect(await inAccent).toEqual([invitation]);
+      }
+    },
+    { stage: { file, counters: [] } },
   );
 });
 

@@ -13,6 +13,7 @@ import { useStore } from '../../store/store.js';
 import { Button } from '../../ui/button.js';
 import { copy } from '../../ui/copy.js';
 import { Empty, Failure, Loading } from '../../ui/notice.js';
+import { useNarrow } from '../../ui/width.js';
 import { useArrangement } from './arrangement.js';
 import { DeleteDialog, ResetDialog } from './batch-dialogs.js';
 import { BulkDialog } from './bulk-dialog.js';
@@ -40,6 +41,9 @@ export function KeysPage() {
   const [doing, setDoing] = useState<Doing | null>(null);
   const [target, setTarget] = useState<string | null>(null);
   const [editing, setEditing] = useState<string | null>(null);
+  // A phone's row has no room for fields.
+  const narrow = useNarrow();
+  const editedApart = narrow && editing !== null ? byKey.get(editing) : undefined;
   const grid = useRef<HTMLDivElement>(null);
   const isBusy = () => {
     const element = grid.current;
@@ -116,7 +120,7 @@ export function KeysPage() {
           selected={selected}
           onSelect={select}
           leaving={leaving}
-          editing={editing}
+          editing={narrow ? null : editing}
           onOpen={(key) => goTo('keys', key)}
           onEdit={(key) => {
             setEditing(key);
@@ -141,6 +145,7 @@ export function KeysPage() {
       )}
       {openKey !== null && list !== null && <Details key={openKey} accessKey={openKey} onClose={() => goTo('keys')} />}
       {doing === 'create' && <EditDialog user={null} onClose={close} />}
+      {editedApart !== undefined && <EditDialog user={editedApart} onClose={() => setEditing(null)} />}
       {doing === 'bulk' && <BulkDialog onClose={close} />}
       {doing === 'import' && <ImportDialog onClose={close} />}
       {doing === 'delete' && <DeleteDialog {...dialog} />}

@@ -102,6 +102,7 @@ export function KeyTable(props: TableProps) {
       aria-rowcount={rows.length + 1}
       aria-multiselectable="true"
       aria-activedescendant={activeIndex < 0 ? undefined : `row-${activeIndex}`}
+      style={{ height: `${HEAD + rows.length * rowHeight + 2}px` }}
       onKeyDown={onKeyDown}
     >
       {!narrow && <TableHead {...props} />}

@@ -216,7 +216,7 @@ interface SelectionBarProps {
 /** The actions on the selected keys. It has its place below the list from the beginning, so that nothing moves. */
 export function SelectionBar({ counts: { there, unseen }, chosen, onDo, onClear, onShow }: SelectionBarProps) {
   const words = useWords();
-  if (there === 0) return <p class="selection selection-none hint">{words('keys.selectHint')}</p>;
+  if (there === 0) return <p class="hint">{words('keys.selectHint')}</p>;
   return (
     <div class="selection" role="toolbar" aria-label={words('keys.selected', { n: there })}>
       <strong role="status">{words('keys.selected', { n: there })}</strong>
