@@ -4,7 +4,7 @@ import type { User } from '../api/wire.js';
 import { duration, useWords } from '../i18n/text.js';
 import { firstStepsOf } from '../state/first-steps.js';
 import { isConnected, largest, NEAR, tellsOnline, titleOf, usedPart } from '../state/key-list.js';
-import { keysViewOf } from '../state/keys-view.js';
+import { type KeysView, keysViewOf } from '../state/keys-view.js';
 import { goTo, hrefOf } from '../state/route.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
@@ -19,8 +19,9 @@ import { Size } from '../ui/size.js';
 import { FirstSteps } from './first-steps.js';
 import { Usage } from './keys/quota.js';
 
-/** Keys of one list. */
+/** Keys of the longest list, and of those that share the card beside it. */
 const TOP = 10;
+const BESIDE = 5;
 
 interface Summary {
   readonly up: Whole;
@@ -40,11 +41,7 @@ function summarise(users: readonly User[]): Summary {
     down = add(down, user.bytes_down);
   }
   const top = largest(users, TOP, (a, b) => a.bytes_down > b.bytes_down).filter((user) => user.bytes_down > 0);
-  const near = largest(
-    users.filter((user) => (usedPart(user) ?? 0) >= NEAR),
-    TOP,
-    (a, b) => (usedPart(a) ?? 0) > (usedPart(b) ?? 0),
-  );
+  const near = users.filter((user) => (usedPart(user) ?? 0) >= NEAR);
   return { up, down, connected: users.filter(isConnected), top, near, knowsOnline: users.every(tellsOnline) };
 }
 
@@ -85,10 +82,17 @@ interface BoardProps {
 function Board({ summary: { connected, top, near, knowsOnline }, users: list }: BoardProps) {
   const words = useWords();
   const { history } = useWorkspace().users;
+  const isQuiet = top.length + connected.length + near.length === 0;
+  if (isQuiet) {
+    return (
+      <div class="board">
+        <Traffic />
+      </div>
+    );
+  }
   return (
     <div class="board">
       <Traffic />
-      <Present connected={connected} blind={!knowsOnline} users={list} />
       <section class="card board-top">
         <h2>{words('overview.top')}</h2>
         {top.length === 0 && <p class="hint">{words('overview.noTraffic')}</p>}
@@ -102,17 +106,23 @@ function Board({ summary: { connected, top, near, knowsOnline }, users: list }: 
         </ol>
         {top.length > 0 && <p class="hint">{words('overview.topNote')}</p>}
       </section>
-      <section class="card board-near">
-        <h2>{words('overview.near')}</h2>
-        {near.length === 0 && <p class="hint">{words('overview.noNear')}</p>}
-        <ol class="ranking">
-          {near.map((user) => (
-            <Ranked key={user.access_key} user={user}>
-              <Usage user={user} />
-            </Ranked>
-          ))}
-        </ol>
-      </section>
+      <div class="card">
+        <Present connected={connected} blind={!knowsOnline} users={list} />
+        <section class="board-near">
+          <header class="card-head">
+            <h2>{words('overview.near')}</h2>
+            <ShowAll n={near.length} view={{ filter: 'all', sorting: { column: 'used', descending: true } }} />
+          </header>
+          {near.length === 0 && <p class="hint">{words('overview.noNear')}</p>}
+          <ol class="ranking">
+            {largest(near, BESIDE, (a, b) => (usedPart(a) ?? 0) > (usedPart(b) ?? 0)).map((user) => (
+              <Ranked key={user.access_key} user={user}>
+                <Usage user={user} />
+              </Ranked>
+            ))}
+          </ol>
+        </section>
+      </div>
     </div>
   );
 }
@@ -188,17 +198,16 @@ function Present({ connected, blind, users: list }: PresentProps) {
     const rated = (blind ? list : connected).map((user) => ({ user, rate: rate(user) }));
     return largest(
       blind ? rated.filter((each) => each.rate > 0) : rated,
-      TOP,
+      BESIDE,
       (a, b) => a.rate > b.rate || (a.rate === b.rate && a.user.connections > b.user.connections),
     );
   }, [list]);
-  const showAll = () => {
-    keysViewOf(workspace).patch({ filter: 'online' });
-    goTo('keys');
-  };
   return (
-    <section class="card board-present">
-      <h2>{words(blind ? 'overview.moving' : 'overview.online')}</h2>
+    <section class="board-present">
+      <header class="card-head">
+        <h2>{words(blind ? 'overview.moving' : 'overview.online')}</h2>
+        {!blind && <ShowAll n={connected.length} view={{ filter: 'online' }} />}
+      </header>
       {shown.length === 0 && <p class="hint">{words(blind ? 'overview.noneMoving' : 'overview.noneOnline')}</p>}
       <ol class="ranking">
         {shown.map(({ user, rate }) => (
@@ -210,12 +219,29 @@ function Present({ connected, blind, users: list }: PresentProps) {
           </Ranked>
         ))}
       </ol>
-      {!blind && connected.length > TOP && (
-        <Button kind="small" onClick={showAll}>
-          {words('overview.all', { n: connected.length })}
-        </Button>
-      )}
     </section>
+  );
+}
+
+interface ShowAllProps {
+  /** The number of keys, of which the card has the first. */
+  readonly n: number;
+  readonly view: Partial<KeysView>;
+}
+
+/** Leads to the list where it has more of these keys. */
+function ShowAll({ n, view }: ShowAllProps) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  if (n <= BESIDE) return null;
+  const show = () => {
+    keysViewOf(workspace).patch(view);
+    goTo('keys');
+  };
+  return (
+    <Button kind="small" onClick={show}>
+      {words('overview.all', { n })}
+    </Button>
   );
 }
 
@@ -255,7 +281,7 @@ function Traffic() {
       {moved || all.length === 0 ? (
         <TrafficChart points={points} label={words('overview.chart')} height={220} />
       ) : (
-        <p class="chart-empty hint">
+        <p class="hint">
           {words('overview.chartStill', { time: since === null ? '' : sinceTime(since, words.language) })}
         </p>
       )}

@@ -22,7 +22,7 @@ interface ChartProps {
 /** Bytes per second down and up, each interval as it was seen; what was not seen stays empty. Pointer or arrow keys read single ones. */
 export function TrafficChart(props: ChartProps) {
   const words = useWords();
-  if (props.points.length === 0) return <p class="chart-empty hint">{words('overview.chartWaiting')}</p>;
+  if (props.points.length === 0) return <p class="hint">{words('overview.chartWaiting')}</p>;
   return <Drawing {...props} />;
 }
 
