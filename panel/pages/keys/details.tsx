@@ -76,15 +76,15 @@ export function Details({ accessKey, onClose }: DetailsProps) {
         <ClientConfiguration accessKey={accessKey} />
       </div>
       <footer class="dialog-foot">
-        <Button icon="reset" onClick={() => setDoing('reset')}>
+        <Button icon="reset" shrinks onClick={() => setDoing('reset')}>
           {words('key.resetCounters')}
         </Button>
         {canRotate && isAddressable(accessKey) && (
-          <Button kind="quiet-danger" icon="refresh" onClick={() => setDoing('rotate')}>
+          <Button kind="quiet-danger" icon="refresh" shrinks onClick={() => setDoing('rotate')}>
             {words('key.rotate')}
           </Button>
         )}
-        <Button kind="quiet-danger" icon="trash" onClick={() => setDoing('delete')}>
+        <Button kind="quiet-danger" icon="trash" shrinks onClick={() => setDoing('delete')}>
           {words('key.delete')}
         </Button>
       </footer>
