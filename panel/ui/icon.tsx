@@ -1,9 +1,10 @@
 /** Line drawings on a grid of 24, drawn with the text's colour. */
 const PATHS = {
   overview: 'M4 13h6V4H4zM14 20h6V11h-6zM4 20h6v-3H4zM14 7h6V4h-6z',
-  keys: 'M15 9a4 4 0 1 0-3.6 4L4 20v0h4v-2h2v-2h2l1.4-1.4A4 4 0 0 0 15 9zM16.5 7.5h.01',
-  configuration: 'M4 7h10M18 7h2M4 17h2M10 17h10M14 4.5v5M10 14.5v5M6 12h14M4 12h0',
-  rules: 'M6 4v9a4 4 0 0 0 4 4h9M15 13l4 4-4 4M6 8h6',
+  keys: 'M8 11a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM11.2 12.3L20 4M16 8l3 3',
+  configuration:
+    'M4 8h9M18 8h2M4 16h2M11 16h9M15.5 5.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5zM8.5 13.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5z',
+  rules: 'M3 12h6l4-6h7M17 3l3 3-3 3M9 12l4 6h7M17 15l3 3-3 3',
   dns: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM3 12h18M12 3c3 3 3.5 6 3.5 9s-.5 6-3.5 9c-3-3-3.5-6-3.5-9S9 6 12 3z',
   audit: 'M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3',
   tokens: 'M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6zM9.5 12l2 2 3.5-3.5',

@@ -1,4 +1,4 @@
-import { useWords } from '../i18n/text.js';
+import { Button } from './button.js';
 import { Icon } from './icon.js';
 
 /** The lines of a log that are shown: those with a text in them, and of these perhaps one kind alone. */
@@ -18,7 +18,6 @@ interface LineFilterProps {
 }
 
 export function LineFilterTools({ label, only, filter, onFilter }: LineFilterProps) {
-  const words = useWords();
   return (
     <>
       <div class="search">
@@ -32,11 +31,9 @@ export function LineFilterTools({ label, only, filter, onFilter }: LineFilterPro
           onInput={(event) => onFilter({ ...filter, part: event.currentTarget.value })}
         />
       </div>
-      <div class="segments" role="group" aria-label={words('keys.filter')}>
-        <button type="button" aria-pressed={filter.only} onClick={() => onFilter({ ...filter, only: !filter.only })}>
-          {only}
-        </button>
-      </div>
+      <Button aria-pressed={filter.only} onClick={() => onFilter({ ...filter, only: !filter.only })}>
+        {only}
+      </Button>
     </>
   );
 }

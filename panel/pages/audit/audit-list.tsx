@@ -77,10 +77,14 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
     <>
       {tabs}
       <span class="grow" />
-      <ExportButtons entries={shown} off={isEmpty && words('audit.none')} />
-      <Button icon="trash" shrinks off={isEmpty && words('audit.none')} onClick={() => setAsking(true)}>
-        {words('audit.clear')}
-      </Button>
+      {!isEmpty && (
+        <>
+          <ExportButtons entries={shown} />
+          <Button icon="trash" shrinks onClick={() => setAsking(true)}>
+            {words('audit.clear')}
+          </Button>
+        </>
+      )}
     </>
   );
   return (
@@ -153,13 +157,8 @@ function zoned(words: Words): string {
   return `${words('audit.time')} (${parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''})`;
 }
 
-interface ExportProps {
-  readonly entries: readonly Shown[];
-  readonly off: string | false;
-}
-
 /** Saves the entries that the list shows. */
-function ExportButtons({ entries, off }: ExportProps) {
+function ExportButtons({ entries }: { readonly entries: readonly Shown[] }) {
   const words = useWords();
   const rows = () =>
     entries.map(({ at, time, by, text, success }) => ({
@@ -172,15 +171,10 @@ function ExportButtons({ entries, off }: ExportProps) {
   const name = () => `audit-${fileStamp(Date.now())}`;
   return (
     <>
-      <Button icon="table" shrinks off={off} onClick={() => download(`${name()}.csv`, csvTable(rows()), 'text/csv')}>
+      <Button icon="table" shrinks onClick={() => download(`${name()}.csv`, csvTable(rows()), 'text/csv')}>
         {words('bulk.csv')}
       </Button>
-      <Button
-        icon="braces"
-        shrinks
-        off={off}
-        onClick={() => download(`${name()}.json`, jsonLines(rows()), 'application/json')}
-      >
+      <Button icon="braces" shrinks onClick={() => download(`${name()}.json`, jsonLines(rows()), 'application/json')}>
         {words('bulk.json')}
       </Button>
     </>

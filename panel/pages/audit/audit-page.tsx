@@ -14,7 +14,13 @@ export function AuditPage() {
   const hasEvents = useStore(useWorkspace().reach, (reach) => reach === 'all' || reach === 'keys');
   const tab = useStore(route, ({ key }) => TABS.find((name) => name === key) ?? 'audit');
   const tabs = hasEvents && (
-    <Segments label={words('tokens.show')} names={TABS} chosen={tab} onChoose={(name) => goTo('audit', name)}>
+    <Segments
+      class="tabs"
+      label={words('tokens.show')}
+      names={TABS}
+      chosen={tab}
+      onChoose={(name) => goTo('audit', name)}
+    >
       {(name) => words(name === 'audit' ? 'page.audit' : 'events.title')}
     </Segments>
   );

@@ -38,21 +38,18 @@ function Editor() {
     await file.restore(chosen);
     setView('text');
   };
-  const tools = (
-    <>
-      <Button icon="download" shrinks onClick={saveBackup}>
-        {words('config.download')}
-      </Button>
-      <FileButton label={words('config.restore')} accept={JSON_FILES} shrinks onFile={restore} />
-    </>
-  );
-  const views = (
-    <Segments label={words('page.configuration')} names={['form', 'text']} chosen={view} onChoose={setView}>
-      {(name) => words(`config.view.${name}`)}
-    </Segments>
-  );
   return (
-    <FilePage file={file} title={words('page.configuration')} valid={valid} tools={tools} views={views}>
+    <FilePage file={file} title={words('page.configuration')} valid={valid}>
+      <div class="toolbar-line">
+        <Segments label={words('page.configuration')} names={['form', 'text']} chosen={view} onChoose={setView}>
+          {(name) => words(`config.view.${name}`)}
+        </Segments>
+        <span class="grow" />
+        <Button icon="download" shrinks onClick={saveBackup}>
+          {words('config.download')}
+        </Button>
+        <FileButton label={words('config.restore')} accept={JSON_FILES} shrinks onFile={restore} />
+      </div>
       {reading?.ok === false && <Problem reading={reading} />}
       {draft !== null && reading?.ok === true && (
         <ConfigurationForm

@@ -23,13 +23,11 @@ interface FilePageProps {
   readonly valid: boolean;
   /** Buttons of the page beside those of the file. */
   readonly tools?: ComponentChildren;
-  /** Stands beside the title. */
-  readonly views?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
 /** A page that edits the server's file: what is not saved, what became of it, and the way to save it. */
-export function FilePage({ file, title, valid, tools, views, children }: FilePageProps) {
+export function FilePage({ file, title, valid, tools, children }: FilePageProps) {
   const words = useWords();
   const { draft, error, dirty, review } = file;
   if (draft === null) {
@@ -51,7 +49,6 @@ export function FilePage({ file, title, valid, tools, views, children }: FilePag
   }
   const all = (
     <>
-      {views}
       {dirty && <Unsaved />}
       <span class="grow" />
       {tools}

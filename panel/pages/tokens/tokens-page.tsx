@@ -44,7 +44,13 @@ function Programs() {
   }, [own, tab]);
   const tools = (
     <>
-      <Segments label={words('tokens.show')} names={TABS} chosen={tab} onChoose={(name) => goTo('tokens', name)}>
+      <Segments
+        class="tabs"
+        label={words('tokens.show')}
+        names={TABS}
+        chosen={tab}
+        onChoose={(name) => goTo('tokens', name)}
+      >
         {(name) => words(name === 'tokens' ? 'page.tokens' : 'usage.title')}
       </Segments>
       <span class="grow" />
