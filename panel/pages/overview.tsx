@@ -140,7 +140,7 @@ function Health() {
     words('overview.version', { version: status.version }),
     ...(place.keyway === null ? [] : [`Keyway ${place.keyway}`]),
   ];
-  return <p class={away ? 'health health-away' : 'health'}>{parts.join(' · ')}</p>;
+  return <p class={away ? 'hint health health-away' : 'hint health'}>{parts.join(' · ')}</p>;
 }
 
 interface RankedProps {

@@ -127,7 +127,7 @@ it('on a phone the list is the page: one line of header, a menu of filters, and 
   );
 });
 
-it('the list ends with its last row where all of them fit, and else scrolls in itself', async () => {
+it('the list ends with its last row where all of them fit, and else scrolls in itself, with all of its columns in sight', async () => {
   await withPanel('current', async (page, stage) => {
     await goTo(page, 'Keys');
     await resize(page, { width: 1440, height: 600 });
@@ -141,6 +141,12 @@ it('the list ends with its last row where all of them fit, and else scrolls in i
     await expect.poll(() => rows.count()).toBe(14);
     expect(await grid.evaluate((element) => element.scrollHeight > element.clientHeight)).toBe(true);
     await expectFits(page);
+    for (const width of [601, 768, 1024, 1110, 1264, 1266, 1440]) {
+      await resize(page, { width, height: 600 });
+      const [list, actions] = [await grid.boundingBox(), await rows.first().locator('.cell-actions').boundingBox()];
+      const room = (list?.x ?? 0) + (list?.width ?? 0) - ((actions?.x ?? 0) + (actions?.width ?? 0));
+      expect(room, `right of the actions at ${width} pixels`).toBeGreaterThanOrEqual(0);
+    }
   });
 });
 

@@ -153,6 +153,11 @@ it('name and limit are edited in the row, 10 GiB more beside the limit', async (
     await page.getByRole('link', { name: 'Guests' }).hover();
     await page.getByRole('button', { name: 'Edit: Guests' }).click();
     expect(await page.getByLabel('Limit', { exact: true }).inputValue()).toBe('50 GiB');
+    const row = await page.locator('.row', { has: page.locator('form') }).boundingBox();
+    for (const name of ['Name', 'Limit']) {
+      const field = await page.getByLabel(name, { exact: true }).boundingBox();
+      expect(field?.height, `the field ${name} is within its row`).toBeLessThan(row?.height ?? 0);
+    }
     await page.getByRole('button', { name: '+10 GiB' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Visitors');
     await page.keyboard.press('Enter');

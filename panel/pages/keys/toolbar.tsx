@@ -37,7 +37,7 @@ export function Toolbar({ view, users, rows, ticked, stale, onSelect, onDo }: To
     <div class="toolbar">
       <div class="toolbar-line">
         <h1>{words('page.keys')}</h1>
-        <span class="count" role="status">
+        <span class="count quiet" role="status">
           {total === null
             ? ''
             : rows.length === total
