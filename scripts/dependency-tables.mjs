@@ -14,6 +14,7 @@ const PURPOSES = {
   fastify: 'HTTP: the API, subscriptions, the feed and the ops listener.',
   'fetch-socks': 'The connections of the DNS server through a SOCKS5 proxy.',
   'jsonc-parser': "Keyway's own settings file.",
+  'lean-qr': 'QR codes in the panel.',
   'light-my-request': "Fastify's `inject`, named here so that the version which runs on Node 20 is installed.",
   mime: "Content types of the panel's files.",
   pg: 'The shared state in PostgreSQL.',
@@ -24,7 +25,7 @@ const PURPOSES = {
   semver: 'Which revision a server package version speaks.',
   typebox: 'The shapes of bodies: their check, and the OpenAPI documents.',
   undici: 'HTTP of the DNS server: its upstream and the blocklists.',
-  uqr: 'QR codes of what is handed out.',
+  uqr: 'QR codes at the terminal and on the page of a user.',
 };
 
 /** The names of the packages that the panel's sources import, which its build takes in. */

@@ -1,16 +1,20 @@
+import { correction, generate } from 'lean-qr/nano';
 import { useMemo } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
-import { qrCode } from '../text/qr-code.js';
+
+/** Light modules around a code. */
+const BORDER = 3;
 
 /** The QR code of a text as one SVG path, or a sentence where the text is too long for one. */
 export function Qr({ text, label }: { readonly text: string; readonly label: string }) {
   const words = useWords();
-  const code = useMemo(() => pathOf(text), [text]);
+  const code = useMemo(() => drawn(text), [text]);
   if (code === null) return <p class="hint">{words('key.qrTooLong')}</p>;
+  const room = code.size + 2 * BORDER;
   return (
     <svg
       class="qr"
-      viewBox={`0 0 ${code.size} ${code.size}`}
+      viewBox={`${-BORDER} ${-BORDER} ${room} ${room}`}
       role="img"
       aria-label={label}
       shape-rendering="crispEdges"
@@ -20,15 +24,22 @@ export function Qr({ text, label }: { readonly text: string; readonly label: str
   );
 }
 
-/** Modules around a code that stay light. */
-const BORDER = 3;
-
-/** One stroke for each run of dark modules, so that a sheet of thousands stays small. */
-function pathOf(text: string): { readonly size: number; readonly path: string } | null {
-  const rows = qrCode(text);
-  if (rows === null) return null;
-  const strokes = rows.flatMap((row, y) =>
-    [...row.matchAll(/1+/g)].map((run) => `M${run.index + BORDER} ${y + BORDER + 0.5}h${run[0].length}`),
-  );
-  return { size: rows.length + 2 * BORDER, path: strokes.join('') };
+/** Draws a code with one stroke for each run of dark modules, so that a sheet of thousands stays small. */
+function drawn(text: string): { readonly size: number; readonly path: string } | null {
+  try {
+    const { size, get } = generate(text, { minCorrectionLevel: correction.M });
+    const places = Array.from({ length: size }, (_, place) => place);
+    const strokes = places.flatMap((y) =>
+      [
+        ...places
+          .map((x) => Number(get(x, y)))
+          .join('')
+          .matchAll(/1+/g),
+      ].map(({ index, 0: { length } }) => `M${index} ${y + 0.5}h${length}`),
+    );
+    return { size, path: strokes.join('') };
+  } catch {
+    // The largest code holds some 2,330 bytes.
+    return null;
+  }
 }

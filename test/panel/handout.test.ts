@@ -1,3 +1,5 @@
+import type { Locator, Page } from 'playwright-core';
+import decodeQR from 'qr/decode.js';
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
 import { inBrowser } from './in-browser.js';
@@ -40,6 +42,35 @@ it('a new key opens with its link and QR code at the top, and the subscription U
     },
     { stage: { ownVersion: '9.8.7' } },
   );
+});
+
+/** Reads the QR code that an element shows, from a picture of it. */
+async function readCode(page: Page, element: Locator): Promise<string> {
+  const picture = (await element.screenshot()).toString('base64');
+  const { width, height, data } = await page.evaluate<{ width: number; height: number; data: number[] }>(`(async () => {
+    const bytes = Uint8Array.from(atob('${picture}'), (letter) => letter.charCodeAt(0));
+    const bitmap = await createImageBitmap(new Blob([bytes]));
+    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+    canvas.drawImage(bitmap, 0, 0);
+    const { width, height, data } = canvas.getImageData(0, 0, bitmap.width, bitmap.height);
+    return { width, height, data: [...data] };
+  })()`);
+  return decodeQR({ width, height, data: Uint8Array.from(data) });
+}
+
+it('the code of a key is read as the link below it, and a link that is too long for one says so', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'Show QR code: Guests' }).click();
+    const share = page.getByRole('region', { name: 'Share' });
+    const link = await share.locator('code').innerText();
+    expect(link).toContain('//guest-2026@');
+    expect(await readCode(page, share.getByRole('img', { name: 'QR code of the link' }))).toBe(link);
+    const key = 'k'.repeat(2_400);
+    await stage.call('POST', '/users', { access_key: key, name: 'Long' });
+    await page.evaluate(`location.hash = '#/keys/${key}'`);
+    await page.getByRole('dialog', { name: 'Long' }).getByText('Too long for a QR code.').waitFor();
+  });
 });
 
 it('subscription URLs name the address that is for subscriptions alone', async () => {
