@@ -102,14 +102,15 @@ function numberTexts(): Plugin {
 /** Puts modules without markup before those with it, each by its path: what is alike stands together, which is compressed better. */
 function orderModules(): Plugin {
   const paths = readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\.ts$/.test(path) && !/i18n.(en|ru)/.test(path))
+    .filter((path) => !/i18n.(en|ru)|^(app|main)\.tsx/.test(path))
     .sort();
+  const ordered = [/\.ts$/, /\.tsx$/].flatMap((kind) => paths.filter((path) => kind.test(path)));
   return {
     name: 'order-modules',
     apply: 'build',
     enforce: 'pre',
     transform: (code, id) =>
-      id === join(root, 'main.tsx') ? paths.map((path) => `import './${path}';`).join('') + code : null,
+      id === join(root, 'main.tsx') ? ordered.map((path) => `import './${path}';`).join('') + code : null,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { Icon, type IconName } from './icon.js';
 
-interface ButtonProps extends Omit<ButtonHTMLAttributes, 'icon'> {
+export interface ButtonProps extends Omit<ButtonHTMLAttributes, 'icon'> {
   readonly kind?: 'primary' | 'danger' | 'quiet-danger' | 'small' | 'small button-primary' | 'primary button-wide';
   readonly icon?: IconName;
   /** On a phone the words stand small under the icon. */

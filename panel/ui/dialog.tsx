@@ -3,7 +3,7 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
-import { Button, IconButton } from './button.js';
+import { Button, type ButtonProps, IconButton } from './button.js';
 import { focusMistake } from './field.js';
 
 interface DialogProps {
@@ -79,22 +79,27 @@ export function FormDialog({ onSubmit, children, ...dialog }: FormDialogProps) {
   );
 }
 
-interface DialogFootProps {
+interface DialogFootProps extends Omit<ButtonProps, 'children'> {
   readonly onClose: () => void;
   /** Enter cancels, as long as nothing else is chosen. */
   readonly isSafe?: boolean;
-  /** The buttons that do something. */
-  readonly children: ComponentChildren;
+  /** The words of the button; false where there is nothing to do. */
+  readonly children: string | false;
 }
 
-export function DialogFoot({ onClose, isSafe = false, children }: DialogFootProps) {
+/** The buttons below a window: one cancels, the other does what the window is for, and sends its form. */
+export function DialogFoot({ onClose, isSafe = false, children, ...button }: DialogFootProps) {
   const words = useWords();
   return (
     <footer class="dialog-foot">
       <Button data-autofocus={isSafe ? '' : undefined} onClick={onClose}>
         {words('action.cancel')}
       </Button>
-      {children}
+      {children !== false && (
+        <Button type="submit" kind="primary" {...button}>
+          {children}
+        </Button>
+      )}
     </footer>
   );
 }

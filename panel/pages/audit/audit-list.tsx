@@ -119,10 +119,8 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
       {asking && (
         <FormDialog title={words('audit.clearTitle')} onSubmit={clear} onClose={() => setAsking(false)}>
           <p>{words('audit.clearText')}</p>
-          <DialogFoot onClose={() => setAsking(false)} isSafe>
-            <Button type="submit" kind="danger">
-              {words('audit.clear')}
-            </Button>
+          <DialogFoot onClose={() => setAsking(false)} isSafe kind="danger">
+            {words('audit.clear')}
           </DialogFoot>
         </FormDialog>
       )}

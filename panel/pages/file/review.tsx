@@ -2,7 +2,6 @@ import { useMemo } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { useTask } from '../../state/tasks.js';
 import { type DiffLine, diffLines, hunks } from '../../text/line-diff.js';
-import { Button } from '../../ui/button.js';
 import { ConflictChoices } from '../../ui/conflicts.js';
 import { Dialog, DialogFoot } from '../../ui/dialog.js';
 import { Failure, Notice } from '../../ui/notice.js';
@@ -47,16 +46,14 @@ export function Review({ review, file }: { readonly review: OpenReview; readonly
           ))}
         </Scrolls>
       </div>
-      <DialogFoot onClose={file.closeReview}>
-        <Button
-          kind="primary"
-          off={waitsForChoice(plan, choices) && words('off.choose')}
-          aria-disabled={saving.busy}
-          data-autofocus=""
-          onClick={() => saving.run(file.save)}
-        >
-          {words('config.save')}
-        </Button>
+      <DialogFoot
+        onClose={file.closeReview}
+        off={waitsForChoice(plan, choices) && words('off.choose')}
+        aria-disabled={saving.busy}
+        data-autofocus=""
+        onClick={() => saving.run(file.save)}
+      >
+        {words('config.save')}
       </DialogFoot>
     </Dialog>
   );

@@ -5,7 +5,6 @@ import { UNDO_TIME } from '../../state/batch.js';
 import { batchesOf } from '../../state/batches.js';
 import { isAddressable, labelOf, type NamedKey, removalCommand } from '../../state/named-keys.js';
 import { useWorkspace } from '../../state/workspace.js';
-import { Button } from '../../ui/button.js';
 import { CopyButton } from '../../ui/copy.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
@@ -134,12 +133,8 @@ export function DeleteDialog({ keys: all, unseen, onClose, onDone }: KeysDialogP
         </>
       )}
       <TypedCount {...count} />
-      <DialogFoot onClose={onClose} isSafe={!count.isAsked}>
-        {keys.length > 0 && (
-          <Button type="submit" kind="danger">
-            {words('key.delete')}
-          </Button>
-        )}
+      <DialogFoot onClose={onClose} isSafe={!count.isAsked} kind="danger">
+        {keys.length > 0 && words('key.delete')}
       </DialogFoot>
     </FormDialog>
   );
@@ -157,11 +152,7 @@ export function ResetDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
     <FormDialog title={words('reset.title', { n: keys.length })} onSubmit={submit} onClose={onClose}>
       <Names keys={keys} unseen={unseen} />
       <p>{words('reset.text', { s: UNDO_TIME })}</p>
-      <DialogFoot onClose={onClose}>
-        <Button type="submit" kind="primary">
-          {words('key.resetCounters')}
-        </Button>
-      </DialogFoot>
+      <DialogFoot onClose={onClose}>{words('key.resetCounters')}</DialogFoot>
     </FormDialog>
   );
 }

@@ -5,7 +5,6 @@ import { batchesOf } from '../../state/batches.js';
 import { useFormDraft } from '../../state/form-drafts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
 import { Notice } from '../../ui/notice.js';
@@ -79,11 +78,7 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
         value={form.prefix}
         onType={(typed) => change({ prefix: typed })}
       />
-      <DialogFoot onClose={close}>
-        <Button type="submit" kind="primary">
-          {words('edit.create')}
-        </Button>
-      </DialogFoot>
+      <DialogFoot onClose={close}>{words('edit.create')}</DialogFoot>
     </FormDialog>
   );
 }

@@ -108,11 +108,7 @@ function AddressQuestion({ host, retry }: Question) {
   return (
     <FormDialog title={words('address.title')} onSubmit={submit} onClose={close}>
       <AddressField host={host} {...address} />
-      <DialogFoot onClose={close}>
-        <Button type="submit" kind="primary">
-          {words('address.use')}
-        </Button>
-      </DialogFoot>
+      <DialogFoot onClose={close}>{words('address.use')}</DialogFoot>
     </FormDialog>
   );
 }

@@ -9,7 +9,6 @@ import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
-import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { Switch, TextField, VERBATIM } from '../../ui/field.js';
 import { Failure, Notice } from '../../ui/notice.js';
@@ -104,10 +103,8 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
         />
       )}
       <LimitField {...limit} />
-      <DialogFoot onClose={discard}>
-        <Button type="submit" kind="primary" aria-disabled={saving.busy}>
-          {words(user === null ? 'edit.create' : 'action.save')}
-        </Button>
+      <DialogFoot onClose={discard} aria-disabled={saving.busy}>
+        {words(user === null ? 'edit.create' : 'action.save')}
       </DialogFoot>
     </FormDialog>
   );

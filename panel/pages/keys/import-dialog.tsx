@@ -7,7 +7,6 @@ import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
 import { visible } from '../../text/visible.js';
-import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { LinesField } from '../../ui/field.js';
 import { FileButton } from '../../ui/file-button.js';
@@ -54,10 +53,8 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
         onType={read}
       />
       {plan.length > 0 && <Preview plan={plan} />}
-      <DialogFoot onClose={close}>
-        <Button type="submit" kind="primary" off={todo.length === 0 && words('off.unchanged')}>
-          {words('import.apply', { n: todo.length })}
-        </Button>
+      <DialogFoot onClose={close} off={todo.length === 0 && words('off.unchanged')}>
+        {words('import.apply', { n: todo.length })}
       </DialogFoot>
     </FormDialog>
   );

@@ -5,7 +5,7 @@ import type { NamedKey } from '../../state/named-keys.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { narrow, type Whole } from '../../text/exact-json.js';
 import { formatLimit } from '../../text/sizes.js';
-import { Button, Segments } from '../../ui/button.js';
+import { Segments } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { type KeysDialogProps, Names, TypedCount, useTypedCount } from './batch-dialogs.js';
 import { LimitField, limitDraft, limitOf, raised } from './limit-field.js';
@@ -76,11 +76,7 @@ export function LimitDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
         />
       )}
       <TypedCount {...count} />
-      <DialogFoot onClose={onClose}>
-        <Button type="submit" kind="primary">
-          {words('action.save')}
-        </Button>
-      </DialogFoot>
+      <DialogFoot onClose={onClose}>{words('action.save')}</DialogFoot>
     </FormDialog>
   );
 }

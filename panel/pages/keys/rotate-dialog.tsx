@@ -74,10 +74,8 @@ export function RotateDialog({ of, onClose }: RotateDialogProps) {
         </Field>
       )}
       <Failure of={error} urgent />
-      <DialogFoot onClose={onClose} isSafe>
-        <Button type="submit" kind="danger" aria-disabled={busy}>
-          {words('key.rotate')}
-        </Button>
+      <DialogFoot onClose={onClose} isSafe kind="danger" aria-disabled={busy}>
+        {words('key.rotate')}
       </DialogFoot>
     </FormDialog>
   );

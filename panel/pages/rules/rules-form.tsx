@@ -270,9 +270,7 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
           onClose();
         }}
       >
-        <Button type="submit" kind="primary">
-          {words('rules.apply')}
-        </Button>
+        {words('rules.apply')}
       </DialogFoot>
     </FormDialog>
   );

@@ -72,10 +72,8 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
         )}
       </Field>
       <Failure of={error} urgent />
-      <DialogFoot onClose={onClose}>
-        <Button type="submit" kind="primary" aria-disabled={busy}>
-          {words('edit.create')}
-        </Button>
+      <DialogFoot onClose={onClose} aria-disabled={busy}>
+        {words('edit.create')}
       </DialogFoot>
     </FormDialog>
   );

@@ -107,10 +107,8 @@ function RemoveDialog({ token: { name }, onClose }: { readonly token: NamedToken
     <FormDialog title={words('tokens.removeTitle', { name })} onSubmit={remove} onClose={onClose}>
       <p>{words('tokens.removeText')}</p>
       <Failure of={error} urgent />
-      <DialogFoot onClose={onClose} isSafe>
-        <Button type="submit" kind="danger" aria-disabled={busy}>
-          {words('action.remove')}
-        </Button>
+      <DialogFoot onClose={onClose} isSafe kind="danger" aria-disabled={busy}>
+        {words('action.remove')}
       </DialogFoot>
     </FormDialog>
   );
