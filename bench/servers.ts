@@ -28,7 +28,15 @@ export const startEmbedded = (path: string): Promise<BenchServer> => startTalkin
 export const startUpstream = (keys: number, core?: number, cost = 0): Promise<BenchServer> =>
   startTalking('./upstream-server.js', [String(keys), String(cost)], core);
 
-async function startTalking(name: string, args: readonly string[], core = SERVER_CORE): Promise<BenchServer> {
+/** The proxy in front of a server at this port, which copies nothing; like every relay wherever there is room. */
+export const startPlainProxy = (port: number): Promise<BenchServer> =>
+  startTalking('./plain-proxy.js', [`http://127.0.0.1:${port}`], null);
+
+async function startTalking(
+  name: string,
+  args: readonly string[],
+  core: number | null = SERVER_CORE,
+): Promise<BenchServer> {
   const child = startChild(script(name), args, core);
   const ready = await child.hear();
   if (typeof ready !== 'object' || ready === null || !('port' in ready)) throw new Error(`${name} has not begun well`);

@@ -32,8 +32,8 @@ const decompress = promisify(gunzip);
 export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOptions) {
   let last: Promise<unknown> = Promise.resolve();
   const onTheirWay: Buffer[] = [];
-  /** The latest content that is known to be durable here: the usual caller asks for the same bytes again. */
-  let latest: { readonly bytes: Buffer; readonly forever: boolean } | null = null;
+  /** The latest content that is known to be durable here, as long as anybody has it: the usual caller asks for the same bytes again. */
+  let latest: { readonly bytes: WeakRef<Buffer>; readonly forever: boolean } | null = null;
 
   /** Oldest first. */
   async function list(): Promise<readonly KeptVersion[]> {
@@ -51,14 +51,14 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
   }
 
   async function keepNow(bytes: Buffer, forever: boolean): Promise<void> {
-    if (bytes.length === 0 || (latest?.bytes === bytes && (latest.forever || !forever))) return;
+    if (bytes.length === 0 || (latest?.bytes.deref() === bytes && (latest.forever || !forever))) return;
     const digest = await digestOf(bytes);
     const versions = await list();
     const same = versions.find(({ id }) => id.endsWith(digest));
     if (same) await keepAgain(same, forever, versions);
     else await write(bytes, { id: `${stamp(freeTime(versions))}-${digest}`, forever });
     await fileSystem.syncFolder(folder);
-    latest = { bytes, forever };
+    latest = { bytes: new WeakRef(bytes), forever };
     await removeOld();
   }
 

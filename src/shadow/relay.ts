@@ -18,6 +18,9 @@ export interface RelayOptions {
   readonly onRefused: (why: string, details: readonly string[]) => void;
 }
 
+/** Memory for the worker's short-lived objects. By default it takes 48 MB, in which it collects no faster and keeps more of what is over. */
+const YOUNG_MEGABYTES = 12;
+
 /**
  * Stands between clients and the target like a recorder, and gives a worker a copy of what passes. Clients never wait for it:
  * what it cannot take is dropped and counted. Rejects when it cannot listen.
@@ -73,7 +76,10 @@ export class Relay {
       },
       onFailure: (reason) => tell({ kind: 'note', sentence: reason }),
     });
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options.worker });
+    const worker = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData: options.worker,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
+    });
     const ended = new Promise<void>((resolve) => {
       worker.on('message', (message: FromWorker) => {
         if (message.kind === 'done') backlog.done(message);

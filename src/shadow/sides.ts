@@ -2,6 +2,8 @@ import type { Answer } from '../client/call.js';
 import { createCaller } from '../client/caller.js';
 import type { Lines } from '../client/find-line.js';
 import { createControl, type TargetCredentials } from '../client/signed-in-caller.js';
+import type { KeyReader } from '../core/keys/types.js';
+import type { KeySnapshot } from '../core/model.js';
 import { sha256Hash } from '../core/password.js';
 import type { ClockPort, RandomPort } from '../core/ports.js';
 import { stageWithoutSocket } from '../embedded/stage.js';
@@ -11,7 +13,7 @@ import { dataIn, isJsonObject, type JsonObject, jsonIn } from '../wire/json/json
 import { writeJson } from '../wire/json/write-json.js';
 import type { Operation } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { AskedServer, findServer } from './asked-server.js';
+import { AskedServer, type FoundServer, findServer } from './asked-server.js';
 import type { Passed } from './traffic.js';
 
 /** The server that is tried beside the target. */
@@ -55,7 +57,7 @@ export async function openCore(
   const operator = { username: credentials.username, password: random.bytes(16).toString('hex') };
   const listener = credentials.username === '' ? {} : { password_hash: sha256Hash(operator.password) };
   const scenario: Scenario = { ...bare, given: { ...bare.given, listener } };
-  const staged = await stageWithoutSocket(scenario, line, { clock });
+  const staged = await stageWithoutSocket(scenario, line, { clock, ownApi: false });
   const { revision, version } = resolved;
   const sessions = new Map<string, string>();
   const { caller, target } = staged;
@@ -83,7 +85,7 @@ export async function openCore(
   }
 
   return {
-    server: new AskedServer({ caller, target, revision, version }, ownAuthorization),
+    server: new EmbeddedServer({ caller, target, revision, version }, ownAuthorization, staged.app.keyway.core.keys),
     place: 'an embedded core',
     isOurs: true,
     withholds: () => null,
@@ -102,6 +104,22 @@ export async function openCore(
     configuration: async (body) => body,
     close: () => staged.close(),
   };
+}
+
+/** An embedded core. Its keys are taken from it: for the list of an answer it would keep twice the memory of its text from then on. */
+class EmbeddedServer extends AskedServer {
+  readonly #keys: KeyReader;
+
+  constructor(found: FoundServer, authorization: () => Promise<string | null>, keys: KeyReader) {
+    super(found, authorization);
+    this.#keys = keys;
+  }
+
+  override async keys(): Promise<ReadonlyMap<string, KeySnapshot>> {
+    const keys = new Map<string, KeySnapshot>();
+    for (const key of this.#keys.entries()) keys.set(key.accessKey, key);
+    return keys;
+  }
 }
 
 /** Stands for the target's session where the core signs in for itself. */

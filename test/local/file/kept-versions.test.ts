@@ -6,6 +6,7 @@ import { openDataFolder } from '../../../src/files/data-folder.js';
 import { createKeptVersions } from '../../../src/files/kept-versions.js';
 import { listVersions, restoreVersion } from '../../../src/files/restore-version.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
+import { collectGarbage } from '../../collect-garbage.js';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const fileSystem = createFileSystem();
@@ -50,6 +51,19 @@ describe('kept versions', () => {
     await versions.keep(Buffer.from('b'), { forever: true });
     await versions.keep(Buffer.from('b'));
     expect((await versions.list()).map(({ forever }) => forever)).toEqual([false, true]);
+  });
+
+  it('content is held in memory no longer than by who had it kept', async () => {
+    const versions = await open();
+    const keep = async () => {
+      const content = Buffer.from('a');
+      await versions.keep(content);
+      return new WeakRef(content);
+    };
+    const kept = await keep();
+    await collectGarbage();
+    expect(kept.deref()?.toString() ?? 'collected').toBe('collected');
+    expect(await versions.list()).toHaveLength(1);
   });
 
   it('a folder that was removed is made again; what was in it is kept once more after it was forgotten', async () => {
