@@ -56,6 +56,8 @@ export interface StandIn {
   count(accessKey: string, traffic: { up?: bigint; down?: bigint; connections?: bigint }): void;
   /** Looks at its file now. */
   reload(): Promise<void>;
+  /** How long the longest look at its file has taken that it did by itself, ms. */
+  readonly longestLook: number;
   /** Ends it and starts it from its file, on the same port, perhaps as another line. Writes under way are finished first. */
   restart(line?: string): Promise<void>;
   /** Does so without a clean end, from 0.4.6 on with the counters of the last write. */
@@ -72,7 +74,13 @@ const STORE_EVERY = 30_000;
 
 /** Starts one. Rejects where a real server would not start from its file. */
 export async function startStandIn(options: StandInOptions): Promise<StandIn> {
-  let running = await run(options, options.port ?? 0);
+  let longestLook = 0;
+  const look = async (file: ServerFile) => {
+    const began = performance.now();
+    await file.reload();
+    longestLook = Math.max(longestLook, performance.now() - began);
+  };
+  let running = await run(options, look, options.port ?? 0);
   return {
     origin: `http://127.0.0.1:${running.port}`,
     get version() {
@@ -89,14 +97,17 @@ export async function startStandIn(options: StandInOptions): Promise<StandIn> {
       running.memory.count(accessKey, up, down, counted);
     },
     reload: () => running.file.reload(),
+    get longestLook() {
+      return longestLook;
+    },
     storeCounters: () => running.storeCounters(),
     async restart(line) {
       await running.end({ isClean: true });
-      running = await run({ ...options, line: line ?? running.behaviour.version }, running.port);
+      running = await run({ ...options, line: line ?? running.behaviour.version }, look, running.port);
     },
     async crash() {
       await running.end({ isClean: false });
-      running = await run(options, running.port);
+      running = await run(options, look, running.port);
     },
     close: () => running.end({ isClean: true }),
   };
@@ -111,7 +122,8 @@ interface Running {
   end(how: { readonly isClean: boolean }): Promise<void>;
 }
 
-async function run(options: StandInOptions, port: number): Promise<Running> {
+/** `look` is called every 5 s. */
+async function run(options: StandInOptions, look: (file: ServerFile) => Promise<void>, port: number): Promise<Running> {
   const { seed = 1, pauseMilliseconds = 0, reloadFactor = 1, clock = systemClock } = options;
   const behaviour = behaviourOf(options.line, options.lacking);
   const start = readAtStart(parseConfiguration(await readFile(options.file)), behaviour);
@@ -129,7 +141,7 @@ async function run(options: StandInOptions, port: number): Promise<Running> {
   const failedLogins = later.failedLogins === null ? null : createFailedLogins(later.failedLogins, clock);
   const parts = { behaviour, memory, file, announced, tlsHost, failedLogins, mostBodyBytes };
   const { http, answering } = await listen({ ...parts, clock, random: systemRandom }, port);
-  const looking = reloadFactor === 0 ? null : every(RELOAD_EVERY / reloadFactor, () => file.reload());
+  const looking = reloadFactor === 0 ? null : every(RELOAD_EVERY / reloadFactor, () => look(file));
   const storing =
     counters === null || reloadFactor === 0 ? null : every(STORE_EVERY / reloadFactor, () => counters.write());
   return {

@@ -237,9 +237,9 @@ async function runRound(
     await sleep(QUIET / FACTOR / 4);
     lost.push(...differences(round, 'after a restart'));
     // A server that reads its file seconds later than it says loses what no rule could save: then this machine was too busy.
-    const isVoid = lost.length > 0 && stalls.longest() * FACTOR > MOST_STALL;
-    if (isVoid)
-      process.stdout.write(`a round of ${line} does not count: the stand-in stood still for ${stalls.longest()} ms\n`);
+    const late = stalls.longest() + Math.round(standIn.longestLook);
+    const isVoid = lost.length > 0 && late * FACTOR > MOST_STALL;
+    if (isVoid) process.stdout.write(`a round of ${line} does not count: the stand-in was ${late} ms late\n`);
     if (isVoid) return null;
     const { acknowledged, deleted } = round;
     const speed = { rounds: 1, acknowledged, deleted: deleted.length, revived: revived.length, lost: lost.length };
