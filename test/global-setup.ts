@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type BrowserServer, chromium } from 'playwright-core';
 import type { TestProject } from 'vitest/node';
 import { bundledChromium, type Chromium } from '../bench/browser.js';
 import { type Binaries, type Postgres, postgresBinaries, postgresOnPath, startPostgres } from '../bench/postgres.js';
@@ -24,7 +23,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const removeTemporaryFiles = await keepTemporaryFilesInMemory();
   await buildPanelIfOlder();
-  const browser = createSharedBrowser();
+  const browser = createUnpackedBrowser();
   const givePort = inTurn(await createPortGiver());
   const postgres = await createSharedPostgres(givePort);
   const installed = await createInstalledPostgres(givePort);
@@ -72,24 +71,16 @@ function inTurn<T>(act: () => Promise<T>): () => Promise<T> {
   };
 }
 
-function createSharedBrowser() {
-  let started: Promise<{ readonly unpacked: Chromium; readonly server: BrowserServer }> | null = null;
-  async function start() {
-    const unpacked = await bundledChromium();
-    // The pages of a context use one process: a new one reads and compiles every script anew.
-    const args = [...(unpacked.options.args ?? []), '--process-per-site'];
-    return { unpacked, server: await chromium.launchServer({ ...unpacked.options, args, host: '127.0.0.1' }) };
-  }
+/** The browser that each process of the run starts for itself. */
+function createUnpackedBrowser() {
+  let unpacked: Promise<Chromium> | null = null;
   return {
     async get() {
-      started ??= start();
-      const { unpacked, server } = await started;
-      return { endpoint: server.wsEndpoint(), options: unpacked.options };
+      unpacked ??= bundledChromium();
+      return (await unpacked).options;
     },
     async close() {
-      const ended = await started?.catch(() => null);
-      await ended?.server.close();
-      await ended?.unpacked.remove();
+      await (await unpacked?.catch(() => null))?.remove();
     },
   };
 }

@@ -28,6 +28,7 @@ const VIEWPORT = { width: 1280, height: 800 };
 export class Contexts {
   readonly #browser: Browser;
   readonly #kept = new Map<string, Promise<Kept>>();
+  readonly #opened = new Set<BrowserContext>();
 
   constructor(browser: Browser) {
     this.#browser = browser;
@@ -63,19 +64,30 @@ export class Contexts {
     };
   }
 
+  /** Closes all of them, and every page. */
+  async close(): Promise<void> {
+    for (const context of this.#opened) await context.close();
+  }
+
   async #openAlone(options: BrowserContextOptions): Promise<OpenedPage> {
-    const context = await this.#browser.newContext(options);
+    const context = await this.#newContext(options);
     const page = await context.newPage();
     await page.clock.install();
     return { page, close: () => context.close() };
   }
 
   async #keep(options: BrowserContextOptions): Promise<Kept> {
-    const context = await this.#browser.newContext({ viewport: VIEWPORT, ...options });
+    const context = await this.#newContext({ viewport: VIEWPORT, ...options });
     const first = await context.newPage();
     await first.route('**', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }));
     // A page of the same site, as every port of this address is.
     await first.goto('http://127.0.0.1/');
     return { context, first, storage: await context.newCDPSession(first) };
+  }
+
+  async #newContext(options: BrowserContextOptions): Promise<BrowserContext> {
+    const context = await this.#browser.newContext(options);
+    this.#opened.add(context.on('close', () => this.#opened.delete(context)));
+    return context;
   }
 }

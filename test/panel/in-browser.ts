@@ -1,6 +1,6 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { connectBrowser } from '../shared.js';
+import { browserOfProcess } from '../shared.js';
 import { Contexts } from './contexts.js';
 import {
   openPage,
@@ -26,22 +26,20 @@ export interface PanelOptions extends PageOptions {
   readonly stage?: StageOptions;
 }
 
-/** The tests of a file in the browser of the run. */
+/** The tests of a file in the browser. */
 export interface InBrowser {
   open(url: string, options?: PageOptions): Promise<Watched>;
   /** Runs with a gateway and a page that must be clean at the end. */
   withPanel(revision: string, test: (page: Page, stage: Stage) => Promise<void>, options?: PanelOptions): Promise<void>;
 }
 
-/** Connects the tests of a file with the browser of the run. */
+/** Connects the tests of a file with the browser. */
 export function inBrowser(): InBrowser {
-  let browser: Browser;
   let contexts: Contexts;
   beforeAll(async () => {
-    browser = await connectBrowser();
-    contexts = new Contexts(browser);
+    contexts = new Contexts(await browserOfProcess());
   });
-  afterAll(() => browser.close());
+  afterAll(() => contexts.close());
   return {
     open: (url, options) => openPage(contexts, url, options),
     async withPanel(revision, test, { signed = true, typed = false, stage: given, ...options } = {}) {

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
 import type { GatewayOptions } from '../../src/index.js';
 import { describeDatabase, freshDatabase } from '../database/database.js';
 import { folderForTest } from '../serve/serve-here.js';
-import { connectBrowser } from '../shared.js';
+import { browserOfProcess } from '../shared.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { expectAccessible, serveAxe } from './axe.js';
@@ -58,15 +58,13 @@ const HOMES: Readonly<Record<string, () => Promise<Partial<GatewayOptions>>>> = 
   },
 };
 
-/** Declares tests over a file, a database and a running server, in the browser of the run. */
+/** Declares tests over a file, a database and a running server, in the browser. */
 export function overHomes(declare: (withPanel: (test: Test, options?: OverOptions) => Promise<void>) => void): void {
-  let browser: Browser;
   let contexts: Contexts;
   beforeAll(async () => {
-    browser = await connectBrowser();
-    contexts = new Contexts(browser);
+    contexts = new Contexts(await browserOfProcess());
   });
-  afterAll(() => browser.close());
+  afterAll(() => contexts.close());
   for (const home of Object.keys(HOMES)) {
     const described = home === 'database' ? describeDatabase : describe;
     described(`over a ${home}`, () => declare((test, options = {}) => runOver(contexts, home, test, options)));

@@ -12,7 +12,7 @@ import { Recorder } from '../../src/replay/record/recorder.js';
 import { buildIfOlder } from '../build.js';
 import { listeningAt, runKeyway, startKeyway } from '../cli/process.js';
 import { goTo, holdTime } from '../panel/stage.js';
-import { connectBrowser } from '../shared.js';
+import { browserOfProcess } from '../shared.js';
 import { PASSWORD, playerOn, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 beforeAll(buildIfOlder, 240_000);
@@ -71,9 +71,8 @@ test("a foreign panel's session recorded in a real browser replays equal, on the
     onFailure: (reason) => expect.unreachable(reason),
   });
   onTestFinished(proxy.close);
-  const browser = await connectBrowser();
-  onTestFinished(() => browser.close());
-  const page = await browser.newPage();
+  const page = await (await browserOfProcess()).newPage();
+  onTestFinished(() => page.close());
   await page.goto(`${proxy.url}/panel/`);
   const signIn = async (password: string, until: string) => {
     await page.fill('input[name=username]', USERNAME);
@@ -83,7 +82,7 @@ test("a foreign panel's session recorded in a real browser replays equal, on the
   };
   await signIn('guessed', 'refused');
   await signIn(PASSWORD, 'done');
-  await browser.close();
+  await page.close();
 
   expect(recorder.sessions).toHaveLength(1);
   const [session = 0] = recorder.sessions;
@@ -153,11 +152,11 @@ async function recorded(origin: string, work: (url: string) => Promise<void>): P
 test("a session in Keyway's own panel, recorded by the command, replays equal on servers put back, and without one", async () => {
   // As in front of a server of another make: with Keyway's own interface the page works by calls that no revision has.
   const server = await startLiveServer('current', {}, { ownApi: false });
-  const browser = await connectBrowser();
-  onTestFinished(() => browser.close());
+  const page = await (await browserOfProcess()).newPage();
+  onTestFinished(() => page.close());
   const folder = await recorded(server.origin, async (url) => {
-    await workInPanel(await browser.newPage(), `${url}/panel/`);
-    await browser.close();
+    await workInPanel(page, `${url}/panel/`);
+    await page.close();
   });
   const [file, ...others] = await readScenarioFiles([folder], createFileSystem());
   if (file?.kind !== 'scenario' || others.length > 0) throw new Error('expected one session');
