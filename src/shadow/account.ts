@@ -54,7 +54,7 @@ export class Account {
 
   /** Returns the report of what has come to its end. */
   report(): ShadowReport {
-    return withRows(this.#report, this.#dropped);
+    return { ...withRows(this.#report, this.#dropped), waiting: this.#waiting.length };
   }
 
   /** Returns the last report, in which what waits or is open is not compared. */
@@ -64,7 +64,7 @@ export class Account {
       const { client, operation } = countedAs(each);
       late.leaveOut(client, operation, 'the run ended before');
     }
-    return withRows(this.report(), late);
+    return { ...withRows(this.report(), late), waiting: 0 };
   }
 }
 

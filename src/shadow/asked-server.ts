@@ -8,7 +8,7 @@ import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { hasNames } from '../wire/traits/snapshot.js';
 
-type Keys = ReadonlyMap<string, KeySnapshot>;
+export type Keys = ReadonlyMap<string, KeySnapshot>;
 
 /** A server's place and the line that it speaks. */
 export interface FoundServer {
@@ -80,18 +80,12 @@ export class AskedServer {
    */
   async keys(known?: Keys): Promise<Keys> {
     const { caller, target, revision } = this.found;
-    const reader = keyReader(revision, known);
+    const reader = new KeyReader(revision, known);
     const path = `${target.apiRoot}/users`;
-    const take = (piece: Buffer) => reader.take(piece);
-    const { status } = await caller.send({
-      method: 'GET',
-      path,
-      headers: await this.#headers(),
-      body: undefined,
-      take,
-    });
+    const call = { method: 'GET', path, headers: await this.#headers(), body: undefined, take: reader.take };
+    const { status } = await caller.send(call);
     if (status !== 200) throw new Error(`GET /users answers ${status}`);
-    return keysBy(reader);
+    return reader.end();
   }
 
   /** Its configuration; null where its line shows none. Rejects with an `Error` for people where it cannot be read. */
@@ -101,6 +95,15 @@ export class AskedServer {
     const data = dataIn(body);
     if (status !== 200 || !isJsonObject(data)) throw new Error(`GET /server/config answers ${status}`);
     return data;
+  }
+
+  /** The events of its audit list, newest first; null where it has none, or none that can be read. */
+  async audit(): Promise<readonly JsonObject[] | null> {
+    if (this.found.revision.capabilities.audit === undefined) return null;
+    const { status, body } = await this.send('GET', '/audit');
+    const data = dataIn(body);
+    if (status !== 200 || !Array.isArray(data)) return null;
+    return data.filter(isJsonObject).map(({ id: _id, time: _time, ...event }) => event);
   }
 
   /** One key; undefined where it is unknown there. */
@@ -117,23 +120,29 @@ export class AskedServer {
 /** Bytes of a list that are read at once: the reader has room for twice as many. */
 const PIECE = 64 * 1024;
 
-type KeyReader = ReturnType<typeof keyReader>;
+/** Reads the keys of a list while it comes. */
+export class KeyReader {
+  readonly #list: ReturnType<typeof createListReader>;
 
-function keyReader(line: Revision, known: Keys | undefined) {
-  return createListReader(line, { known: (accessKey) => known?.get(accessKey) });
-}
+  constructor(line: Revision, known?: Keys) {
+    this.#list = createListReader(line, { known: (accessKey) => known?.get(accessKey) });
+  }
 
-async function keysBy(reader: KeyReader): Promise<Keys> {
-  const keys = await reader.end();
-  if (keys === null) throw new Error('GET /users answers no list of keys');
-  return new Map(keys.map((key) => [key.accessKey, key]));
+  readonly take = (piece: Buffer): Promise<boolean> => this.#list.take(piece);
+
+  /** Rejects with an `Error` for people where it was no list. */
+  async end(): Promise<Keys> {
+    const keys = await this.#list.end();
+    if (keys === null) throw new Error('GET /users answers no list of keys');
+    return new Map(keys.map((key) => [key.accessKey, key]));
+  }
 }
 
 /** The keys of a list's answer. Rejects with an `Error` for people where it is none. */
 export async function keysIn(body: Buffer, line: Revision): Promise<Keys> {
-  const reader = keyReader(line, undefined);
+  const reader = new KeyReader(line);
   for (let at = 0; at < body.length; at += PIECE) await reader.take(body.subarray(at, at + PIECE));
-  return keysBy(reader);
+  return reader.end();
 }
 
 /** Tells whether two lines say the same of a key, as far as both say anything. */

@@ -1,10 +1,11 @@
 import type { Answer } from '../client/call.js';
-import { compareRuns, type RunDifference, type RunStep } from '../replay/compare/compare-runs.js';
+import { compareRuns, type Run, type RunDifference, type RunStep } from '../replay/compare/compare-runs.js';
 import { type ChangeKind, changeOf } from '../replay/compare/line-changes.js';
 import { coversPath } from '../replay/format/json-difference.js';
 import type { Exchange } from '../replay/format/scenario.js';
-import type { JsonValue } from '../wire/json/json.js';
-import { type Operation, serves } from '../wire/operations.js';
+import { isJsonObject, type JsonValue, jsonIn } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
+import { type Operation, type OperationName, serves } from '../wire/operations.js';
 import { pointerSteps, type SchemaNode } from '../wire/schema-check.js';
 import type { Recorded } from '../wire/schemas.js';
 import type { Revision } from '../wire/traits/revision.js';
@@ -21,6 +22,7 @@ export interface ShadowDifference extends RunDifference {
   readonly kind: ChangeKind;
   /** The difference of the two lines, or the reason that the register gives; null where nothing explains it. */
   readonly because: string | null;
+  readonly explainedBy: 'lines' | 'register' | null;
 }
 
 /** One request, answered by both. */
@@ -31,12 +33,12 @@ export interface AnsweredTwice {
   /** Below the API root. */
   readonly path: string;
   readonly target: Answer;
-  /** A second answer of the target to the same read; null for none. */
-  readonly again: Answer | null;
+  /** Two more answers of the target to the same read, one right after the other; null for none. */
+  readonly again: readonly [Answer, Answer] | null;
   /** Null where there was none. */
   readonly shadow: Answer | null;
-  /** Keys of which the two servers are known to say different things now. */
-  readonly parted: ReadonlySet<string>;
+  /** Keys of which the two servers may rightly say different things. */
+  readonly unclear: ReadonlySet<string>;
 }
 
 export interface JudgeOptions {
@@ -58,8 +60,12 @@ const COUNTED = new Set([
 const STANDING = /^\/data\/(?:listen|bind_ip|api|domain|tls|fallback|server|endpoint|links|host)(?:\/|$)/;
 const STANDING_INBOUND = /^\/data\/inbounds\/[^/]+\/(?:listen|port|path|webpath|token|username|password_hash)$/;
 
-/** Times that a place has to differ between two reads of the target before it counts as noise of its own. */
+/** Times that a place has to differ between two reads of the target before it counts as noise, and the share of all of them. */
 const NOISE = 2;
+const NOISE_SHARE = 0.5;
+
+/** Operations that tell what traffic has left behind: a shadow has had none. */
+const OF_TRAFFIC = new Set<OperationName>(['listDnsQueries', 'getDnsLog', 'getDnsStats']);
 
 /** Traits that decide which members an answer has: another value of a member that both have is nothing of theirs. */
 const FORMS = /^(?:snapshot|dns|rules|audit): /;
@@ -67,6 +73,8 @@ const FORMS = /^(?:snapshot|dns|rules|audit): /;
 /** Holds answers together, and says of what differs what it comes from. */
 export class Judge {
   readonly #options: JudgeOptions;
+  /** Operations that were asked twice, and the places that differed, with how often. */
+  readonly #askedAgain = new Map<string, number>();
   readonly #noise = new Map<string, number>();
 
   constructor(options: JudgeOptions) {
@@ -75,47 +83,76 @@ export class Judge {
 
   /** Lists what differs and is no matter of course. */
   differences(pair: AnsweredTwice): readonly ShadowDifference[] {
-    const { from, to } = this.#options;
-    const found = this.#compared(pair, pair.target, pair.shadow);
+    const { from, to, bases } = this.#options;
+    if (pair.again !== null) this.#learn(pair, pair.again);
+    const [target, shadow] = isOfTraffic(pair) ? levelled(pair.target, pair.shadow) : [pair.target, pair.shadow];
+    const one = { ...runOf(pair, target, bases.target), foreign: pair.unclear };
+    const other = { ...runOf(pair, shadow, bases.shadow), foreign: pair.unclear };
+    const found = compareRuns(one, other, one, { left: from, right: to }).differences;
     const places = new Set(found.map(({ where }) => where));
     return found
       .filter((each) => !this.#isNoise(each) && !isOwn(each, pair, from) && !isSpelling(each, places))
       .map((each) => ({ ...each, ...this.#explained(each, from, to) }));
   }
 
-  #compared(pair: AnsweredTwice, one: Answer, other: Answer | null): readonly RunDifference[] {
-    const { from, to, bases } = this.#options;
-    const run = (answer: Answer | null, base: string) => {
-      const steps = [stepOf(pair, answer)];
-      return { steps, bindings: new Map<string, string>(), foreign: pair.parted, base };
-    };
-    const again = run(pair.again ?? one, bases.target);
-    if (pair.again !== null) this.#learn(pair, one, pair.again);
-    return compareRuns(run(one, bases.target), run(other, bases.shadow), again, { left: from, right: to }).differences;
-  }
-
-  #learn(pair: AnsweredTwice, one: Answer, again: Answer): void {
+  #learn(pair: AnsweredTwice, [first, second]: readonly [Answer, Answer]): void {
     const { from, bases } = this.#options;
-    const run = (answer: Answer) => ({ steps: [stepOf(pair, answer)], bindings: new Map(), base: bases.target });
-    const { differences } = compareRuns(run(one), run(again), run(one), { left: from, right: from });
-    for (const each of new Set(differences.map(placeOf))) this.#noise.set(each, (this.#noise.get(each) ?? 0) + 1);
+    const one = runOf(pair, first, bases.target);
+    const { differences } = compareRuns(one, runOf(pair, second, bases.target), one, { left: from, right: from });
+    count(this.#askedAgain, pair.operation?.name ?? '');
+    for (const each of new Set(differences.map(placeOf))) count(this.#noise, each);
   }
 
+  /** What a write between the two reads made different is seldom seen twice. */
   #isNoise(difference: RunDifference): boolean {
-    return (this.#noise.get(placeOf(difference)) ?? 0) >= NOISE;
+    const times = this.#noise.get(placeOf(difference)) ?? 0;
+    return times >= NOISE && times >= NOISE_SHARE * (this.#askedAgain.get(difference.operation) ?? 0);
   }
 
-  #explained(difference: RunDifference, from: Revision, to: Revision): Pick<ShadowDifference, 'kind' | 'because'> {
+  #explained(difference: RunDifference, from: Revision, to: Revision): Explanation {
     const { kind, because } = changeOf(difference, from, to);
     const registered = this.#options.expected.find(
       ({ operation, where }) =>
         (operation === '*' || operation === difference.operation) && coversPath(where, generalPlace(difference.where)),
     );
-    if (registered !== undefined) return { kind, because: registered.reason };
+    if (registered !== undefined) return { kind, because: registered.reason, explainedBy: 'register' };
     const isOfForm = because !== null && FORMS.test(because) && difference.where.startsWith('body ');
     const isPresence = difference.expected === undefined || difference.actual === undefined;
-    return { kind, because: isOfForm && !isPresence ? null : because };
+    if (because === null || (isOfForm && !isPresence)) return { kind, because: null, explainedBy: null };
+    return { kind, because, explainedBy: 'lines' };
   }
+}
+
+type Explanation = Pick<ShadowDifference, 'kind' | 'because' | 'explainedBy'>;
+
+function count(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+function runOf(pair: AnsweredTwice, answer: Answer | null, base: string): Run {
+  return { steps: [stepOf(pair, answer)], bindings: new Map(), base };
+}
+
+function isOfTraffic({ operation }: AnsweredTwice): boolean {
+  return operation !== null && OF_TRAFFIC.has(operation.name);
+}
+
+/** Cuts the lists of two answers to the same length. */
+function levelled(one: Answer, other: Answer | null): readonly [Answer, Answer | null] {
+  const [left, right] = [jsonIn(one.body), other === null ? undefined : jsonIn(other.body)];
+  if (left === undefined || right === undefined || other === null) return [one, other];
+  const [cutLeft, cutRight] = [cutTo(left, right), cutTo(right, left)].map((value) => Buffer.from(writeJson(value)));
+  return [
+    { ...one, body: cutLeft ?? one.body },
+    { ...other, body: cutRight ?? other.body },
+  ];
+}
+
+function cutTo(value: JsonValue, other: JsonValue | undefined): JsonValue {
+  if (Array.isArray(value) && Array.isArray(other))
+    return value.slice(0, other.length).map((each, index) => cutTo(each, other[index]));
+  if (!isJsonObject(value) || !isJsonObject(other)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, cutTo(each, other[name])]));
 }
 
 function stepOf({ operation, method, path, target }: AnsweredTwice, answer: Answer | null): RunStep {
@@ -140,13 +177,16 @@ function placeOf({ operation, where }: RunDifference): string {
 }
 
 /** Tells whether a difference is a matter of course: each server has its own time, sessions, traffic and address. */
-function isOwn(difference: RunDifference, { operation }: AnsweredTwice, from: Revision): boolean {
+function isOwn(difference: RunDifference, pair: AnsweredTwice, from: Revision): boolean {
   const { where, expected, actual } = difference;
+  const { operation } = pair;
   if (where === 'header location') return true;
+  if (isDrawing(expected) && isDrawing(actual)) return true;
   if (isLink(expected) && isLink(actual)) return withoutAddress(expected) === withoutAddress(actual);
   if (!where.startsWith('body ') || expected === undefined || actual === undefined) return false;
   const pointer = where.slice('body '.length);
   const isSameKind = kindOf(expected) === kindOf(actual);
+  if (isOfTraffic(pair) && pointer.startsWith('/data/')) return isSameKind;
   const member = pointerSteps(pointer).at(-1) ?? '';
   if (COUNTED.has(member) && isCounting(operation)) return isSameKind || expected === null || actual === null;
   if (STANDING.test(pointer) || STANDING_INBOUND.test(generalPlace(pointer).replaceAll('*', '0'))) return isSameKind;
@@ -178,6 +218,11 @@ function kindOf(value: JsonValue): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   return typeof value === 'number' ? 'bigint' : typeof value;
+}
+
+/** The same code may be drawn in many ways. */
+function isDrawing(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' && /^\s*<(?:\?xml|svg)\b/.test(value);
 }
 
 function isLink(value: JsonValue | undefined): value is string {

@@ -49,19 +49,21 @@ function exampleValue(text: string): JsonValue | undefined {
   return jsonIn(Buffer.from(text));
 }
 
-/** Tells whether the report makes the exit code 1: anything that nothing explains, or an explained change of these kinds. */
+/** Tells whether the report makes the exit code 1: anything that nothing explains, or a change of the lines of these kinds. */
 export function isFailing({ differences }: ShadowReport, failOn: ChangeKind | null): boolean {
   const counted = failOn === null ? [] : CHANGE_KINDS.slice(0, CHANGE_KINDS.indexOf(failOn) + 1);
-  return differences.some(({ because, kind }) => because === null || counted.includes(kind));
+  return differences.some(
+    ({ explainedBy, kind }) => explainedBy === null || (explainedBy === 'lines' && counted.includes(kind)),
+  );
 }
 
 /** Lines for people, beneath the verdict: the lines' own changes, each client's operations, and what was not compared. */
 export function reportLines(report: ShadowReport): readonly string[] {
-  const { target, shadow, rows, requests, compared, notes } = report;
+  const { target, shadow, rows, requests, compared, waiting, notes } = report;
   const expected = report.differences.filter(({ because }) => because !== null);
   const named = target === null || shadow === null ? '' : ` from ${target.version} to ${shadow.version}`;
   return [
-    `${requests} requests, ${compared} compared`,
+    `${requests} requests, ${compared} compared${waiting === 0 ? '' : `, ${waiting} more wait to be`}`,
     ...section(`Changes${named}, which the lines or the register explain:`, expected.map(changeLine)),
     ...section('By client and operation:', rows.length === 0 ? [] : [HEADINGS, ...rows].map(rowLine)),
     ...section(

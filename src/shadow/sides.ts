@@ -4,6 +4,7 @@ import type { Lines } from '../client/find-line.js';
 import { createControl, type TargetCredentials } from '../client/signed-in-caller.js';
 import type { KeyReader } from '../core/keys/types.js';
 import type { KeySnapshot } from '../core/model.js';
+import { showsNamedToken } from '../core/named-tokens.js';
 import { sha256Hash } from '../core/password.js';
 import type { ClockPort, RandomPort } from '../core/ports.js';
 import { stageWithoutSocket } from '../embedded/stage.js';
@@ -92,6 +93,7 @@ export async function openCore(
     async authorization({ requestHeaders }, from) {
       const shown = requestHeaders.get('authorization');
       if (shown === undefined) return undefined;
+      if (showsNamedToken(shown)) return (await ownAuthorization()) ?? shown;
       const secrets = from.auth.decode(shown);
       if (secrets.some(({ kind, secret }) => kind === 'token' && secret === credentials.token)) return shown;
       const session = secrets.find(({ kind }) => kind === 'session')?.secret;

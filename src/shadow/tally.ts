@@ -14,12 +14,17 @@ export type Outcome =
   /** Why the two answers were not held together. */
   | { readonly kind: 'left out'; readonly why: string };
 
+export function leftOut(why: string): Outcome {
+  return { kind: 'left out', why };
+}
+
 /** One kind of difference, with its first example. */
 export interface DifferenceKind {
   readonly operation: string;
   readonly where: string;
   readonly kind: ChangeKind;
   readonly because: string | null;
+  readonly explainedBy: ShadowDifference['explainedBy'];
   times: number;
   readonly clients: string[];
   /** The words of target and shadow, without anything secret; as JSON texts. */
@@ -36,6 +41,8 @@ export interface ShadowReport {
   readonly shadow: ReportedServer | null;
   readonly requests: number;
   readonly compared: number;
+  /** Requests that were seen and still wait to be compared; they count in nothing else. */
+  readonly waiting: number;
   readonly rows: readonly ClientRow[];
   readonly differences: readonly DifferenceKind[];
   /** Operations that the target's line serves, by whether any client used them. */
@@ -114,6 +121,7 @@ export class Tally {
       shadow: this.#shadow,
       requests: this.#requests,
       compared: this.#compared,
+      waiting: 0,
       rows,
       differences: [...this.#kinds.values()].sort(bySeverity),
       operations: {
@@ -143,9 +151,10 @@ export class Tally {
     return fresh;
   }
 
-  #kindOf({ operation, kind, because, where, expected, actual }: ShadowDifference, shown: string): DifferenceKind {
+  #kindOf({ where, expected, actual, ...difference }: ShadowDifference, shown: string): DifferenceKind {
+    const { operation, kind, because, explainedBy } = difference;
     const example = { target: this.#shown(expected, where), shadow: this.#shown(actual, where) };
-    return { operation, where: shown, kind, because, times: 0, clients: [], example };
+    return { operation, where: shown, kind, because, explainedBy, times: 0, clients: [], example };
   }
 
   /** Names of members may be somebody's too. */

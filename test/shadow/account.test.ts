@@ -15,9 +15,9 @@ describe('the account of a shadow', () => {
     account.reported(tally.report(), 1);
     tally.add('bot/1.0', 'getUser', NONE);
     account.reported(tally.report(), 2);
-    expect(account.report()).toMatchObject({ requests: 2, compared: 2 });
-    const { requests, compared, rows } = account.last();
-    expect({ requests, compared }).toEqual({ requests: 4, compared: 2 });
+    expect(account.report()).toMatchObject({ requests: 2, compared: 2, waiting: 2 });
+    const { requests, compared, waiting, rows } = account.last();
+    expect({ requests, compared, waiting }).toEqual({ requests: 4, compared: 2, waiting: 0 });
     expect(rows).toMatchObject([
       { operation: 'getUser', seen: 2, equal: 1, leftOut: { 'the run ended before': 1 } },
       { operation: 'listUsers', seen: 1, equal: 1, leftOut: {} },

@@ -203,7 +203,7 @@ describe('a second server', () => {
     expect(seen.some((each) => each.includes(`Bearer ${TOKEN}`))).toBe(forwardsCredentials);
   });
 
-  test('a difference in its state counts once, and is set right', async () => {
+  test('a difference in its state counts once, and is made equal', async () => {
     const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
     const shadow = await mirrored(target.origin, { shadow: second(other.origin, { writes: true }) });
     await shadow.send('GET', `${API}/users/foreign-2`);
@@ -288,7 +288,7 @@ describe('two writes of one key that overlapped', () => {
     expect(report().differences).toEqual([]);
     expect(report().rows.map(({ leftOut }) => leftOut)).toEqual([
       { 'two writes of the same overlapped': 1 },
-      { 'the key was set right meanwhile': 1 },
+      { 'the key was made equal meanwhile': 1 },
     ]);
   });
 
@@ -311,7 +311,7 @@ describe('two writes of one key that overlapped', () => {
 });
 
 describe('a list above 1 MiB', () => {
-  test('is held together key by key, and what differs is set right', async () => {
+  test('is held together key by key, and what differs is made equal', async () => {
     const target = await startLiveServer('current');
     const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
     for (const _ of Array.from({ length: 8 }))

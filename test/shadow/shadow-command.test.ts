@@ -1,68 +1,18 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { readScenario } from '../../src/replay/format/scenario.js';
 import type { ShadowReport } from '../../src/shadow/tally.js';
 import { buildIfOlder } from '../build.js';
-import { listeningAt, type Running, runKeyway, startKeyway } from '../cli/process.js';
+import { runKeyway } from '../cli/process.js';
 import { openRaw } from '../raw-client.js';
 import { openLiveServer, startLiveServer, TOKEN } from '../replay/live-server.js';
 import { bodyOf, scriptedServer, startScriptedServer } from '../stand-in/scripted-server.js';
+import { API, authorization, emptyFolder, hasBegun, LISTEN, shadowed, WAITED } from './shadowed.js';
 
 beforeAll(buildIfOlder, 240_000);
-
-const API = '/panel/api';
-const LISTEN = ['--listen', '127.0.0.1:0'];
-const authorization = `Bearer ${TOKEN}`;
-
-async function emptyFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-shadow-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-/** A report that never holds is shown before the test's own time is over. */
-const WAITED = { timeout: 50_000, interval: 50 };
-
-/** What passes before is not compared. */
-const hasBegun = (report: ShadowReport) => report.shadow !== null;
-
-interface Shadowed {
-  readonly url: string;
-  readonly folder: string;
-  readonly running: Running;
-  get(path: string): Promise<string>;
-  /** The report, once it holds. */
-  report(holds: (report: ShadowReport) => boolean): Promise<ShadowReport>;
-}
-
-async function shadowed(
-  flags: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
-): Promise<Shadowed> {
-  const folder = await emptyFolder();
-  const running = startKeyway(['shadow', ...flags], { folder, environment });
-  onTestFinished(() => void running.child.kill('SIGKILL'));
-  const url = await listeningAt(running);
-  return {
-    url,
-    folder,
-    running,
-    get: async (path) => (await fetch(`${url}${path}`, { headers: { authorization } })).text(),
-    report: (holds) => {
-      const looked = async () => {
-        const text = await readFile(join(folder, 'keyway-shadow.json'), 'utf8');
-        const report: ShadowReport = JSON.parse(text);
-        expect(report).toSatisfy(holds);
-        return report;
-      };
-      return vi.waitFor(looked, WAITED);
-    },
-  };
-}
 
 describe('keyway shadow', () => {
   test('tries a later line beside a server and ends with what the lines explain alone', async () => {

@@ -156,9 +156,24 @@ async function showStatus(settings: Settings, context: CommandContext): Promise<
   const content = await fileSystem.read(settings.report, FILE_LIMITS.archive).catch((error: unknown) => {
     throw new Error(`${settings.report} cannot be read: ${failureWords(error)}`, { cause: error });
   });
-  const report: ShadowReport = JSON.parse(content.toString('utf8'));
-  if (report.version !== 1) throw new Error(`${settings.report} is no report of this version of keyway shadow`);
-  return tell(report, settings, context);
+  return tell(reportIn(content.toString('utf8'), settings.report), settings, context);
+}
+
+function reportIn(text: string, path: string): ShadowReport {
+  try {
+    const report: ShadowReport | null = JSON.parse(text);
+    if (report?.version === 1) return report;
+  } catch {
+    // Not even JSON.
+  }
+  throw new Error(`${path} is no report of this version of keyway shadow`);
+}
+
+/** The most milliseconds that a timer takes: it ends a longer time at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+async function wholeTime(milliseconds: number, { wait }: CommandContext): Promise<void> {
+  for (let left = milliseconds; left > 0; left -= LONGEST_TIMER) await wait(Math.min(left, LONGEST_TIMER));
 }
 
 /** The most milliseconds that the last report may take. */
@@ -184,6 +199,7 @@ async function shadowUntilStopped(
   const enough = new Promise<void>((resolve) => {
     finish = resolve;
   });
+  const ops = asked.ops === null ? null : await serveReport(asked.ops, () => state.report).catch(namedBy('--ops-bind'));
   const relay = await Relay.start({
     worker: {
       target: { ...target, revision: asked.revision, token: asked.credentials.token, ca },
@@ -207,14 +223,11 @@ async function shadowUntilStopped(
       state.refused ??= [why, ...details].join('\n  ');
       finish();
     },
-  }).catch((error: unknown) => {
-    throw new Error(`--listen: ${wordsOf(error)}`, { cause: error });
-  });
-  const ops = asked.ops === null ? null : await serveReport(asked.ops, () => state.report);
+  }).catch(namedBy('--listen'));
   const path = target.webpath === '/' ? '' : target.webpath;
   const say = settings.reporter === 'text' ? context.output.line : context.complain;
   say(`Shadowing ${target.origin}: use ${relay.url}${path} instead; Ctrl-C ends it`);
-  const over = asked.milliseconds === null ? [] : [context.wait(asked.milliseconds)];
+  const over = asked.milliseconds === null ? [] : [wholeTime(asked.milliseconds, context)];
   await Promise.race([stopped, enough, ...over]);
   const report = await relay.end(LAST_REPORT);
   ops?.close();
@@ -224,6 +237,13 @@ async function shadowUntilStopped(
     return 3;
   }
   return tell(report, settings, context);
+}
+
+/** Makes an error name the flag that it comes from. */
+function namedBy(flag: string): (error: unknown) => never {
+  return (error) => {
+    throw new Error(`${flag}: ${wordsOf(error)}`, { cause: error });
+  };
 }
 
 async function expectedOf(

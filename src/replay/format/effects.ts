@@ -70,6 +70,11 @@ export function keysNamed(data: JsonValue | undefined): readonly string[] {
   return (Array.isArray(data) ? data : [data]).filter((each) => typeof each === 'string');
 }
 
+/** The access key in a request's path; null where its operation has none there. */
+export function keyIn({ keySegment }: MatchedRequest): string | null {
+  return keySegment === null ? null : decoded(keySegment);
+}
+
 /** A segment of a path without its percent-encoding; as it is where that cannot be read. */
 export function decoded(segment: string): string {
   try {
