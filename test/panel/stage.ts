@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -250,8 +250,18 @@ export async function contentOf(download: Download): Promise<Buffer> {
   return buffer(await download.createReadStream());
 }
 
-/** Writes a picture of the page for whoever wants to look, in CI and where the run was started with `PICTURES=1`. */
+/** True in CI, and where the run was started with `PICTURES=1`. */
+export const takesPictures = process.env.PICTURES === '1' || process.env.CI !== undefined;
+
+const PICTURES = join(ROOT, 'test-results/screenshots');
+/** The pictures of the run before. */
+export const BEFORE = join(PICTURES, 'before');
+
+/** Writes a picture of the page for whoever wants to look, and keeps that of the run before. */
 export async function picture(page: Page, name: string): Promise<void> {
-  if (process.env.PICTURES !== '1' && process.env.CI === undefined) return;
-  await page.screenshot({ path: join(ROOT, 'test-results/screenshots', `${name}.png`) });
+  if (!takesPictures) return;
+  const path = join(PICTURES, `${name}.png`);
+  await mkdir(BEFORE, { recursive: true });
+  await rename(path, join(BEFORE, `${name}.png`)).catch(() => undefined);
+  await page.screenshot({ path });
 }
