@@ -1,4 +1,4 @@
-import { matchRequest } from '../replay/format/effects.js';
+import { effectOf, matchRequest } from '../replay/format/effects.js';
 import type { ProxiedRequest } from '../replay/record/proxy.js';
 import { ClientRows } from './client-rows.js';
 import { programOf, type ShadowReport } from './tally.js';
@@ -37,12 +37,12 @@ export class Account {
     this.#waiting.push({ client, method, path });
   }
 
-  /** Returns the operation for which the request counts. */
-  dropped(request: ProxiedRequest, why: Dropped): string {
+  /** Returns the operation of a write, which is lost to the shadow; null for what changes nothing. */
+  dropped(request: ProxiedRequest, why: Dropped): string | null {
     this.#open.delete(request.sequence);
     const { client, operation } = countedAs(request);
     this.#dropped.leaveOut(client, operation, why);
-    return operation;
+    return effectOf({ method: request.method, path: request.path, root: 'server' }).kind === 'reads' ? null : operation;
   }
 
   /** Takes a report of the worker, which counts so many exchanges. */

@@ -29,7 +29,7 @@ export type CopiedPassed = Omit<Passed, 'requestBody' | 'responseBody'> &
 /** Exchanges, or a sentence, for the worker. */
 export type ToWorker =
   | { readonly kind: 'passed'; readonly passed: readonly CopiedPassed[] }
-  /** Nothing comes of a request of this operation. */
+  /** Nothing comes of a write of this operation. */
   | { readonly kind: 'lost'; readonly operation: string }
   | { readonly kind: 'note'; readonly sentence: string }
   | { readonly kind: 'end' };

@@ -80,10 +80,9 @@ export class Mirror {
     if (fresh.length > 0 && begun !== null) this.#options.onDifference(passed, fresh, begun.pair.target);
   }
 
-  /** An exchange of an operation, or of none, never came here: what it may have changed at the target is looked for. */
+  /** A write of an operation, or of none, never came here: what it may have changed at the target is looked for. */
   lost(operation: string): void {
-    const lost = OPERATIONS.find(({ name }) => name === operation);
-    if (operation !== 'cors' && lost?.effect.kind !== 'reads') this.#miss(lost ?? null);
+    this.#miss(OPERATIONS.find(({ name }) => name === operation) ?? null);
   }
 
   /** Finds out what changed at the target without passing, when it is time. To be awaited between two exchanges. */

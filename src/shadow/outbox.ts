@@ -22,13 +22,15 @@ export class Outbox {
 
   /** Takes an exchange, whose bodies are nobody else's from now on. */
   add(passed: Passed): void {
+    // What was lost before is to be known before.
+    if (this.#lost.size > 0) this.flush();
     this.#passed.push(passed);
     this.#bytes += bytesOf(passed);
     if (this.#bytes > MOST_GATHERED) this.flush();
     else this.#later();
   }
 
-  /** Takes the operation of a request of which nothing comes. */
+  /** Takes the operation of a write of which nothing comes. */
   lose(operation: string): void {
     this.#lost.add(operation);
     this.#later();

@@ -64,7 +64,8 @@ export class Relay {
         return backlog.watch((why) => {
           begun.delete(sequence);
           writes.end(sequence, null);
-          outbox.lose(account.dropped(request, why));
+          const lost = account.dropped(request, why);
+          if (lost !== null) outbox.lose(lost);
         });
       },
       onExchange(exchange) {

@@ -39,6 +39,19 @@ describe('the account of a shadow', () => {
     });
   });
 
+  test('tells of a dropped request which write is lost by it, and nothing of a read, a preflight or a page', () => {
+    const account = new Account(new Tally(() => 0).report());
+    const lost = (method: string, path: string) => account.dropped(asked(path, method), 'no whole answer');
+    expect(lost('PUT', '/p/api/users/a/limit')).toBe('setLimit');
+    expect(lost('POST', '/p/elsewhere')).toBe('unmatched');
+    for (const [method, path] of [
+      ['GET', '/p/api/users'],
+      ['OPTIONS', '/p/api/users'],
+      ['GET', '/p/app.js'],
+    ] as const)
+      expect(lost(method, path)).toBeNull();
+  });
+
   test('counts what was dropped in every report, also where the worker never gives one', () => {
     const tally = new Tally(() => 0);
     const account = new Account(tally.report());

@@ -221,7 +221,7 @@ describe('a second server', () => {
     });
   });
 
-  test('what a dropped write changed is looked for at once, and nothing after a dropped read or preflight', async () => {
+  test('what a dropped write changed is looked for at once', async () => {
     const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
     const shadow = await mirrored(target.origin, {
       shadow: second(other.origin, { writes: true }),
@@ -234,7 +234,6 @@ describe('a second server', () => {
       headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` },
       body: JSON.stringify({ access_key: 'unseen' }),
     });
-    for (const operation of ['cors', 'listUsers']) shadow.mirror.lost(operation);
     await shadow.mirror.follow();
     expect(other.keys()).not.toEqual(target.keys());
     shadow.mirror.lost('createUser');

@@ -29,7 +29,7 @@ describe('the messages for the worker', () => {
   test('are gathered, with one copy of their bodies', () => {
     const { outbox, posted, bodies } = opened();
     for (const text of ['one', 'two']) outbox.add(passed(Buffer.from(text)));
-    for (const _ of [1, 2]) outbox.lose('getUser');
+    for (const _ of [1, 2]) outbox.lose('setLimit');
     expect(posted).toEqual([]);
     vi.runAllTimers();
     expect(bodies()).toEqual(['one', 'two']);
@@ -37,6 +37,15 @@ describe('the messages for the worker', () => {
       ['passed', 1],
       ['lost', 0],
     ]);
+  });
+
+  test('tell of a write that is lost before what passed after it', () => {
+    const { outbox, posted } = opened();
+    outbox.add(passed(Buffer.from('before')));
+    outbox.lose('setLimit');
+    outbox.add(passed(Buffer.from('after')));
+    vi.runAllTimers();
+    expect(posted.map(({ message }) => message.kind)).toEqual(['passed', 'lost', 'passed']);
   });
 
   test('go at once where they are large', () => {

@@ -87,7 +87,7 @@ describe('a change at the target that the shadow is not sent', () => {
     await shadow.send('GET', `${API}/users/foreign-2`);
     how.isAway = true;
     await change(target.origin, 'PUT', `${API}/users/foreign-2/limit`, { limit_bytes: 3 });
-    shadow.mirror.lost('setUserLimit');
+    shadow.mirror.lost('setLimit');
     await shadow.send('GET', `${API}/users/foreign-2`);
     expect(shadow.report()).toMatchObject({ compared: 1, differences: [] });
     const [row] = shadow.report().rows;
@@ -103,7 +103,7 @@ describe('a change at the target that the shadow is not sent', () => {
     const shadow = await mirrored(target.origin, { shadow: second(origin, { writes: true }) });
     await shadow.send('GET', `${API}/users`);
     how.isBroken = true;
-    shadow.mirror.lost('setUserLimit');
+    shadow.mirror.lost('setLimit');
     for (const path of ['/users', '/users', '/users/foreign-2']) await shadow.send('GET', API + path);
     expect(shadow.report().compared).toBe(4);
     expect(shadow.report().differences).toMatchObject([{ operation: 'listUsers', where: 'status', times: 2 }]);
