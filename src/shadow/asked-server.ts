@@ -120,12 +120,12 @@ export class AskedServer {
 /** Bytes of a list that are read at once: the reader has room for twice as many. */
 const PIECE = 64 * 1024;
 
-/** Reads the keys of a list while it comes. */
+/** Reads the keys of a list while it comes, without their counters. */
 export class KeyReader {
   readonly #list: ReturnType<typeof createListReader>;
 
   constructor(line: Revision, known?: Keys) {
-    this.#list = createListReader(line, { known: (accessKey) => known?.get(accessKey) });
+    this.#list = createListReader(line, { known: (accessKey) => known?.get(accessKey), countersToo: false });
   }
 
   readonly take = (piece: Buffer): Promise<boolean> => this.#list.take(piece);
@@ -138,9 +138,9 @@ export class KeyReader {
   }
 }
 
-/** The keys of a list's answer. Rejects with an `Error` for people where it is none. */
-export async function keysIn(body: Buffer, line: Revision): Promise<Keys> {
-  const reader = new KeyReader(line);
+/** The keys of a list's answer; one that is as `known` has it is that object. Rejects with an `Error` for people where it is none. */
+export async function keysIn(body: Buffer, line: Revision, known?: Keys): Promise<Keys> {
+  const reader = new KeyReader(line, known);
   for (let at = 0; at < body.length; at += PIECE) await reader.take(body.subarray(at, at + PIECE));
   return reader.end();
 }

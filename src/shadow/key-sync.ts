@@ -119,8 +119,8 @@ export class KeySync {
 export async function differingKeys(
   pair: Pair,
 ): Promise<{ readonly differing: DifferingKeys; readonly count: number }> {
-  const ofTarget = await pair.target.keys();
-  const ofShadow = await pair.shadow.server.keys(ofTarget);
+  const ofShadow = await pair.shadow.server.keys();
+  const ofTarget = await pair.target.keys(ofShadow);
   return { differing: differencesOf(ofTarget, ofShadow, linesOf(pair)), count: ofTarget.size };
 }
 

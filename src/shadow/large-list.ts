@@ -33,7 +33,8 @@ export async function compareLists(
   unclear: ReadonlySet<string>,
 ): Promise<ComparedLists | NotCompared> {
   const target = answerOf(passed);
-  const wanted = await keysIn(target.body, pair.target.found.revision);
+  const known = pair.shadow.isOurs ? await pair.shadow.server.keys() : undefined;
+  const wanted = await keysIn(target.body, pair.target.found.revision, known);
   const list = await (pair.shadow.isOurs ? listOfCore(passed, pair, wanted) : listOfServer(passed, pair, wanted));
   if ('why' in list) return list;
   const { answer, keys } = list;
