@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import { defineConfig, type Plugin } from 'vite';
+import { defineConfig, type ESTree, type Plugin, parseSync, Visitor } from 'vite';
 import { en } from './panel/i18n/en.js';
 import type { Message } from './panel/i18n/message.js';
 import { ru } from './panel/i18n/ru.js';
@@ -38,63 +38,85 @@ function fetchPlainly(): Plugin {
   };
 }
 
-const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** A name in a source, whole or the beginning of some that are put together there, such as `page.${name}`. */
+interface Spelled {
+  readonly name: string;
+  readonly isWhole: boolean;
+  readonly start: number;
+  readonly end: number;
+}
 
-/** The beginnings of names that the sources put together, such as `page.${name}`. */
-function beginningsIn(sources: readonly string[]): readonly string[] {
-  const found = sources.flatMap((source) =>
-    [...source.matchAll(/`([a-z][\w.]*\.)\$\{/g)].map(([, start = '']) => start),
-  );
-  return [...new Set(found)].filter((start) => Object.keys(en).some((name) => name.startsWith(start)));
+/** Finds the names of texts, which stand in calls of `words` alone. Throws where one stands elsewhere, or not in its letters. */
+function namesIn(path: string, code: string): readonly Spelled[] {
+  const found: Spelled[] = [];
+  const read = (node: ESTree.Argument): void => {
+    const { start, end } = node;
+    if (node.type === 'ConditionalExpression') [node.consequent, node.alternate].forEach(read);
+    else if (node.type === 'Literal' && typeof node.value === 'string')
+      found.push({ name: node.value, isWhole: true, start, end });
+    else if (node.type === 'TemplateLiteral') {
+      const name = node.quasis[0]?.value.raw ?? '';
+      found.push({ name, isWhole: false, start: start + 1, end: start + 1 + name.length });
+    } else throw new Error(`${path}: words(${code.slice(start, end)}) does not spell the name of a text`);
+  };
+  const { program } = parseSync(path, code);
+  new Visitor({
+    CallExpression: ({ callee, arguments: [name] }) => {
+      if (callee.type === 'Identifier' && callee.name === 'words' && name !== undefined) read(name);
+    },
+  }).visit(program);
+  new Visitor({
+    Literal: ({ value, start }) => {
+      if (typeof value === 'string' && value in en && !found.some((spelled) => spelled.start === start))
+        throw new Error(`${path}: '${value}' is the name of a text, and stands outside of words()`);
+    },
+  }).visit(program);
+  return found.sort((one, other) => other.start - one.start);
 }
 
 /**
- * Gives texts numbers for names, in their tables and in the sources: names are 4 kB (gzip) of what a reader fetches. Where a
- * name is put together its beginning becomes a letter.
+ * Gives texts numbers for names, in their tables and in calls of `words`: names are 3 kB (gzip) of what a reader fetches. Those
+ * that are put together get one for their beginning, and keep their ends.
  */
 function numberTexts(): Plugin {
-  const isSource = (path: string) => /\.tsx?$/.test(path);
-  const paths = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(isSource);
-  const beginnings = beginningsIn(paths.map((path) => readFileSync(join(root, path), 'utf8')));
-  const letters = new Map(beginnings.map((start, place) => [start, LETTERS.charAt(place)]));
-  if (beginnings.length > LETTERS.length) throw new Error('There are not enough letters for the beginnings of names.');
-  /** No text has the number 0, which would read as none. */
-  let count = 0;
-  const short = new Map(
-    Object.keys(en).map((name): [string, string | number] => {
-      const start = beginnings.find((each) => name.startsWith(each));
-      if (start !== undefined) return [name, `${letters.get(start)}${name.slice(start.length)}`];
-      count += 1;
-      return [name, count];
-    }),
-  );
-  const shortened = (table: Readonly<Record<string, Message>>) => {
-    const lines = [''];
-    const others: Record<string, Message> = {};
-    for (const [name, text] of Object.entries(table)) {
-      const key = short.get(name) ?? name;
-      if (typeof key === 'number') lines[key] = typeof text === 'string' ? text : '';
-      if (typeof key === 'string' || typeof text !== 'string') others[key] = text;
-    }
-    return `Object.assign(${JSON.stringify(lines.join('\n'))}.split('\\n'),${JSON.stringify(others)})`;
-  };
-  const tables = new Map([
-    [join(root, 'i18n/en.ts'), `export const en = ${shortened(en)}`],
-    [join(root, 'i18n/ru.ts'), `export const ru = ${shortened(ru)}`],
+  const tables = new Map<string, Readonly<Record<string, Message>>>([
+    [join(root, 'i18n/en.ts'), en],
+    [join(root, 'i18n/ru.ts'), ru],
   ]);
+  const isUser = (path: string) => path.startsWith(root) && /\.tsx?$/.test(path) && !tables.has(path);
+  const users = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .map((path) => join(root, path))
+    .filter(isUser);
+  const spelled = users.flatMap((path) => namesIn(path, readFileSync(path, 'utf8')));
+  const beginnings = [...new Set(spelled.flatMap(({ name, isWhole }) => (isWhole ? [] : [name])))];
+  const numberOf = (beginning: string) => `${beginnings.indexOf(beginning)}.`;
+  const whole = Object.keys(en).filter((name) => !beginnings.some((beginning) => name.startsWith(beginning)));
+  const shortOf = (name: string): string | number => {
+    const [beginning, other] = beginnings.filter((each) => name.startsWith(each));
+    if (other !== undefined) throw new Error(`The name of the text '${name}' is put together in two ways`);
+    return beginning === undefined ? whole.indexOf(name) : numberOf(beginning) + name.slice(beginning.length);
+  };
+  const shortened = (table: Readonly<Record<string, Message>>) => {
+    const lines = whole.map((name) => (typeof table[name] === 'string' ? table[name] : ''));
+    const others = Object.entries(table).filter(([name, text]) => !whole.includes(name) || typeof text !== 'string');
+    const rest = Object.fromEntries(others.map(([name, text]) => [shortOf(name), text]));
+    return `Object.assign(${JSON.stringify(lines.join('\n'))}.split('\\n'),${JSON.stringify(rest)})`;
+  };
   return {
     name: 'number-texts',
     apply: 'build',
     enforce: 'pre',
-    load: (id) => tables.get(id) ?? null,
+    load: (id) => {
+      const table = tables.get(id);
+      return table === undefined ? null : `export const ${basename(id, '.ts')} = ${shortened(table)}`;
+    },
     transform: (code, id) =>
-      id.startsWith(root) && isSource(id) && !tables.has(id)
-        ? code
-            .replace(/'([\w.]+)'/g, (quoted, name: string) => JSON.stringify(short.get(name)) ?? quoted)
-            .replace(/`([\w.]+)\$\{/g, (begun, start: string) => {
-              const letter = letters.get(start);
-              return letter === undefined ? begun : `\`${letter}\${`;
-            })
+      isUser(id)
+        ? namesIn(id, code).reduce(
+            (text, { name, isWhole, start, end }) =>
+              text.slice(0, start) + (isWhole ? JSON.stringify(shortOf(name)) : numberOf(name)) + text.slice(end),
+            code,
+          )
         : null,
   };
 }
@@ -134,7 +156,11 @@ export default defineConfig({
     modulePreload: false,
     reportCompressedSize: false,
     // Packages only define things: what nobody imports of them goes, though they do not say so themselves.
-    rolldownOptions: { treeshake: { moduleSideEffects: (id) => !id.includes('/node_modules/') } },
+    rolldownOptions: {
+      treeshake: { moduleSideEffects: (id) => !id.includes('/node_modules/') },
+      // A constant that is used once goes where it is used; the minifier does not do that with a variable.
+      output: { topLevelVar: false },
+    },
   },
   plugins: [fetchPlainly(), orderModules(), numberTexts(), precompress()],
 });

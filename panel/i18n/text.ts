@@ -5,7 +5,7 @@ import { useStore } from '../store/store.js';
 import type { en } from './en.js';
 import { fill, type Message, type Values } from './message.js';
 
-export type MessageName = keyof typeof en;
+type MessageName = keyof typeof en;
 
 type Table = Readonly<Record<MessageName, Message>>;
 
@@ -46,6 +46,7 @@ export async function showIn(language: Language): Promise<void> {
   preferences.patch({ language });
 }
 
+/** Tells a text by its name, which stands in the call itself: a build finds it there, and puts a shorter one in its place. */
 export interface Words {
   readonly language: Language;
   (name: MessageName, values?: Values): string;
@@ -109,16 +110,16 @@ export function fullTime(time: number, language: Language): string {
 /** A duration by its two largest parts. */
 export function duration(seconds: number, words: Words): string {
   const parts = [
-    { n: Math.floor(seconds / 86_400), name: 'time.days' },
-    { n: Math.floor(seconds / 3_600) % 24, name: 'time.hours' },
-    { n: Math.floor(seconds / 60) % 60, name: 'time.minutes' },
-    { n: Math.floor(seconds) % 60, name: 'time.seconds' },
+    { n: Math.floor(seconds / 86_400), unit: 'days' },
+    { n: Math.floor(seconds / 3_600) % 24, unit: 'hours' },
+    { n: Math.floor(seconds / 60) % 60, unit: 'minutes' },
+    { n: Math.floor(seconds) % 60, unit: 'seconds' },
   ] as const;
   const first = parts.findIndex(({ n }) => n > 0);
   if (first < 0) return words('time.seconds', { n: 0 });
   return parts
     .slice(first, first + 2)
     .filter(({ n }) => n > 0)
-    .map(({ n, name }) => words(name, { n }))
+    .map(({ n, unit }) => words(`time.${unit}`, { n }))
     .join(' ');
 }

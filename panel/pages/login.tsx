@@ -1,7 +1,7 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/failure.js';
 import { placeAddress } from '../api/places.js';
-import { type MessageName, sentence, useWords, type Words } from '../i18n/text.js';
+import { sentence, useWords, type Words } from '../i18n/text.js';
 import { note } from '../state/audit-notes.js';
 import type { SessionState } from '../state/session.js';
 import { usePlaces, useWorkspace } from '../state/workspace.js';
@@ -108,7 +108,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
       return;
     }
     if (way === 'token' && !/^[\x21-\x7e]+$/.test(secret)) {
-      setProblem({ say: (chosen) => chosen('login.tokenCharacters') });
+      setProblem({ say: (words) => words('login.tokenCharacters') });
       focusMistake(form.current);
       return;
     }
@@ -119,7 +119,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
       else await workspace.session.useToken(secret, stays);
       note(workspace, 'signIn', true);
     } catch (error) {
-      setProblem({ say: (chosen) => problemOf(error, way, chosen) });
+      setProblem({ say: (words) => problemOf(error, way, words) });
       setBusy(false);
       focusMistake(form.current);
     }
@@ -171,9 +171,8 @@ function Credentials({ way, onWay }: CredentialsProps) {
 
 function problemOf(error: unknown, way: Way, words: Words): string {
   if (!(error instanceof ApiFailure)) return sentence(error, words);
-  const wrong: MessageName = way === 'password' ? 'login.wrong' : 'login.wrongToken';
   if (error.kind === 'unauthorized' && error.retryAfter !== null) return words('login.wait', { n: error.retryAfter });
-  if (error.kind === 'unauthorized') return words(wrong);
+  if (error.kind === 'unauthorized') return words(way === 'password' ? 'login.wrong' : 'login.wrongToken');
   if (error.detail === 'Auth not configured') return words('login.unconfigured');
   if (error.kind === 'absent' && way === 'password') return words('absent.login');
   return sentence(error, words);

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Server } from '../api/server.js';
 import type { EventName } from '../i18n/events.js';
-import { type MessageName, useWords } from '../i18n/text.js';
 import { createStore, type Store, useStore } from '../store/store.js';
 import { encodeExact, exactValue } from '../text/exact-json.js';
 import { type Choices, type Conflict, fieldChanges, mergeFields, type Side } from '../text/field-changes.js';
@@ -60,7 +59,8 @@ interface ServerSettings<T> {
   /** The event that is noted with their count, saved or not. */
   readonly event: EventName;
   readonly count?: (now: T) => number;
-  readonly saved: MessageName;
+  /** Said once they are saved. */
+  readonly saved: string;
 }
 
 const isEqual = (a: unknown, b: unknown): boolean => encodeExact(a) === encodeExact(b);
@@ -86,7 +86,6 @@ export function useServerDraft<T>({
   count = () => 0,
   saved,
 }: ServerSettings<T>) {
-  const words = useWords();
   const workspace = useWorkspace();
   const store = draftOf(workspace);
   const draft = useStore(store);
@@ -177,7 +176,7 @@ export function useServerDraft<T>({
         const isUntouched = known === null || known.now === now || known.now === known.base;
         if (isUntouched) begin(written, written);
         else begin(now, known.now);
-        say({ tone: 'good', text: words(saved) });
+        say({ tone: 'good', text: saved });
       }),
   };
 }

@@ -1,5 +1,4 @@
 import type { User } from '../api/wire.js';
-import type { MessageName } from '../i18n/text.js';
 import { add, type Whole } from '../text/exact-json.js';
 import type { Steps } from '../text/steps.js';
 import { visible } from '../text/visible.js';
@@ -106,9 +105,6 @@ function matcher(query: Query): ((user: User) => boolean) | null {
 }
 
 interface KeyColumn {
-  readonly label: MessageName;
-  /** Its label where there is room. */
-  readonly long?: MessageName;
   /** The value that it is sorted by. */
   readonly value: (user: User) => string | Whole;
   /** Begins with the smallest: text does, numbers begin with the largest. */
@@ -121,14 +117,14 @@ export type Column = 'status' | 'name' | 'key' | 'down' | 'up' | 'used' | 'limit
 
 /** The columns of the list, as they stand in it. */
 export const COLUMNS: Readonly<Record<Column, KeyColumn>> = {
-  status: { label: 'key.status', value: (user) => (isConnected(user) ? 1 : 0) - 2 * STATUSES.indexOf(statusOf(user)) },
-  name: { label: 'keys.name', value: (user) => (user.name ?? '').toLowerCase(), isRising: true, isSteady: true },
-  key: { label: 'keys.key', value: (user) => user.access_key, isRising: true, isSteady: true },
-  down: { label: 'side.down', value: (user) => user.bytes_down },
-  up: { label: 'side.up', value: (user) => user.bytes_up },
-  used: { label: 'keys.used', value: (user) => usedPart(user) ?? -1 },
-  limit: { label: 'keys.limit', value: (user) => user.limit_bytes ?? -1, isSteady: true },
-  connections: { label: 'keys.connections', long: 'keys.connectionsLong', value: (user) => user.connections },
+  status: { value: (user) => (isConnected(user) ? 1 : 0) - 2 * STATUSES.indexOf(statusOf(user)) },
+  name: { value: (user) => (user.name ?? '').toLowerCase(), isRising: true, isSteady: true },
+  key: { value: (user) => user.access_key, isRising: true, isSteady: true },
+  down: { value: (user) => user.bytes_down },
+  up: { value: (user) => user.bytes_up },
+  used: { value: (user) => usedPart(user) ?? -1 },
+  limit: { value: (user) => user.limit_bytes ?? -1, isSteady: true },
+  connections: { value: (user) => user.connections },
 };
 export const COLUMN_NAMES = Object.keys(COLUMNS) as readonly Column[]; // The members of a constant.
 

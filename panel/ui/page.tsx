@@ -30,7 +30,8 @@ export function Page({ title, tools, children }: PageProps) {
 
 /** Says beside a title that not everything is saved. */
 export function Unsaved() {
-  return <span class="badge badge-warn">{useWords()('config.unsaved')}</span>;
+  const words = useWords();
+  return <span class="badge badge-warn">{words('config.unsaved')}</span>;
 }
 
 /** The pages that some servers have nothing for. */

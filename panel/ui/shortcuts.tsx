@@ -1,5 +1,5 @@
 import { useLayoutEffect } from 'preact/hooks';
-import { type MessageName, useWords } from '../i18n/text.js';
+import { useWords, type Words } from '../i18n/text.js';
 import { goTo } from '../state/route.js';
 import { createStore, type Store, useStore } from '../store/store.js';
 import { Dialog } from './dialog.js';
@@ -7,20 +7,23 @@ import { Dialog } from './dialog.js';
 /** True while the list of shortcuts is shown. */
 export const shortcutsOpen: Store<boolean> = createStore(false);
 
-const SHORTCUTS: readonly { readonly keys: string; readonly does: MessageName }[] = [
-  { keys: '/', does: 'keys.searchShort' },
-  { keys: '?', does: 'shortcuts.help' },
-  { keys: '↑ ↓ Home End', does: 'shortcuts.move' },
-  { keys: 'Enter, Q', does: 'shortcuts.open' },
-  { keys: 'E, F2', does: 'shortcuts.edit' },
-  { keys: 'C', does: 'shortcuts.copy' },
-  { keys: 'Space', does: 'shortcuts.select' },
-  { keys: 'Ctrl+A', does: 'keys.selectAll' },
-  { keys: 'Shift', does: 'shortcuts.range' },
-  { keys: 'Delete', does: 'shortcuts.delete' },
-  { keys: 'Alt+↑ Alt+↓', does: 'shortcuts.rules' },
-  { keys: 'Esc', does: 'action.close' },
-];
+/** Each key with what it does. */
+function shortcutsIn(words: Words): readonly (readonly [string, string])[] {
+  return [
+    ['/', words('keys.searchShort')],
+    ['?', words('shortcuts.help')],
+    ['↑ ↓ Home End', words('shortcuts.move')],
+    ['Enter, Q', words('shortcuts.open')],
+    ['E, F2', words('shortcuts.edit')],
+    ['C', words('shortcuts.copy')],
+    ['Space', words('shortcuts.select')],
+    ['Ctrl+A', words('keys.selectAll')],
+    ['Shift', words('shortcuts.range')],
+    ['Delete', words('shortcuts.delete')],
+    ['Alt+↑ Alt+↓', words('shortcuts.rules')],
+    ['Esc', words('action.close')],
+  ];
+}
 
 function isTyping(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('input:not([type=checkbox]),textarea,select') !== null;
@@ -59,12 +62,12 @@ export function Shortcuts() {
   return (
     <Dialog title={words('shortcuts.title')} onClose={() => shortcutsOpen.set(false)}>
       <dl class="dialog-body shortcuts">
-        {SHORTCUTS.map(({ keys, does }) => (
+        {shortcutsIn(words).map(([keys, does]) => (
           <div key={keys}>
             <dt>
               <kbd>{keys}</kbd>
             </dt>
-            <dd>{words(does)}</dd>
+            <dd>{does}</dd>
           </div>
         ))}
       </dl>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { AuditEntry } from '../../api/wire.js';
-import { fullTime, type MessageName, sentence, useWords, type Words } from '../../i18n/text.js';
+import { fullTime, sentence, useWords, type Words } from '../../i18n/text.js';
 import { useRefreshed } from '../../state/tasks.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
@@ -17,12 +17,7 @@ import { Empty, Failure, Loading } from '../../ui/notice.js';
 import { Page, Scrolls, Table } from '../../ui/page.js';
 
 /** The kinds of credentials that this page notes. */
-const KINDS: Readonly<Record<string, MessageName>> = {
-  session: 'who.session',
-  static: 'who.static',
-  token: 'who.token',
-  open: 'who.open',
-};
+const KINDS = ['session', 'static', 'token', 'open'] as const;
 
 type Shown = AuditText & Pick<AuditEntry, 'id' | 'time' | 'success'>;
 
@@ -106,7 +101,7 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
             <p class="hint">{words('audit.noMatch')}</p>
           ) : (
             <Scrolls class="card card-flush entry-table" label={words('page.audit')}>
-              <Table heads={[zoned(words), ...HEADS.map((name) => words(name))]}>
+              <Table heads={[zoned(words), words('usage.by'), words('audit.event'), words('audit.outcome')]}>
                 {shown.map((entry) => (
                   <Row key={entry.id} entry={entry} />
                 ))}
@@ -128,17 +123,15 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
   );
 }
 
-const HEADS = ['usage.by', 'audit.event', 'audit.outcome'] as const;
-
 function Row({ entry: { text, by, at, time, success } }: { readonly entry: Shown }) {
   const words = useWords();
-  const kind = by === null ? undefined : KINDS[by];
+  const kind = KINDS.find((name) => name === by);
   return (
     <tr>
       <td title={at === null ? words('audit.serverTime') : undefined}>
         {at === null ? time : fullTime(at, words.language)}
       </td>
-      <td>{kind === undefined ? (by ?? '—') : words(kind)}</td>
+      <td>{kind === undefined ? (by ?? '—') : words(`who.${kind}`)}</td>
       <td>{text.slice(0, 500)}</td>
       <td>
         <span class={success ? 'badge badge-good' : 'badge badge-block'}>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { type EventKey, keysOf, numberOf, type ServerEvent, textOf } from '../../api/events.js';
-import { fullTime, type MessageName, useWords, type Words } from '../../i18n/text.js';
+import { fullTime, useWords, type Words } from '../../i18n/text.js';
 import { useEventFeed } from '../../state/event-feed.js';
 import { titleOf } from '../../state/key-list.js';
 import { hrefOf } from '../../state/route.js';
@@ -76,25 +76,19 @@ export function Events({ tabs }: { readonly tabs: ComponentChildren }) {
   );
 }
 
-const KEY_SENTENCES: Readonly<Record<string, MessageName>> = {
-  'key.created': 'events.created',
-  'key.changed': 'events.changed',
-  'key.removed': 'events.removed',
-  'key.reset': 'events.reset',
-  'key.over_limit': 'events.over',
-  'key.rotated': 'events.rotated',
-};
+/** The kinds that are about keys. */
+const KEY_KINDS = ['created', 'changed', 'removed', 'reset', 'over', 'rotated'] as const satisfies readonly Kind[];
 
 function Sentence({ event }: { readonly event: ServerEvent }) {
   const words = useWords();
-  const sentence = KEY_SENTENCES[event.type];
-  if (sentence === undefined) return <>{plainSentence(event, words)}</>;
+  const kind = KEY_KINDS.find((name) => KINDS[name] === event.type);
+  if (kind === undefined) return <>{plainSentence(event, words)}</>;
   const keys = keysOf(event);
   if (keys.length === 0) return <>{words('events.many')}</>;
   const more = keys.length - NAMED;
   return (
     <>
-      {words(sentence, { n: keys.length })}:{' '}
+      {words(`events.key.${kind}`, { n: keys.length })}:{' '}
       {keys.slice(0, NAMED).map((key, index) => (
         <span key={key.key}>
           {index > 0 && ', '}
@@ -119,18 +113,15 @@ function KeyName({ of: { key, name } }: { readonly of: EventKey }) {
   );
 }
 
-const REASONS: Readonly<Record<string, MessageName>> = {
-  saved: 'events.configuration.saved',
-  edited: 'events.configuration.edited',
-  replaced: 'events.configuration.replaced',
-  restored: 'events.configuration.restored',
-};
+const REASONS = ['saved', 'edited', 'replaced', 'restored'] as const;
 
 /** A sentence for an event that is about no key; the type itself where it is not known. */
 function plainSentence(event: ServerEvent, words: Words): string {
   switch (event.type) {
-    case 'configuration.changed':
-      return words(REASONS[textOf(event, 'reason')] ?? 'events.configuration.saved');
+    case 'configuration.changed': {
+      const told = textOf(event, 'reason');
+      return words(`events.configuration.${REASONS.find((reason) => reason === told) ?? 'saved'}`);
+    }
     case 'server.away':
       return words('events.server.away');
     case 'server.back':
@@ -139,8 +130,8 @@ function plainSentence(event: ServerEvent, words: Words): string {
       return words('events.server.updated', { from: textOf(event, 'from'), to: textOf(event, 'to') });
     case 'job.ended': {
       const [done, total, failed] = ['done', 'total', 'failed'].map((name) => numberOf(event, name));
-      const ended = textOf(event, 'state') === 'stopped' ? 'events.job.stopped' : 'events.job.done';
-      const told = words(ended, { done: done ?? 0, n: total ?? 0 });
+      const ended = textOf(event, 'state') === 'stopped' ? 'stopped' : 'done';
+      const told = words(`events.job.${ended}`, { done: done ?? 0, n: total ?? 0 });
       return failed === 0 ? told : `${told} ${words('events.job.failed', { n: failed ?? 0 })}`;
     }
     default:

@@ -206,13 +206,12 @@ interface CustomNamesProps {
   readonly onChange: (rows: readonly NameRow[]) => void;
 }
 
-const COLUMNS = [
-  { member: 'name', label: 'keys.name', example: '*.home.example' },
-  { member: 'address', label: 'config.bindHost', example: '192.0.2.1' },
-] as const;
-
 function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
   const words = useWords();
+  const columns = [
+    { member: 'name', label: words('keys.name'), example: '*.home.example' },
+    { member: 'address', label: words('config.bindHost'), example: '192.0.2.1' },
+  ] as const;
   const edit = (id: number, members: Partial<NameRow>) =>
     onChange(rows.map((row) => (row.id === id ? { ...row, ...members } : row)));
   return (
@@ -220,11 +219,11 @@ function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
       {rows.length === 0 && <p class="hint">{words('dns.noCustom')}</p>}
       {rows.map((row, index) => (
         <div key={row.id} class="name-row">
-          {COLUMNS.map(({ member, label, example }) => (
+          {columns.map(({ member, label, example }) => (
             <input
               key={member}
               {...VERBATIM}
-              aria-label={words(label)}
+              aria-label={label}
               placeholder={example}
               autocomplete="off"
               aria-invalid={problems[index] !== null}

@@ -38,7 +38,7 @@ function DnsControl() {
       server.replaceDns(changed === null ? settings : { ...onlyThese(settings, changed), enabled: settings.enabled }),
     isSame: Object.is,
     event: 'saveDns',
-    saved: 'dns.saved',
+    saved: words('dns.saved'),
   });
   const submit = (event: Event) => {
     event.preventDefault();

@@ -26,7 +26,7 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
         .reverse(),
     [queries, filter],
   );
-  const heads = (['audit.time', 'dns.domain', 'dns.client', 'audit.outcome'] as const).map((name) => words(name));
+  const heads = [words('audit.time'), words('dns.domain'), words('dns.client'), words('audit.outcome')];
   return (
     <section class="card" aria-label={words('dns.log')}>
       <div class="toolbar-line">

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type MessageName, useWords } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import { clientLink } from '../../state/client-links.js';
 import { keyTable, type LinkedKey } from '../../state/key-table.js';
 import type { NamedKey } from '../../state/named-keys.js';
@@ -25,9 +25,9 @@ export function Handout({ keys }: { readonly keys: () => readonly NamedKey[] }) 
   const workspace = useWorkspace();
   const { busy, error, run } = useTask();
   const open = useStore(sheet);
-  const button = (icon: IconName, label: MessageName, use: (linked: readonly LinkedKey[]) => void) => (
+  const button = (icon: IconName, label: string, use: (linked: readonly LinkedKey[]) => void) => (
     <Button icon={icon} onClick={() => run(() => handOut(async () => use(await linksOf(workspace, keys()))))}>
-      {words(label)}
+      {label}
     </Button>
   );
   const tableOf = (linked: readonly LinkedKey[]) => keyTable(linked, workspace.users.state.get().byKey);
@@ -36,12 +36,12 @@ export function Handout({ keys }: { readonly keys: () => readonly NamedKey[] }) 
     <div class="handout" hidden={open !== null}>
       <Failure of={error} />
       <div class="buttons">
-        {button('table', 'bulk.csv', (linked) => download(`${name}.csv`, csvTable(tableOf(linked)), 'text/csv'))}
-        {button('download', 'bulk.json', (linked) =>
+        {button('table', words('bulk.csv'), (linked) => download(`${name}.csv`, csvTable(tableOf(linked)), 'text/csv'))}
+        {button('download', words('bulk.json'), (linked) =>
           download(`${name}.json`, jsonLines(tableOf(linked)), 'application/json'),
         )}
-        {button('link', 'bulk.links', (linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}
-        {button('qr', 'bulk.sheet', sheet.set)}
+        {button('link', words('bulk.links'), (linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}
+        {button('qr', words('bulk.sheet'), sheet.set)}
       </div>
       {busy && <progress aria-label={words('login.checking')} />}
     </div>

@@ -1,5 +1,5 @@
 import type { User } from '../../api/wire.js';
-import { clockTime, useWords } from '../../i18n/text.js';
+import { clockTime, useWords, type Words } from '../../i18n/text.js';
 import { COLUMN_NAMES, COLUMNS, type Column, type Sorting } from '../../state/key-list.js';
 import { Button } from '../../ui/button.js';
 import { Select } from '../../ui/field.js';
@@ -26,8 +26,27 @@ interface HeadProps {
   readonly onSelect: (keys: readonly string[], on: boolean) => void;
 }
 
+/** The names of the columns, as short as the table has room for. */
+function columnLabels(words: Words): Readonly<Record<Column, string>> {
+  return {
+    status: words('key.status'),
+    name: words('keys.name'),
+    key: words('keys.key'),
+    down: words('side.down'),
+    up: words('side.up'),
+    used: words('keys.used'),
+    limit: words('keys.limit'),
+    connections: words('keys.connections'),
+  };
+}
+
+function longLabels(words: Words): Readonly<Record<Column, string>> {
+  return { ...columnLabels(words), connections: words('keys.connectionsLong') };
+}
+
 export function TableHead({ rows, sorting, onSort, ticked, onSelect }: HeadProps) {
   const words = useWords();
+  const [labels, long] = [columnLabels(words), longLabels(words)];
   return (
     <div class="grid-head" role="rowgroup">
       <div class="row row-head" role="row" aria-rowindex={1}>
@@ -35,7 +54,6 @@ export function TableHead({ rows, sorting, onSort, ticked, onSelect }: HeadProps
           <SelectAll rows={rows} ticked={ticked} onSelect={onSelect} />
         </div>
         {COLUMN_NAMES.map((column) => {
-          const { label, long = label } = COLUMNS[column];
           const isUntold = column === 'name' && rows[0]?.name === undefined;
           return (
             <div
@@ -47,10 +65,10 @@ export function TableHead({ rows, sorting, onSort, ticked, onSelect }: HeadProps
               <button
                 type="button"
                 class="sort"
-                title={words(isUntold ? 'absent.names' : long)}
+                title={isUntold ? words('absent.names') : long[column]}
                 onClick={() => onSort(nextSorting(sorting, column))}
               >
-                <span>{words(label)}</span>
+                <span>{labels[column]}</span>
                 {sorting.column === column && <Icon name={sorting.descending ? 'down' : 'up'} />}
               </button>
             </div>
@@ -110,7 +128,7 @@ export function SortChoice({ sorting, onSort }: Pick<HeadProps, 'sorting' | 'onS
         value={sorting.column}
         onChoose={(column) => onSort({ column, descending: COLUMNS[column].isRising !== true })}
       >
-        {(column) => words(COLUMNS[column].long ?? COLUMNS[column].label)}
+        {(column) => longLabels(words)[column]}
       </Select>
       <Button
         aria-label={words(sorting.descending ? 'keys.falling' : 'keys.rising')}

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { OutboundRule, RuleAction } from '../../api/wire.js';
-import { useWords, type Words } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import { useFormDraft } from '../../state/form-drafts.js';
 import { encodeExact } from '../../text/exact-json.js';
 import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
@@ -208,10 +208,10 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
   const { domains, networks, protocol } = draft.form;
   const place = Math.max(0, draft.form.place);
   const chosen = choices[place];
-  const domainProblem = firstBad(domains, isDomainSuffix, 'rules.badDomain', words);
-  const networkProblem = firstBad(networks, isCidr, 'rules.badNetwork', words);
+  const badDomain = firstBad(domains, isDomainSuffix);
+  const badNetwork = firstBad(networks, isCidr);
   const submit = () => {
-    if (domainProblem !== null || networkProblem !== null) return;
+    if (badDomain !== undefined || badNetwork !== undefined) return;
     const trimmed = protocol.trim();
     draft.discard();
     onApply({
@@ -242,7 +242,7 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
       </fieldset>
       <LinesField
         label={words('rules.domains')}
-        problem={domainProblem}
+        problem={badDomain === undefined ? null : words('rules.badDomain', { line: badDomain })}
         data-autofocus=""
         rows={4}
         value={domains}
@@ -250,7 +250,7 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
       />
       <LinesField
         label={words('rules.networks')}
-        problem={networkProblem}
+        problem={badNetwork === undefined ? null : words('rules.badNetwork', { line: badNetwork })}
         rows={4}
         value={networks}
         onType={(typed) => draft.change({ networks: typed })}
@@ -276,12 +276,8 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
   );
 }
 
-function firstBad(
-  text: string,
-  fits: (line: string) => boolean,
-  message: 'rules.badDomain' | 'rules.badNetwork',
-  words: Words,
-): string | null {
-  const line = linesOf(text).find((item) => !fits(item));
-  return line === undefined ? null : words(message, { line: line.slice(0, 80) });
+function firstBad(text: string, fits: (line: string) => boolean): string | undefined {
+  return linesOf(text)
+    .find((line) => !fits(line))
+    ?.slice(0, 80);
 }

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { UsageRow } from '../../api/usage.js';
-import { fullTime, type MessageName, useWords } from '../../i18n/text.js';
+import { fullTime, useWords } from '../../i18n/text.js';
 import { type Caller, lastDays, OWN, type RevisionUse, useByRevision } from '../../state/revision-use.js';
 import { formatExact } from '../../text/sizes.js';
 import { Segments } from '../../ui/button.js';
@@ -48,6 +48,8 @@ function Revision({ use }: { readonly use: RevisionUse }) {
   const words = useWords();
   const { revision, sunset, callers, calls, lastSeen } = use;
   const isOwn = revision === OWN;
+  const calling = [words('usage.by'), words('usage.program'), words('usage.callsHead')];
+  const heads = [...calling, words('usage.days'), words('usage.lastHead')];
   return (
     <details class="disclosure entry">
       <summary>
@@ -62,7 +64,7 @@ function Revision({ use }: { readonly use: RevisionUse }) {
       </summary>
       <p>{words(isOwn ? 'usage.usedBy' : 'usage.cutOff', { revision, n: callers.length })}</p>
       <Scrolls class="entry-table" label={revision}>
-        <Table heads={HEADS.map((name) => words(name))}>
+        <Table heads={heads}>
           {callers.map((caller) => (
             <Row key={`${caller.by} ${caller.program}`} caller={caller} />
           ))}
@@ -72,21 +74,15 @@ function Revision({ use }: { readonly use: RevisionUse }) {
   );
 }
 
-const HEADS = ['usage.by', 'usage.program', 'usage.callsHead', 'usage.days', 'usage.lastHead'] as const;
-
-const KINDS: Readonly<Record<string, MessageName>> = {
-  session: 'who.session',
-  static: 'who.static',
-  open: 'who.open',
-  others: 'who.others',
-};
+/** The callers that are no tokens. */
+const KINDS = ['session', 'static', 'open', 'others'] as const;
 
 function Row({ caller: { by, program, calls, days, lastSeen, operations } }: { readonly caller: Caller }) {
   const words = useWords();
-  const kind = KINDS[by];
+  const kind = KINDS.find((name) => name === by);
   return (
     <tr title={operations.join(', ')}>
-      <td class={kind === undefined ? 'mono' : ''}>{kind === undefined ? by : words(kind)}</td>
+      <td class={kind === undefined ? 'mono' : ''}>{kind === undefined ? by : words(`who.${kind}`)}</td>
       <td class="mono">{program === '' ? '—' : program.slice(0, 120)}</td>
       <td>{formatExact(calls, words.language)}</td>
       <td>{formatExact(days.size, words.language)}</td>
