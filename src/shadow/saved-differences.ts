@@ -3,8 +3,12 @@ import type { FileSystemPort } from '../core/ports.js';
 import { createWhole, temporaryPath } from '../files/write-file.js';
 import { failureWords } from '../platform/failure-words.js';
 import { exists } from '../platform/presence.js';
+import { matchOperation } from '../replay/format/effects.js';
 import { formatScenario } from '../replay/format/format.js';
+import { type Exchange, type Given, isExchange, type ScenarioResponse } from '../replay/format/scenario.js';
 import { Recorder } from '../replay/record/recorder.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
 import type { FoundServer } from './asked-server.js';
 import type { Passed } from './traffic.js';
 
@@ -36,7 +40,9 @@ export class SavedDifferences {
     const recorder = new Recorder({ revision: version, date, keepValues: false, apiRoot, base, traits: revision });
     const session = recorder.add(passed);
     if (session === null) return;
-    const content = Buffer.from(formatScenario({ ...recorder.scenario(session), title }));
+    const scenario = recorder.scenario(session);
+    const given = scenario.exchanges.filter(isExchange).reduce(withStateOf, scenario.given);
+    const content = Buffer.from(formatScenario({ ...scenario, given, title }));
     this.#work = this.#work
       .then(() => this.#write(content))
       .catch((error: unknown) => onFailure(`--save: ${folder} cannot be written: ${failureWords(error)}`));
@@ -59,4 +65,35 @@ export class SavedDifferences {
       return createWhole(fileSystem, { path, temporary }, () => fileSystem.create(temporary, content, PRIVATE_FILE));
     }
   }
+}
+
+/** The most keys of a status that a saved scenario begins with. */
+const MOST_KEYS = 1_000;
+
+/** Adds the state of which the answer to a request that stands alone tells: the key that it changed, the keys that a status counts, rules that may be replaced. */
+function withStateOf(given: Given, { request, response }: Exchange): Given {
+  const matched = matchOperation(request.method, request.path);
+  const config = given.config ?? null;
+  if (response.status !== 200 || matched === null || !isJsonObject(config)) return given;
+  const { keySegment, operation } = matched;
+  if (operation.name === 'putConfig' || (keySegment !== null && operation.effect.kind !== 'reads')) {
+    const named = writeJson([request.path, request.body ?? null]).match(/<key:\d+>/g) ?? [];
+    return { ...given, config: { ...config, access_keys: [...new Set(named)] } };
+  }
+  if (operation.name === 'putRules') return { ...given, config: { ...config, outbound: { enabled: true } } };
+  const data = operation.name === 'getStatus' ? dataOf(response) : null;
+  if (data === null) return given;
+  const keys = Array.from({ length: Math.min(countOf(data.total_users), MOST_KEYS) }, (_, at) => `<key:${at + 1}>`);
+  const active = keys.slice(0, countOf(data.active_users));
+  const counters = active.map((key) => ({ access_key: key, bytes_up: 1n, bytes_down: 1n, connections: 1n }));
+  return { ...given, config: { ...config, access_keys: keys }, ...(counters.length === 0 ? {} : { counters }) };
+}
+
+function dataOf({ body = null }: ScenarioResponse): JsonObject | null {
+  const data = isJsonObject(body) ? (body.data ?? null) : null;
+  return isJsonObject(data) ? data : null;
+}
+
+function countOf(value: JsonValue | undefined): number {
+  return typeof value === 'bigint' ? Number(value) : 0;
 }

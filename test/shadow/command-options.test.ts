@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -114,6 +114,50 @@ describe('keyway shadow', () => {
     });
     expect(wrong.complaints).toContain(`${register}: /0/where: `);
     expect(wrong.code).toBe(2);
+  });
+
+  test('saves a request of each kind of difference so that keyway replay plays it', async () => {
+    const target = await startLiveServer('current', {}, { reportVersion: '0.2.96' });
+    const { origin } = await otherwise('current', (text) => text.replace('{"ok":', '{"extra":1,"ok":'));
+    const flags = ['--target', target.origin, ...LISTEN, '--shadow', origin, '--destructive', '--save', 'saved'];
+    const { url, report, running, folder } = await shadowed(flags, CREDENTIALS);
+    await report(hasBegun);
+    const requests: readonly (readonly [string, string, unknown?])[] = [
+      ['GET', '/server/status'],
+      ['GET', '/server/config'],
+      ['GET', '/router/rules'],
+      ['GET', '/users'],
+      ['GET', '/users/foreign-2'],
+      ['GET', '/users/unknown'],
+      ['GET', '/audit'],
+      ['GET', '/nothing'],
+      ['POST', '/users', { access_key: 'given', name: 'x', limit_bytes: 5 }],
+      ['POST', '/users', { name: 'y' }],
+      ['PUT', '/users/given', { name: 'z', limit_bytes: null }],
+      ['PUT', '/users/given/limit', { limit_bytes: 7 }],
+      ['POST', '/users/given/reset'],
+      ['DELETE', '/users/given'],
+      ['PUT', '/users/unknown/limit', { limit_bytes: 7 }],
+      ['PUT', '/router/rules', [{ domain_suffix: ['.example'], action: 'block' }]],
+      ['POST', '/audit', { eventEn: 'Sign-in', eventRu: 'Вход', success: true }],
+      ['DELETE', '/audit'],
+      ['PUT', '/server/config', JSON.parse(SERVER_FILE)],
+    ];
+    // One after the other: what differs is made equal, and what was sent before that is not compared.
+    for (const [index, [method, path, body]] of requests.entries()) {
+      const content = body === undefined ? {} : { body: JSON.stringify(body) };
+      await (await fetch(url + API + path, { method, headers, ...content })).arrayBuffer();
+      await report(({ compared }) => compared === index + 1);
+    }
+    const { differences } = await report(() => true);
+    running.child.kill('SIGTERM');
+    expect((await running.ended).code).toBe(1);
+    const operations = new Set(differences.map(({ operation }) => operation));
+    expect(operations.size).toBeGreaterThan(10);
+    expect(await readdir(join(folder, 'saved'))).toHaveLength(differences.length);
+    const played = await runKeyway(['replay', 'saved'], { folder });
+    expect(played.output).toContain(`${differences.length} equal, 0 different, 0 skipped`);
+    expect(played.code).toBe(0);
   });
 
   test('loses nothing of what it has seen to SIGKILL but what is compared, also where the shadow hangs', async () => {
