@@ -78,7 +78,7 @@ function Line({ batch, onShow }: { readonly batch: Batch; readonly onShow: () =>
         <>
           {madeBy(batch).length > 0 && (
             <Button kind="small" onClick={onShow}>
-              {words('batch.show')}
+              {words('action.show')}
             </Button>
           )}
           {changes.length > 0 && (failed > 0 || !isOver) && (

@@ -49,7 +49,7 @@ export function FirstSteps({ users }: { readonly users: readonly User[] }) {
             <Step
               n={1}
               isDone={unreachable === null || (first === undefined && address !== null)}
-              title={words('start.address')}
+              title={words('address.title')}
               text={
                 typeof unreachable === 'string'
                   ? words('start.addressMissing', { host: unreachable || '—' })

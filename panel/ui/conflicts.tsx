@@ -47,7 +47,7 @@ function Choice({ conflict, chosen, onChoose }: ChoiceProps) {
         <label key={side} class="conflict-side">
           <input type="radio" name={group} checked={chosen === side} onChange={() => onChoose(side)} />
           <span>{words(`conflict.${side}`)}</span>
-          <code>{valueText(conflict[side], words('conflict.none'))}</code>
+          <code>{valueText(conflict[side], words('config.unset'))}</code>
         </label>
       ))}
     </fieldset>

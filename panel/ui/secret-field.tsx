@@ -47,7 +47,7 @@ export function SecretField({ label, hint, problem = null, onChange, onGenerate,
             </Button>
           )}
           <Button aria-pressed={visible} onClick={() => setVisible(!visible)}>
-            {words(visible ? 'login.hide' : 'login.show')}
+            {words(visible ? 'login.hide' : 'action.show')}
           </Button>
         </span>
       )}

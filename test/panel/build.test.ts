@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { en } from '../../panel/i18n/en.js';
+import { ru } from '../../panel/i18n/ru.js';
 import { PANEL, ROOT } from '../clone.js';
 import { startStage } from './stage.js';
 
@@ -21,6 +24,18 @@ describe('the build', () => {
     expect(texts).toHaveLength(1);
     expect(fetchedAtOnce().length).toBeGreaterThan(0);
     expect(sum([...fetchedAtOnce(), ...texts])).toBeLessThanOrEqual(80_000);
+  });
+
+  it.each([
+    ['en', en],
+    ['ru', ru],
+  ])('has every text of %s, under a number', async (language, table) => {
+    const [name = ''] = scripts().filter(isOf(language));
+    const built: Readonly<Record<string, unknown>> = await import(pathToFileURL(join(PANEL, 'assets', name)).href);
+    const entries = Object.values(built).flatMap((texts) => Object.entries(Object(texts)));
+    const inOrder = (texts: readonly unknown[]) => texts.map((text) => JSON.stringify(text)).sort();
+    expect(inOrder(entries.map(([, text]) => text))).toEqual(inOrder(Object.values(table)));
+    expect(entries.filter(([short]) => !/^\d/.test(short))).toEqual([]);
   });
 
   it('has no other scripts than those', () => {

@@ -16,7 +16,7 @@ export function AuditPage() {
   const tabs = hasEvents && (
     <Segments
       class="tabs"
-      label={words('tokens.show')}
+      label={words('action.show')}
       names={TABS}
       chosen={tab}
       onChoose={(name) => goTo('audit', name)}

@@ -44,7 +44,7 @@ export function Events({ tabs }: { readonly tabs: ComponentChildren }) {
     <>
       {tabs}
       <span class="grow" />
-      <Select aria-label={words('keys.filter')} names={FILTERS} value={kind} onChoose={setKind}>
+      <Select aria-label={words('action.show')} names={FILTERS} value={kind} onChoose={setKind}>
         {(name) => words(name === 'all' ? 'keys.filter.all' : `events.kind.${name}`)}
       </Select>
     </>

@@ -34,7 +34,7 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
     return (
       <Page title={title}>
         {error === null ? (
-          <Loading text={words('config.loading')} />
+          <Loading />
         ) : (
           <Notice tone="bad" urgent>
             {words('config.unreadable')} {sentence(error, words)}{' '}

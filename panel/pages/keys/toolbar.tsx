@@ -123,7 +123,7 @@ function Filters({ users, filter, onFilter }: FiltersProps) {
     <>
       <Segments
         class="segments filter-buttons"
-        label={words('keys.filter')}
+        label={words('action.show')}
         names={names}
         chosen={filter}
         onChoose={onFilter}
@@ -134,7 +134,7 @@ function Filters({ users, filter, onFilter }: FiltersProps) {
           </>
         )}
       </Segments>
-      <Select class="filter-menu" aria-label={words('keys.filter')} names={names} value={filter} onChoose={onFilter}>
+      <Select class="filter-menu" aria-label={words('action.show')} names={names} value={filter} onChoose={onFilter}>
         {(name) => `${text(name).label} ${text(name).count}`}
       </Select>
       {blind && <span class="hint">{words('absent.online')}</span>}

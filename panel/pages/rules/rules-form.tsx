@@ -54,7 +54,7 @@ export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, 
       )}
       {(adding || editing !== null) && (
         <RuleDialog
-          title={place < 0 ? words('rules.new') : words('rules.edit', { n: place + 1 })}
+          title={place < 0 ? words('rules.new') : words('rules.editOne', { n: place + 1 })}
           rule={editing ?? newRule(targets)}
           hasProtocol={hasProtocol}
           targets={targets}

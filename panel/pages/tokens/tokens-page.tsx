@@ -46,7 +46,7 @@ function Programs() {
     <>
       <Segments
         class="tabs"
-        label={words('tokens.show')}
+        label={words('action.show')}
         names={TABS}
         chosen={tab}
         onChoose={(name) => goTo('tokens', name)}
