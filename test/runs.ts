@@ -125,8 +125,7 @@ export const ALONE = [
 
 /** The settings of every run, of all test files or of the quick ones. */
 export const EVERY_RUN: TestSettings = {
-  // By itself vitest leaves a core to the process that hands out the files, which has little to do. And one more: many
-  // tests wait for processes, a browser or the disk. With two more everything costs a quarter more processor time.
+  // By itself vitest leaves a core to the process that hands out the files, which has little to do.
   maxWorkers: availableParallelism() + 1,
   sequence: { sequencer: LongestFirst },
 };
