@@ -155,9 +155,9 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: false,
     reportCompressedSize: false,
-    // Packages only define things: what nobody imports of them goes, though they do not say so themselves.
+    // Packages only define things: what nobody imports of them goes, though they do not say so themselves. No read does anything.
     rolldownOptions: {
-      treeshake: { moduleSideEffects: (id) => !id.includes('/node_modules/') },
+      treeshake: { moduleSideEffects: (id) => !id.includes('/node_modules/'), propertyReadSideEffects: false },
       // A constant that is used once goes where it is used; the minifier does not do that with a variable.
       output: { topLevelVar: false },
     },
