@@ -83,7 +83,7 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
     '`--guard-config` kept an old copy from taking the inbounds away, or the server of `--server-version` takes no key with a name or a limit; the detail says which. Nothing was changed.',
   outboundNotConfigured: 'The file has no outbound settings that rules could go to.',
   preconditionFailed:
-    "Somebody has changed the configuration since it was read; the detail names the places that differ. Read it again, and make the change anew. Of Keyway's own interface.",
+    "Somebody has changed the configuration since it was read; the detail names the places that differ. Read it again, and make the change anew. Of Keyway's own interface, and of rules and DNS settings for who sends `If-Match`.",
   conflict:
     "A `test` of the patch did not hold, or a place that it names is not there; nothing was changed. Of Keyway's own interface.",
   useKeys:

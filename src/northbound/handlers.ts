@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../core/audit.js';
 import { continueRules } from '../core/continued-rules.js';
@@ -5,7 +6,7 @@ import { resolverSettings } from '../core/dns-settings.js';
 import { DomainError, isUnsaved } from '../core/errors.js';
 import { expectNoOthersKey, seesOwnAlone } from '../core/keys/key-makers.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
-import type { KeySnapshot, OvernetSettings } from '../core/model.js';
+import type { DnsConfig, KeySnapshot, OvernetSettings } from '../core/model.js';
 import type { Principal } from '../core/principal.js';
 import { endpointOf, sharedLinks, waysOf } from '../subscription/offer.js';
 import { qrSvg } from '../subscription/qr.js';
@@ -115,11 +116,27 @@ async function listUsers(call: Call): Promise<OperationAnswer> {
   return { payload, headers: { ...headers(tag), 'content-encoding': coding } };
 }
 
-/** Tells whether `If-None-Match` names this entity tag; a weak one compares as a strong one (RFC 9110, 13.1.2). */
+/** Tells whether `If-None-Match` or `If-Match` names this entity tag; one that a proxy has made weak compares as a strong one. */
 function hasTag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
   return header.split(',').some((tag) => tag.trim() === '*' || opaque(tag) === opaque(etag));
+}
+
+const tagOf = (payload: string) => `"${createHash('sha256').update(payload).digest('base64url')}"`;
+
+/** A success with the entity tag of what it says. */
+function tagged(data: Encodable): OperationAnswer {
+  const payload = successEnvelope(data);
+  return { payload, headers: { etag: tagOf(payload) } };
+}
+
+const hasCondition = ({ request }: Call) => request.headers['if-match'] !== undefined;
+
+/** Throws where `If-Match` is meant for other settings than the present ones (RFC 9110, 13.1.1). */
+function expectMatch({ request }: Call, present: Encodable): void {
+  if (!hasTag(request.headers['if-match'], tagOf(successEnvelope(present))))
+    throw new DomainError('preconditionFailed');
 }
 
 function subscribe(call: Call): MaybeAsync<OperationAnswer> {
@@ -244,21 +261,34 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   }),
   clearAudit: ({ context: { core } }) => mapMaybeAsync(core.audit.clear(), () => answer(null)),
   getRules: ({ context: { core }, mount }) =>
-    mapMaybeAsync(core.rules(), (rules) => answer(rules.map(traitsOf(mount.revision, 'rules').form.encode))),
-  putRules: withBody<WireOutboundRule[]>(async ({ context: { core, log }, mount }, body) => {
-    const { decode, unsaid } = traitsOf(mount.revision, 'rules').form;
+    mapMaybeAsync(core.rules(), (rules) => tagged(rules.map(traitsOf(mount.revision, 'rules').form.encode))),
+  putRules: withBody<WireOutboundRule[]>(async (call, body) => {
+    const { core, log } = call.context;
+    const { mount } = call;
+    const { decode, encode, unsaid } = traitsOf(mount.revision, 'rules').form;
     const written = body.map(decode);
-    const { rules, lost } =
-      unsaid.length === 0 ? { rules: written, lost: 0 } : continueRules(written, await core.rules(), unsaid);
-    await core.replaceRules(rules);
-    if (lost > 0) log.warn({ rules: lost, mount: mount.label }, RULES_LOST);
+    const present = unsaid.length === 0 && !hasCondition(call) ? [] : core.rules();
+    // In the turn of the check, where the rules are here.
+    await mapMaybeAsync(present, async (before) => {
+      if (hasCondition(call)) expectMatch(call, before.map(encode));
+      const { rules, lost } = continueRules(written, before, unsaid);
+      await core.replaceRules(rules);
+      if (lost > 0) log.warn({ rules: lost, mount: mount.label }, RULES_LOST);
+    });
     return answer(true);
   }),
   getDnsConfig: ({ context: { core }, mount }) =>
-    mapMaybeAsync(core.dns(), (dns) => answer(traitsOf(mount.revision, 'dns').form.encode(dns))),
-  putDnsConfig: withBody<WireDnsChange>(async ({ context: { core }, mount }, body) => {
+    mapMaybeAsync(core.dns(), (dns) => tagged(traitsOf(mount.revision, 'dns').form.encode(dns))),
+  putDnsConfig: withBody<WireDnsChange>(async (call, body) => {
+    const { core } = call.context;
+    const { decode, encode } = traitsOf(call.mount.revision, 'dns').form;
+    const present = hasCondition(call) ? core.dns() : null;
+    const change = async (before: DnsConfig | null) => {
+      if (before !== null) expectMatch(call, encode(before));
+      await core.changeDns(decode(body));
+    };
     // These lines answer success where the file cannot be written; the log and the next write know of it.
-    await core.changeDns(traitsOf(mount.revision, 'dns').form.decode(body)).catch((error: unknown) => {
+    await Promise.resolve(mapMaybeAsync(present, change)).catch((error: unknown) => {
       if (!isUnsaved(error)) throw error;
     });
     return answer(true);
