@@ -1,6 +1,9 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { inBrowser, OWN_PAGES, PAGES } from './in-browser.js';
+import { en } from '../../panel/i18n/en.js';
+import { fill, type Values } from '../../panel/i18n/message.js';
+import { ru } from '../../panel/i18n/ru.js';
+import { inBrowser } from './in-browser.js';
 import { goTo, holdTime, picture, refreshNow, resize } from './stage.js';
 
 const { withPanel } = inBrowser();
@@ -60,61 +63,160 @@ async function expectNoIconTwice(page: Page): Promise<void> {
   expect(drawings).toEqual([...new Set(drawings)]);
 }
 
-const SCREENS = [
-  { width: 390, height: 780, finger: FINGER },
-  { width: 720, height: 450, finger: 0 },
-  { width: 1024, height: 768, finger: 0 },
-  { width: 1440, height: 900, finger: 0 },
-] as const;
+/** The windows that each page is looked at in, parted between the languages: Russian words are the longer ones. */
+const SCREENS = {
+  en: [
+    { width: 390, height: 780, finger: FINGER },
+    { width: 720, height: 450, finger: 0 },
+    { width: 1440, height: 900, finger: 0 },
+  ],
+  ru: [
+    { width: 390, height: 780, finger: FINGER },
+    { width: 600, height: 900, finger: FINGER },
+    { width: 768, height: 1024, finger: 0 },
+    { width: 1024, height: 768, finger: 0 },
+    { width: 1920, height: 1080, finger: 0 },
+  ],
+} as const;
+interface Screen {
+  readonly width: number;
+  readonly height: number;
+  readonly finger: number;
+}
 
-/** Fails with the controls that are covered at some width, or on a phone have too little room around them; `shown` is there at each. */
-async function expectReachable(page: Page, where: string, shown: Locator): Promise<void> {
-  for (const { finger, ...screen } of SCREENS) {
+/** What opens as a window is no wider on a wide screen. */
+const isForWindows = ({ width }: Screen) => width !== 720 && width !== 768 && width !== 1920;
+
+const LANGUAGES = ['en', 'ru'] as const;
+type Language = (typeof LANGUAGES)[number];
+const TABLES = { en, ru } as const;
+
+/** The texts of a language as the page shows them. */
+function wordsOf(language: Language) {
+  return (name: keyof typeof en, values?: Values) => fill(TABLES[language][name], language, values);
+}
+
+const LOCALES = { en: 'en-US', ru: 'ru-RU' } as const;
+
+/** Fails with the controls that are covered in some window, or on a phone have too little room around them; `shown` is there in each. */
+async function expectReachable(
+  page: Page,
+  language: Language,
+  where: string,
+  shown: Locator,
+  screens: readonly Screen[] = SCREENS[language],
+): Promise<void> {
+  for (const { finger, ...screen } of screens) {
     await resize(page, screen);
     await shown.waitFor();
     expect(await coveredControls(page, finger), `${where} at ${screen.width} pixels`).toEqual([]);
     await expectNoIconTwice(page);
-    await picture(page, `${screen.width}-${where.replaceAll(' ', '-')}`);
+    await picture(page, `${language === 'en' ? '' : 'ru-'}${screen.width}-${where.replaceAll(' ', '-')}`);
   }
 }
 
-describe('at every width', () => {
+describe.each(LANGUAGES)('at every width (%s)', (language) => {
+  const words = wordsOf(language);
+  const locale = LOCALES[language];
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+  const leave = async (page: Page) => {
+    while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape');
+  };
+
   it('every control of every page is the element at its own centre, and on a phone has 44 pixels around it', async () => {
-    await withPanel('current', async (page) => {
-      for (const name of [...PAGES, ...OWN_PAGES]) {
-        await goTo(page, name);
-        await page.locator('.loading').waitFor({ state: 'detached' });
-        await expectReachable(page, name.toLowerCase(), page.getByRole('heading', { level: 1, name }));
-      }
-      await goTo(page, 'Configuration');
-      await page.getByRole('button', { name: 'JSON' }).click();
-      await expectReachable(page, 'the file as text', page.getByLabel('Configuration file as JSON'));
-    });
+    await withPanel(
+      'current',
+      async (page, stage) => {
+        const look = (where: string, shown: Locator) => expectReachable(page, language, where, shown);
+        for (const name of ['overview', 'keys', 'configuration', 'rules', 'dns', 'audit', 'tokens'] as const) {
+          await goTo(page, words(`page.${name}`));
+          await page.locator('.loading').waitFor({ state: 'detached' });
+          await look(name, page.getByRole('heading', { level: 1, name: words(`page.${name}`) }));
+        }
+        await button(page, words('usage.title')).click();
+        await look('usage', page.locator('.entry').first());
+        await goTo(page, words('page.audit'));
+        await button(page, words('events.title')).click();
+        await look('events', page.getByRole('combobox'));
+        await goTo(page, words('page.configuration'));
+        await button(page, words('config.view.text')).click();
+        await look('the file as text', page.getByLabel(words('config.editor')));
+        await stage.call('POST', '/../keyway/v1/keys/batch?delay=60', {
+          items: [{ op: 'reset', access_key: 'guest-2026' }],
+        });
+        await page.evaluate('location.hash = "#/kyes"');
+        await page.reload();
+        await page.getByRole('heading', { level: 1, name: words('page.unknown') }).waitFor();
+        await look('no page, with a job', page.getByRole('region', { name: words('batch.bar') }));
+      },
+      { locale },
+    );
   });
 
   it('so it is in the list: with a selection, a row that is edited, an order that is kept, and the sheet of a key', async () => {
-    await withPanel('current', async (page, stage) => {
-      await goTo(page, 'Keys');
-      await page.getByRole('link', { name: 'Guests' }).hover();
-      stage.app.keyway.local?.keys.setCounters('guest-2026', { bytesUp: 1n, bytesDown: 10n ** 17n, connections: 1n });
-      const told = page.locator('.toolbar .stale');
-      await expect.poll(async () => refreshNow(page).then(() => told.count())).toBe(1);
-      await page.getByLabel('Select all shown').check();
-      await expectReachable(page, 'a selection', page.getByRole('button', { name: 'Clear selection' }));
-      await page.getByRole('button', { name: 'Edit: Guests' }).click();
-      await expectReachable(page, 'a row that is edited', page.getByLabel('Limit', { exact: true }));
-      await page.keyboard.press('Escape');
-      await page.getByRole('button', { name: 'Clear selection' }).click();
-      await page.getByRole('link', { name: 'Guests' }).click();
-      await expectReachable(page, 'the sheet', page.getByRole('img', { name: 'QR code of the link' }));
-      await page.keyboard.press('Escape');
-      for (const name of ['New key', 'Create several', 'Import']) {
-        await page.getByRole('button', { name, exact: true }).click();
-        await expectReachable(page, name, page.getByRole('dialog'));
+    await withPanel(
+      'current',
+      async (page, stage) => {
+        const look = (where: string, shown: Locator) => expectReachable(page, language, where, shown);
+        await goTo(page, words('page.keys'));
+        await page.getByRole('link', { name: 'Guests' }).hover();
+        stage.app.keyway.local?.keys.setCounters('guest-2026', { bytesUp: 1n, bytesDown: 10n ** 17n, connections: 1n });
+        const told = page.locator('.toolbar .stale');
+        await expect.poll(async () => refreshNow(page).then(() => told.count())).toBe(1);
+        await page.getByLabel(words('keys.selectAll')).check();
+        await look('a selection', button(page, words('keys.unselect')));
+        await resize(page, { width: 1280, height: 800 });
+        await button(page, `${words('key.edit')}: Guests`).click();
+        await look('a row that is edited', page.getByLabel(words('keys.limit'), { exact: true }));
         await page.keyboard.press('Escape');
-        await page.getByRole('dialog').waitFor({ state: 'detached' });
-      }
-    });
+        await button(page, words('keys.unselect')).click();
+        await page.getByRole('link', { name: 'Guests' }).click();
+        await look('the sheet', page.getByRole('img', { name: words('key.qr.link') }));
+      },
+      { locale },
+    );
+  });
+
+  it('so it is in every window', async () => {
+    await withPanel(
+      'current',
+      async (page, stage) => {
+        /** Opens a window, looks at it, and leaves it. */
+        const look = async (where: string, ...presses: readonly (readonly [Locator | null, string])[]) => {
+          await resize(page, { width: 1280, height: 800 });
+          for (const [within, name] of presses)
+            await (within ?? page).getByRole('button', { name, exact: true }).click();
+          const screens = SCREENS[language].filter(isForWindows);
+          await expectReachable(page, language, where, page.getByRole('dialog').last(), screens);
+          await leave(page);
+        };
+        const tools = page.getByRole('toolbar');
+        const sheet = page.getByRole('dialog');
+        await goTo(page, words('page.keys'));
+        for (const name of ['edit.new', 'keys.bulk', 'import.open'] as const) await look(name, [null, words(name)]);
+        await page.getByLabel(words('keys.selectAll')).check();
+        for (const name of ['keys.limit', 'key.resetCounters', 'key.delete', 'bulk.sheet'] as const)
+          await look(`selected ${name}`, [tools, words(name)]);
+        for (const name of ['key.edit', 'key.resetCounters', 'key.rotate', 'key.delete'] as const) {
+          await page.getByRole('link', { name: 'Guests' }).click();
+          await look(`sheet ${name}`, [sheet, words(name)]);
+        }
+        await goTo(page, words('page.rules'));
+        await look('rules.add', [null, words('rules.add')]);
+        await stage.call('POST', '/audit', { eventEn: 'Looked', eventRu: 'Осмотр', success: true });
+        await goTo(page, words('page.audit'));
+        await look('audit.clear', [null, words('audit.clear')]);
+        await goTo(page, words('page.tokens'));
+        await look('tokens.new', [null, words('tokens.new')]);
+        await goTo(page, words('page.configuration'));
+        await page.getByLabel(words('config.webpath')).fill('mine');
+        await stage.writeFile((await stage.fileText()).replace('office/panel', 'theirs'));
+        await look('config.review', [null, words('config.review')]);
+        await page.keyboard.press('?');
+        await look('shortcuts');
+      },
+      { locale },
+    );
   });
 });
 
