@@ -50,6 +50,11 @@ export function isAbsent(error: unknown): boolean {
   return error instanceof ApiFailure && (error.kind === 'absent' || error.kind === 'page');
 }
 
+/** Returns true where something is another one by now than the change was meant for. */
+export function isChangedMeanwhile(error: unknown): boolean {
+  return error instanceof ApiFailure && error.status === 412;
+}
+
 export function isAway(error: unknown): boolean {
   return error instanceof ApiFailure && ['unreachable', 'timeout', 'broken', 'garbled', 'page'].includes(error.kind);
 }

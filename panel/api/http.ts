@@ -24,10 +24,21 @@ export interface HttpCall {
 
 const TIMEOUT = 20_000;
 
+/** Keeps and sends nothing that the call does not name. */
+const PLAINLY = { cache: 'no-store', credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer' } as const;
+
 /** A whole answer: an envelope with `ok` true. */
 export interface HttpAnswer {
   readonly headers: Headers;
   readonly text: string;
+}
+
+/**
+ * The entity tag of an answer; null where it has none. A proxy that compresses makes it a weak one, which no condition would match: these tags
+ * are those of what is said, and not of its bytes.
+ */
+export function entityTag({ headers }: HttpAnswer): string | null {
+  return headers.get('etag')?.replace(/^W\//, '') || null;
 }
 
 /** Sends a call and gives its whole answer. Throws `ApiFailure`. */
@@ -36,11 +47,6 @@ export async function exchange(root: string, call: HttpCall): Promise<HttpAnswer
   const start = text.slice(0, 64).trimStart();
   if (response.ok && start.startsWith('{')) return { headers: response.headers, text };
   throw failureOf(response, text);
-}
-
-/** Sends a call and gives the text of its answer. Throws `ApiFailure`. */
-export async function request(root: string, call: HttpCall): Promise<string> {
-  return (await exchange(root, call)).text;
 }
 
 async function send(root: string, call: HttpCall): Promise<{ readonly response: Response; readonly text: string }> {
@@ -57,10 +63,7 @@ async function send(root: string, call: HttpCall): Promise<{ readonly response: 
       headers,
       ...(body === undefined ? {} : { body }),
       signal: patience.signal,
-      cache: 'no-store',
-      credentials: 'omit',
-      redirect: 'error',
-      referrerPolicy: 'no-referrer',
+      ...PLAINLY,
       keepalive: call.keepalive ?? false,
     });
     return { response, text: await response.text() };
@@ -93,10 +96,7 @@ export async function* streamEvents(
     const response = await fetch(root + path, {
       headers: { accept: 'text/event-stream', ...(authorization === undefined ? {} : { authorization }) },
       signal: AbortSignal.any([signal, patience.signal]),
-      cache: 'no-store',
-      credentials: 'omit',
-      redirect: 'error',
-      referrerPolicy: 'no-referrer',
+      ...PLAINLY,
     });
     if (!response.ok || response.body === null) throw failureOf(response, await response.text());
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -113,6 +113,8 @@ export async function* streamEvents(
     throw new ApiFailure(patience.signal.aborted ? 'timeout' : 'unreachable');
   } finally {
     clearTimeout(timer);
+    // One that is not read to its end would keep its connection, of which a browser has few.
+    patience.abort();
   }
 }
 

@@ -1,5 +1,5 @@
 import { ApiFailure, isAbsent } from './failure.js';
-import { request } from './http.js';
+import { exchange } from './http.js';
 import type { Server } from './server.js';
 
 /** The features that only some revisions have. */
@@ -33,7 +33,7 @@ async function answers(call: () => Promise<unknown>): Promise<boolean | null> {
 /** Looks for a login by a GET: a wrong method, which signs nobody in and counts as no attempt. */
 export async function hasLogin(root: string): Promise<boolean | null> {
   try {
-    await request(root, { method: 'GET', path: '/login' });
+    await exchange(root, { method: 'GET', path: '/login' });
     return true;
   } catch (error) {
     if (error instanceof ApiFailure && error.status === 405) return true;

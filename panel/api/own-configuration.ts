@@ -1,3 +1,4 @@
+import { entityTag } from './http.js';
 import type { OwnInterface } from './own-interface.js';
 
 /** Milliseconds: a configuration with 100,000 keys may come over a slow line. */
@@ -7,13 +8,13 @@ const TIMEOUT = 120_000;
 export interface OwnConfiguration {
   /** The whole answer, whose `data` member is the configuration. */
   readonly answer: string;
-  /** The entity tag of all but comments, spelling and the lists of keys. */
-  readonly tag: string;
+  /** The entity tag of all but comments, spelling and the lists of keys; null where it came without one. */
+  readonly tag: string | null;
 }
 
 export async function readOwnConfiguration(own: OwnInterface): Promise<OwnConfiguration> {
-  const { text, headers } = await own.exchange({ method: 'GET', path: '/configuration', timeout: TIMEOUT });
-  return { answer: text, tag: headers.get('etag') ?? '' };
+  const answer = await own.exchange({ method: 'GET', path: '/configuration', timeout: TIMEOUT });
+  return { answer: answer.text, tag: entityTag(answer) };
 }
 
 /** Makes a JSON Patch, given as its text, in the configuration of the tag; where that is another one by now it is refused with 412. */

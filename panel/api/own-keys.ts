@@ -1,3 +1,4 @@
+import type { Whole } from '../text/exact-json.js';
 import type { OwnInterface } from './own-interface.js';
 import { type ChangedKey, fieldsOf, garbled, isChangedKey, listOf } from './wire.js';
 
@@ -8,6 +9,11 @@ export interface KeyChanges {
   readonly whole: boolean;
   readonly keys: readonly ChangedKey[];
   readonly removed: readonly string[];
+}
+
+interface KeyPatch {
+  readonly name?: string | null;
+  readonly limit_bytes?: Whole | null;
 }
 
 /** Keys of an answer at most. */
@@ -23,6 +29,12 @@ export async function keyChangesSince(own: OwnInterface, cursor: string): Promis
   const path = `/keys?limit=${MOST}&since=${encodeURIComponent(cursor)}`;
   const changes = readKeyChanges(await own.ask({ method: 'GET', path }));
   return changes.whole || changes.keys.length + changes.removed.length >= MOST ? null : changes;
+}
+
+/** Changes the members of a key that a merge patch (RFC 7396) names. */
+export async function patchKey(own: OwnInterface, key: string, patch: KeyPatch): Promise<void> {
+  const headers = { 'content-type': 'application/merge-patch+json' };
+  await own.exchange({ method: 'PATCH', path: `/keys/${encodeURIComponent(key)}`, body: patch, headers });
 }
 
 /** Throws `ApiFailure`. */

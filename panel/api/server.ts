@@ -1,10 +1,16 @@
 import type { Whole } from '../text/exact-json.js';
 import { ApiFailure } from './failure.js';
-import { dataOf, type HttpCall } from './http.js';
+import { dataOf, entityTag, type HttpAnswer, type HttpCall } from './http.js';
 import * as wire from './wire.js';
 
 /** Sends calls with the credential that stands; what happens at a 401 is the session's business. */
-export type Sender = (call: Omit<HttpCall, 'authorization'>) => Promise<string>;
+export type Sender = (call: Omit<HttpCall, 'authorization'>) => Promise<HttpAnswer>;
+
+/** Settings with the tag that a change of just these names; null where the server tells none. */
+export interface Tagged<T> {
+  readonly settings: T;
+  readonly tag: string | null;
+}
 
 interface NewUser {
   readonly access_key?: string;
@@ -23,8 +29,14 @@ function keyPath(key: string): string {
 
 /** Every operation of the API, typed. Each rejects with `ApiFailure`. */
 export function createServer(send: Sender) {
-  const get = async (path: string) => dataOf(await send({ method: 'GET', path }));
-  const write = async (call: Parameters<Sender>[0]) => dataOf(await send(call));
+  const write = async (call: Parameters<Sender>[0]) => dataOf((await send(call)).text);
+  const get = (path: string) => write({ method: 'GET', path });
+  const getTagged = async <T>(path: string, read: (data: unknown) => T): Promise<Tagged<T>> => {
+    const answer = await send({ method: 'GET', path });
+    return { settings: read(dataOf(answer.text)), tag: entityTag(answer) };
+  };
+  const ifMatch = (tag: string | null) => (tag === null ? {} : { headers: { 'if-match': tag } });
+  const getText = async (path: string) => (await send({ method: 'GET', path, timeout: LIST_TIMEOUT })).text;
   const run = async (call: Parameters<Sender>[0]): Promise<void> => void (await write(call));
   const user = (key: string, rest = '') => `/users/${keyPath(key)}${rest}`;
   return {
@@ -34,7 +46,7 @@ export function createServer(send: Sender) {
         await write({ method: 'GET', path: '/server/status', ...(timeout !== undefined && { timeout }) }),
       ),
     /** The whole answer as text, so that an unchanged list need not be read again. */
-    usersText: () => send({ method: 'GET', path: '/users', timeout: LIST_TIMEOUT }),
+    usersText: () => getText('/users'),
     createUser: async (body: NewUser) => wire.readText(await write({ method: 'POST', path: '/users', body }), 'data'),
     createUsers: async (count: number, limit: Whole | null) =>
       wire.readTexts(
@@ -56,7 +68,7 @@ export function createServer(send: Sender) {
     /** Pretty-printed. */
     clientConfig: async (key: string) => JSON.stringify(await get(`/subscribe/${keyPath(key)}`), null, 2),
     /** The whole answer, whose `data` member is the file. */
-    configText: () => send({ method: 'GET', path: '/server/config', timeout: LIST_TIMEOUT }),
+    configText: () => getText('/server/config'),
     replaceConfig: (text: string) =>
       run({ method: 'PUT', path: '/server/config', text, timeout: LIST_TIMEOUT, endsSession: true }),
     audit: async () => wire.readAudit(await get('/audit')),
@@ -64,10 +76,14 @@ export function createServer(send: Sender) {
     addAudit: (eventEn: string, eventRu: string, success: boolean) =>
       run({ method: 'POST', path: '/audit', body: { eventEn, eventRu, success }, keepalive: true }),
     clearAudit: () => run({ method: 'DELETE', path: '/audit' }),
-    rules: async () => wire.readRules(await get('/router/rules')),
-    replaceRules: (rules: readonly wire.OutboundRule[]) => run({ method: 'PUT', path: '/router/rules', body: rules }),
-    dns: async () => wire.readDns(await get('/dns/config')),
-    replaceDns: (settings: Partial<wire.DnsSettings>) => run({ method: 'POST', path: '/dns/config', body: settings }),
+    rules: () => getTagged('/router/rules', wire.readRules),
+    /** Rejects where the tag is that of other rules by now (`isChangedMeanwhile`); null changes any. */
+    replaceRules: (rules: readonly wire.OutboundRule[], tag: string | null) =>
+      run({ method: 'PUT', path: '/router/rules', body: rules, ...ifMatch(tag) }),
+    dns: () => getTagged('/dns/config', wire.readDns),
+    /** Rejects as `replaceRules` does. */
+    replaceDns: (settings: Partial<wire.DnsSettings>, tag: string | null) =>
+      run({ method: 'POST', path: '/dns/config', body: settings, ...ifMatch(tag) }),
     dnsQueries: async () => wire.readQueries(await get('/dns/queries')),
     refreshBlocklists: () => run({ method: 'POST', path: '/dns/blocklists/refresh' }),
   };

@@ -32,9 +32,11 @@ export function createContact(probe: () => Promise<void>) {
   let turn: Promise<void> | null = null;
   let following: Promise<void> | null = null;
 
+  const isGone = () => probe().then(() => false, isAway);
+
   async function run(isDue: boolean): Promise<void> {
     const started = Date.now();
-    if (state.get().failingSince !== null && isAway(await failureOf(probe))) {
+    if (state.get().failingSince !== null && (await isGone())) {
       schedule(Math.max(BREATH, started + RETRY - Date.now()));
       return;
     }
@@ -110,13 +112,4 @@ export function createContact(probe: () => Promise<void>) {
       return failingSince === null && reachedAt !== null && Date.now() - reachedAt < 4 * INTERVAL;
     },
   };
-}
-
-async function failureOf(act: () => Promise<void>): Promise<unknown> {
-  try {
-    await act();
-    return null;
-  } catch (error) {
-    return error;
-  }
 }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { Server } from '../api/server.js';
+import { isChangedMeanwhile } from '../api/failure.js';
+import type { Server, Tagged } from '../api/server.js';
 import type { EventName } from '../i18n/events.js';
 import { createStore, type Store, useStore } from '../store/store.js';
 import { encodeExact, exactValue } from '../text/exact-json.js';
@@ -47,13 +48,16 @@ export function createDrafts<T>(): (workspace: Workspace) => Store<Draft<T> | nu
 /** Settings that a server has operations for. */
 interface ServerSettings<T> {
   readonly draftOf: ReturnType<typeof createDrafts<T>>;
-  readonly read: (server: Server) => Promise<T>;
+  readonly read: (server: Server) => Promise<Tagged<T>>;
   /** Checks settings that were merged. */
   readonly parse: (settings: unknown) => T;
   /** The member that the fields are named after. */
   readonly name: string;
-  /** `changed` are the names of the members that are others; null where that is not known. */
-  readonly write: (server: Server, now: T, changed: readonly string[] | null) => Promise<void>;
+  /**
+   * `changed` are the names of the members that are others. Rejects where the tag is that of other settings by now
+   * (`isChangedMeanwhile`); null replaces any.
+   */
+  readonly write: (server: Server, now: T, changed: readonly string[], tag: string | null) => Promise<void>;
   /** Returns true where nothing is to be saved. */
   readonly isSame: (base: T, now: T) => boolean;
   /** The event that is noted with their count, saved or not. */
@@ -67,8 +71,10 @@ const isEqual = (a: unknown, b: unknown): boolean => encodeExact(a) === encodeEx
 
 const NO_CHOICES: Choices = new Map();
 
-interface MergedSettings<T> {
-  readonly settings: T;
+/** Times that a save begins anew because the settings have changed in between. */
+const MOST_TRIES = 5;
+
+interface MergedSettings<T> extends Tagged<T> {
   readonly conflicts: readonly Conflict[];
   /** Names of the members that the edit changes. */
   readonly changed: readonly string[];
@@ -90,13 +96,12 @@ export function useServerDraft<T>({
   const store = draftOf(workspace);
   const draft = useStore(store);
   const [meanwhile, setMeanwhile] = useState(false);
-  const merges = useStore(workspace.reach) === 'all';
   const [conflicts, setConflicts] = useState<readonly Conflict[]>([]);
   const [choices, setChoices] = useState(NO_CHOICES);
   const saving = useTask();
   const loadError = useRefreshed(async () => {
     const before = store.get();
-    const fresh = await read(workspace.server);
+    const { settings: fresh } = await read(workspace.server);
     const known = store.get();
     // Saved or begun anew since it was asked: the answer may be older than that.
     if (known?.base !== before?.base) return;
@@ -117,11 +122,33 @@ export function useServerDraft<T>({
   };
   const merge = async ({ base, now }: Draft<T>): Promise<MergedSettings<T>> => {
     const tree = (settings: T) => parseTree(encodeExact({ [name]: settings }));
-    const fresh = tree(await read(workspace.server));
+    const { settings: present, tag } = await read(workspace.server);
+    const fresh = tree(present);
     const { merged, conflicts: found } = mergeFields(tree(base), tree(now), fresh, choices);
     const changes = fieldChanges(fresh, merged).flatMap(({ path }) => (typeof path[1] === 'string' ? [path[1]] : []));
     const member = memberOf(merged, name);
-    return { settings: member === undefined ? now : parse(exactValue(member)), conflicts: found, changed: changes };
+    return {
+      settings: member === undefined ? now : parse(exactValue(member)),
+      tag,
+      conflicts: found,
+      changed: changes,
+    };
+  };
+  /** Saves beside what others change. Resolves to what was saved; null where a choice is missing. */
+  const writeMerged = async (edited: Draft<T>): Promise<T | null> => {
+    for (let tries = 1; ; tries += 1) {
+      const { settings, changed, tag, conflicts: found } = await merge(edited);
+      if (found.some(({ id }) => !choices.has(id))) {
+        setConflicts(found);
+        return null;
+      }
+      try {
+        await write(workspace.server, settings, changed, tag);
+        return settings;
+      } catch (problem) {
+        if (!isChangedMeanwhile(problem) || tries === MOST_TRIES) throw problem;
+      }
+    }
   };
   return {
     /** Null until it was read. */
@@ -149,27 +176,15 @@ export function useServerDraft<T>({
     choose: (conflict: string, side: Side) => setChoices(new Map([...choices, [conflict, side]])),
     /** Says that a field waits for a choice. */
     undecided: conflicts.some(({ id }) => !choices.has(id)),
-    /** True where what others changed meanwhile stays. */
-    merges,
     save: () =>
       saving.run(async () => {
         if (draft === null) return;
         const { now } = draft;
-        let written = now;
-        try {
-          if (merges) {
-            const merged = await merge(draft);
-            if (merged.conflicts.some(({ id }) => !choices.has(id))) {
-              setConflicts(merged.conflicts);
-              return;
-            }
-            written = merged.settings;
-            await write(workspace.server, written, merged.changed);
-          } else await write(workspace.server, now, null);
-        } catch (problem) {
-          note(workspace, event, false, { n: count(written) });
+        const written = await writeMerged(draft).catch((problem: unknown) => {
+          note(workspace, event, false, { n: count(now) });
           throw problem;
-        }
+        });
+        if (written === null) return;
         note(workspace, event, true, { n: count(written) });
         const known = store.get();
         // An edit that was made meanwhile stays one.

@@ -1,7 +1,7 @@
 import { laterEvents, newestEvents, type ServerEvent } from '../api/events.js';
 import type { OwnInterface } from '../api/own-interface.js';
 import { pause } from '../store/pause.js';
-import type { Store } from '../store/store.js';
+import { type Store, until } from '../store/store.js';
 
 /** Milliseconds until an ended stream is begun anew: doubled each time that nothing was answered. */
 const BREATH = 2_000;
@@ -26,7 +26,7 @@ type Watched<T> = Pick<Store<T>, 'get' | 'subscribe'>;
 
 /** Follows the newest events, at most so many, until the signal ends it. */
 export async function followEvents(
-  teller: Teller,
+  { own, contact, session }: Teller,
   limit: number,
   setFeed: (change: (feed: EventFeed) => EventFeed) => void,
   signal: AbortSignal,
@@ -34,11 +34,11 @@ export async function followEvents(
   let breath = BREATH;
   while (!signal.aborted) {
     try {
-      const { cursor, events } = await newestEvents(teller.own, limit);
+      const { cursor, events } = await newestEvents(own, limit);
       if (signal.aborted) return;
       breath = BREATH;
       setFeed(() => ({ events: events.toReversed(), hasMore: events.length >= limit, error: null }));
-      for await (const event of laterEvents(teller.own, cursor, signal)) {
+      for await (const event of laterEvents(own, cursor, signal)) {
         setFeed((feed) => {
           const known = [event, ...(feed.events ?? [])];
           return { ...feed, events: known.slice(0, limit), hasMore: feed.hasMore || known.length > limit };
@@ -49,22 +49,8 @@ export async function followEvents(
     }
     await pause(breath, signal);
     breath = Math.min(2 * breath, LONGEST_BREATH);
-    await whileAway(teller, signal);
+    // That the server is away is asked for elsewhere already.
+    await until(session.state, ({ phase }) => signal.aborted || phase === 'signedIn');
+    await until(contact.state, ({ failingSince }) => signal.aborted || failingSince === null);
   }
-}
-
-/** Waits until the server is reached, which is asked for elsewhere already, and somebody is signed in. */
-function whileAway({ contact, session }: Teller, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const isAway = () => contact.state.get().failingSince !== null || session.state.get().phase !== 'signedIn';
-    const check = () => {
-      if (!signal.aborted && isAway()) return;
-      for (const stop of stops) stop();
-      signal.removeEventListener('abort', check);
-      resolve();
-    };
-    const stops = [contact.state.subscribe(check), session.state.subscribe(check)];
-    signal.addEventListener('abort', check);
-    check();
-  });
 }

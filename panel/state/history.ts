@@ -115,10 +115,7 @@ export function createHistory(kept: string | null = null, now: number = Date.now
         room -= points.length;
         return room >= 0;
       });
-      return JSON.stringify({
-        total: total.map(pack),
-        keys: recent.map(([key, { points }]) => [key, points.map(pack)]),
-      });
+      return JSON.stringify({ total, keys: recent.map(([key, { points }]) => [key, points]) });
     },
     clear() {
       total = [];
@@ -174,10 +171,6 @@ function joinOld(points: readonly TrafficPoint[], until: number): readonly Traff
   return joined;
 }
 
-type Packed = readonly [number, number, number, number];
-
-const pack = ({ time, seconds, up, down }: TrafficPoint): Packed => [time, seconds, up, down];
-
 interface Kept {
   readonly since: number;
   readonly total: readonly TrafficPoint[];
@@ -186,18 +179,16 @@ interface Kept {
 
 function readKept(text: string | null): Kept {
   const kept = parsed(text);
-  const { total: packed, keys: packedKeys } = isObject(kept) ? kept : {};
-  if (!Array.isArray(packed) || !Array.isArray(packedKeys)) return { since: 0, total: [], keys: [] };
-  const total = packed.flatMap(unpack);
-  const keys = packedKeys.flatMap((entry: unknown): Kept['keys'] => {
+  const { total: told, keys: toldKeys } = isObject(kept) ? kept : {};
+  if (!Array.isArray(told) || !Array.isArray(toldKeys)) return { since: 0, total: [], keys: [] };
+  const total = told.filter(isPoint);
+  const keys = toldKeys.flatMap((entry: unknown): Kept['keys'] => {
     const [key, points]: readonly unknown[] = Array.isArray(entry) ? entry : [];
-    return Array.isArray(points) ? [[String(key), points.flatMap(unpack)]] : [];
+    return Array.isArray(points) ? [[String(key), points.filter(isPoint)]] : [];
   });
   return { since: total[0] === undefined ? 0 : total[0].time - total[0].seconds * 1000, total, keys };
 }
 
-function unpack(packed: unknown): readonly TrafficPoint[] {
-  if (!Array.isArray(packed) || !packed.every(Number.isFinite)) return [];
-  const [time = 0, seconds = 0, up = 0, down = 0] = packed as readonly number[]; // All of them are numbers.
-  return [{ time, seconds, up, down }];
+function isPoint(kept: unknown): kept is TrafficPoint {
+  return isObject(kept) && [kept.time, kept.seconds, kept.up, kept.down].every(Number.isFinite);
 }

@@ -18,6 +18,8 @@ export function createKeyStream(own: OwnInterface, take: (changes: KeyChanges) =
   async function read(cursor: string, { signal }: AbortController): Promise<void> {
     try {
       for await (const { data } of own.stream(`/keys?since=${encodeURIComponent(cursor)}`, signal)) {
+        // One that was stopped may have more to tell.
+        if (signal.aborted) return;
         breath = FIRST_BREATH;
         take(readKeyChanges(parseExact(data)));
       }

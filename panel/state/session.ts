@@ -1,5 +1,5 @@
 import { ApiFailure } from '../api/failure.js';
-import { dataOf, exchange, type HttpAnswer, request, streamEvents } from '../api/http.js';
+import { dataOf, exchange, type HttpAnswer, streamEvents } from '../api/http.js';
 import { hasLogin, type Offers } from '../api/offers.js';
 import type { Place } from '../api/places.js';
 import type { Sender } from '../api/server.js';
@@ -104,7 +104,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
 
   /** Rejects with `ApiFailure`: `unauthorized` for a wrong name or password. */
   async function signIn(username: string, password: string, stays: boolean): Promise<void> {
-    const text = await request(place.root, { method: 'POST', path: '/login', body: { username, password } });
+    const { text } = await exchange(place.root, { method: 'POST', path: '/login', body: { username, password } });
     take({ kind: 'session', value: fieldsOf(dataOf(text)).text('token'), stays });
   }
 
@@ -130,7 +130,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     current,
     sendTo,
     streamFrom,
-    send: async (call: Parameters<Sender>[0]) => (await sendTo(place.root, call)).text,
+    send: (call: Parameters<Sender>[0]) => sendTo(place.root, call),
     async start(): Promise<void> {
       const before = state.get();
       // Somebody who is typing into the form, after a look at another server, goes on with it.

@@ -1,5 +1,6 @@
-import { isAbsent } from '../api/failure.js';
+import { ApiFailure, isAbsent } from '../api/failure.js';
 import { type KeyItem, keyOf, type Outcome } from '../api/jobs.js';
+import { until } from '../store/store.js';
 import type { Workspace } from './workspace.js';
 
 /** Requests under way at once: enough to let a server group its writes, few enough to stop soon. */
@@ -24,7 +25,7 @@ async function makeChange({ server, users }: Workspace, item: KeyItem): Promise<
 }
 
 /** The changes by their places, those together that one request can make: new keys that differ in nothing. */
-function groupsOf(items: readonly KeyItem[]): number[][] {
+function groupsOf(items: readonly KeyItem[]): (readonly number[])[] {
   const isPlain = (item: KeyItem) => item.op === 'create' && item.access_key === undefined && item.name === undefined;
   const size = items.every(isPlain) ? BULK : 1;
   return Array.from({ length: Math.ceil(items.length / size) }, (_, group) =>
@@ -34,7 +35,7 @@ function groupsOf(items: readonly KeyItem[]): number[][] {
 
 /**
  * Makes changes one by one, several at once, as a server takes them that has no jobs. A failure of one does not hold up the
- * others; once it is stopped, what has been sent finishes, and nothing more is sent.
+ * others; after a lost session they go on with the next one. Once it is stopped, what has been sent finishes, and nothing more is sent.
  */
 export async function changeSingly(
   workspace: Workspace,
@@ -42,8 +43,9 @@ export async function changeSingly(
   stopped: AbortSignal,
   onOutcome: (outcomes: readonly Outcome[]) => void,
 ): Promise<void> {
-  const { server, offers } = workspace;
-  const singly = (group: readonly number[]) => group.map((index) => [index]);
+  const { server, offers, session } = workspace;
+  const isLost = () => session.state.get().phase === 'lost';
+  const singly = (group: readonly number[]): (readonly number[])[] => group.map((index) => [index]);
   const groups = offers.get().bulk === false ? singly([...items.keys()]) : groupsOf(items);
   async function make(group: readonly number[]): Promise<void> {
     const [index = 0] = group;
@@ -59,12 +61,14 @@ export async function changeSingly(
       if (group.length > 1 && isAbsent(error)) {
         offers.patch({ bulk: false });
         groups.push(...singly(group));
-      } else onOutcome(group.map((index) => ({ index, key: keyOf(items[index]), ok: false, error })));
+      } else if (isLost() && error instanceof ApiFailure && error.kind === 'unauthorized') groups.unshift(group);
+      else onOutcome(group.map((index) => ({ index, key: keyOf(items[index]), ok: false, error })));
     }
   }
   const worker = async () => {
-    while (!stopped.aborted) {
-      const group = groups.shift();
+    for (;;) {
+      await until(session.state, () => !isLost());
+      const group = stopped.aborted ? undefined : groups.shift();
       if (group === undefined) return;
       await make(group);
     }

@@ -142,6 +142,8 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
       if (watched.aborted) return;
       [cursor, toldAt] = [now, Date.now()];
     } else if (isDue || !stream.isOpen || Date.now() - toldAt > QUIET) {
+      // What it told meanwhile might be newer than the answer.
+      stream.stop();
       const changes = await keyChangesSince(own, cursor);
       if (watched.aborted) return;
       if (changes === null || !apply(changes)) {

@@ -16,8 +16,9 @@ function keptIn(find: () => Storage): Kept {
     },
     write(name, value) {
       try {
-        if (value === null) find().removeItem(name);
-        else find().setItem(name, value);
+        // What there is no room for leaves nothing behind that is older.
+        find().removeItem(name);
+        if (value !== null) find().setItem(name, value);
       } catch {
         // Private windows and full disks: nothing is kept.
       }

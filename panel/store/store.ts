@@ -30,7 +30,10 @@ export function createStore<T>(initial: T): Store<T> {
 }
 
 /** Resolves once the value of a store is as wanted. */
-export function until<T>({ get, subscribe }: Store<T>, isWanted: (value: T) => boolean): Promise<void> {
+export function until<T>(
+  { get, subscribe }: Pick<Store<T>, 'get' | 'subscribe'>,
+  isWanted: (value: T) => boolean,
+): Promise<void> {
   return new Promise((resolve) => {
     const check = () => {
       if (!isWanted(get())) return;

@@ -6,7 +6,7 @@ import { fileOf } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { expectAccessible, serveAxe } from './axe.js';
 import { inBrowser } from './in-browser.js';
-import { goTo, refreshNow, SERVER_FILE, type Stage, signIn, startStage, TOKEN } from './stage.js';
+import { gate, goTo, refreshNow, SERVER_FILE, type Stage, signIn, startStage, TOKEN } from './stage.js';
 
 const { open, withPanel } = inBrowser();
 
@@ -205,12 +205,9 @@ it('a creation whose window is closed goes on, and hands its keys out from the b
     await goTo(page, 'Keys');
     await page.getByRole('button', { name: 'Create several' }).click();
     await page.getByLabel('How many').fill('2500');
-    let letGo = () => {};
-    const gate = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
+    const told = gate();
     await page.route('**/keyway/v1/jobs/**', async (route) => {
-      await gate;
+      await told.opened;
       await route.continue();
     });
     await page.getByRole('button', { name: 'Create', exact: true }).click();
@@ -220,7 +217,7 @@ it('a creation whose window is closed goes on, and hands its keys out from the b
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await goTo(page, 'Overview');
     await bar(page).getByRole('progressbar').waitFor();
-    letGo();
+    told.open();
     await bar(page).getByText('2,500 keys created').waitFor();
     await bar(page).getByRole('button', { name: 'Show' }).click();
     const made = page.getByRole('dialog', { name: '2,500 keys created' });
@@ -453,22 +450,153 @@ it('limits that a later batch may have changed are not offered back by the one b
   await withPanel('current', async (page, stage) => {
     await goTo(page, 'Keys');
     await page.getByLabel('Select Guests').check();
-    let letGo = () => {};
-    const gate = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
+    const told = gate();
     await page.route('**/keyway/v1/jobs/**', async (route) => {
-      await gate;
+      await told.opened;
       await route.continue();
     });
     for (const begun of [1, 2]) {
       await limitSelected(page);
       await expect.poll(() => bar(page).getByText('Setting the limit of Guests').count()).toBe(begun);
     }
-    letGo();
+    told.open();
     await bar(page).waitFor({ state: 'detached' });
     expect(await page.getByText('Limit set.').count()).toBe(2);
     expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(1);
     expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 7_516_192_768 });
   });
+});
+
+/** Has the server take the batches that are sent from now on, held back for long, and lose its answers, until the page is reloaded. */
+async function loseAnswers(page: Page) {
+  let isReloaded = false;
+  const taken = gate();
+  await page.route('**/keys/batch?*', async (route) => {
+    if (isReloaded) return route.continue();
+    await route.fetch({ url: `${route.request().url()}5` });
+    taken.open();
+    return undefined;
+  });
+  page.on('dialog', (dialog) => void dialog.accept());
+  const reload = async () => {
+    isReloaded = true;
+    await page.reload();
+  };
+  return { taken: taken.opened, reload };
+}
+
+async function deleteSelected(page: Page): Promise<void> {
+  await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+}
+
+it('a deletion that is undone before its answer has come stays undone over a reload', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    const { taken, reload } = await loseAnswers(page);
+    await deleteSelected(page);
+    await taken;
+    await bar(page).getByRole('button', { name: 'Undo' }).click();
+    await reload();
+    await page.getByText('Nothing was deleted.').waitFor();
+    expect(await stage.call('GET', '/../keyway/v1/jobs')).toMatchObject([{ state: 'stopped', done: 0 }]);
+    expect(await stage.fileText()).toContain('guest-2026');
+    await page.reload();
+    await page.getByRole('link', { name: 'Guests' }).waitFor();
+    expect(await bar(page).count()).toBe(0);
+  });
+});
+
+it('a batch that is sent again after a reload is shown once, though the server tells of its job before', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    const { taken, reload } = await loseAnswers(page);
+    await deleteSelected(page);
+    await taken;
+    const told = gate();
+    await page.route('**/keyway/v1/jobs?limit=200', async (route) => {
+      await route.fulfill({ response: await route.fetch() });
+      told.open();
+    });
+    // Answers the batch only once the page knows of all jobs.
+    await page.route('**/keys/batch?*', async (route) => {
+      await told.opened;
+      await route.fallback();
+    });
+    await reload();
+    await page.waitForResponse((response) => response.url().includes('/jobs/'));
+    expect(await bar(page).getByRole('status').allInnerTexts()).toEqual(['Deleting Guests in 5 s.']);
+    await bar(page).getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Nothing was deleted.').waitFor();
+    expect(await stage.fileText()).toContain('guest-2026');
+  });
+});
+
+it.each([
+  true,
+  false,
+])('limits are given back after a reload within their time (with the interface: %s)', async (ownApi) => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      const limits = async () => [
+        await stage.call('GET', '/users/guest-2026'),
+        await stage.call('GET', '/users/exact-limit'),
+      ];
+      const before = await limits();
+      await goTo(page, 'Keys');
+      for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
+      await limitSelected(page);
+      await page.getByText('Limit of 2 keys set.').waitFor();
+      await page.reload();
+      await page.getByText('Limit of 2 keys set.').waitFor();
+      // Somebody else gives one of them another limit, which is not taken back.
+      await stage.call('PUT', '/users/guest-2026/limit', { limit_bytes: 1 });
+      await refreshNow(page);
+      await page.getByRole('row').filter({ hasText: 'Guests' }).getByText('1 B').waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('The limit is as it was.').waitFor();
+      expect(await limits()).toMatchObject([{ limit_bytes: 1 }, { limit_bytes: Object(before[1]).limit_bytes }]);
+      await page.reload();
+      await page.getByRole('link', { name: 'Guests' }).waitFor();
+      expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(0);
+      await limitSelected(page);
+      await page.getByRole('button', { name: 'Undo' }).waitFor();
+      await page.clock.fastForward(20_000);
+      await page.reload();
+      await page.getByRole('link', { name: 'Guests' }).waitFor();
+      expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('"back"');
+      expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(0);
+    },
+    { stage: { ownApi }, clock: true },
+  );
+});
+
+it("without Keyway's interface a batch whose session ends in the middle goes on after the next sign-in", async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      await page.getByLabel('Select all shown').check();
+      const asked = gate();
+      const answered = gate();
+      await page.route(`${stage.api}/users/*/limit`, async (route) => {
+        asked.open();
+        await answered.opened;
+        await route.continue();
+      });
+      await limitSelected(page);
+      await asked.opened;
+      // Somebody else signs in, which ends the page's session.
+      await stage.call('POST', '/login', { username: 'admin', password: 'password' });
+      answered.open();
+      await signIn(page);
+      await page.getByText('Limit of 4 keys set.').waitFor();
+      expect(await bar(page).count()).toBe(0);
+      expect(await stage.call('GET', '/users/exact-limit')).toMatchObject({ limit_bytes: 7_516_192_768 });
+    },
+    { stage: { ownApi: false } },
+  );
 });

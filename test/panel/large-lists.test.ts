@@ -63,7 +63,7 @@ it('the map of the keys is the same while counters change, and another one when 
   const answer = (data: unknown) => JSON.stringify({ ok: true, data });
   const exchange = async () => ({ text: answer(changes.next().value), headers: new Headers() });
   const users = createUsers({
-    server: createServer(async () => answer([user('a'), user('b')])),
+    server: createServer(async () => ({ text: answer([user('a'), user('b')]), headers: new Headers() })),
     own: createOwnInterface({ exchange, stream: () => expect.fail() }),
     tellsChanges: () => true,
     tellsConfiguration: () => false,

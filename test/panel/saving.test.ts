@@ -158,6 +158,45 @@ describe('settings that have operations', () => {
     });
   });
 
+  it('rules that a bot adds while they are being saved stay, too', async () => {
+    await withPanel('current', async (page, stage) => {
+      const added = { domain_suffix: ['.bot.example'], ip_cidr: [], action: 'block' };
+      let isLate = true;
+      await page.route(`${stage.api}/router/rules`, async (route) => {
+        if (route.request().method() === 'PUT' && isLate) {
+          isLate = false;
+          const rules: unknown = await stage.call('GET', '/router/rules');
+          await stage.call('PUT', '/router/rules', [...(Array.isArray(rules) ? rules : []), added]);
+        }
+        await route.continue();
+      });
+      await goTo(page, 'Rules');
+      await page.getByRole('button', { name: 'Remove rule 1' }).click();
+      await page.getByRole('button', { name: 'Save rules' }).click();
+      await page.getByText('Rules saved.').waitFor();
+      expect(await stage.call('GET', '/router/rules')).toMatchObject([{ action: 'block' }, { protocol: 'tcp' }, added]);
+    });
+  });
+
+  it('a DNS setting that a bot changes while it is being saved is asked about', async () => {
+    await withPanel('0.2.51', async (page, stage) => {
+      let isLate = true;
+      await page.route(`${stage.api}/dns/config`, async (route) => {
+        if (route.request().method() === 'POST' && isLate) {
+          isLate = false;
+          const now = await stage.call('GET', '/dns/config');
+          await stage.call('POST', '/dns/config', { ...Object(now), doh_upstream: 'https://theirs.example/q' });
+        }
+        await route.continue();
+      });
+      await goTo(page, 'DNS');
+      await page.getByLabel('Upstream').fill('https://mine.example/q');
+      await page.getByRole('button', { name: 'Save settings' }).click();
+      await page.getByRole('group', { name: 'dns.doh_upstream' }).getByText('https://theirs.example').waitFor();
+      expect(await stage.call('GET', '/dns/config')).toMatchObject({ doh_upstream: 'https://theirs.example/q' });
+    });
+  });
+
   it('DNS settings that others change stay, and one that both change is asked about', async () => {
     await withPanel('0.2.51', async (page, stage) => {
       const change = async (members: object) => {
@@ -191,6 +230,28 @@ describe('settings that have operations', () => {
         doh_upstream: 'https://theirs.example/dns-query',
       });
     });
+  });
+});
+
+it('behind a proxy that makes entity tags weak, or takes them away, the configuration is saved', async () => {
+  await withPanel('current', async (page, stage) => {
+    const changes = changesOf(page);
+    let tag = (told: string) => `W/${told}`;
+    await page.route('**/keyway/v1/configuration', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, headers: { ...response.headers(), etag: tag(response.headers().etag ?? '') } });
+    });
+    for (const level of ['debug', 'trace']) {
+      await goTo(page, 'Configuration');
+      await page.getByLabel('Log level').selectOption(level);
+      await review(page);
+      await save(page);
+      await page.getByText('Configuration saved.').waitFor();
+      expect(await stage.fileText()).toContain(`"log_level": "${level}"`);
+      tag = () => '';
+      await page.reload();
+    }
+    expect(changes).toEqual(['PATCH keyway/v1/configuration', 'PUT server/config']);
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
 import { inBrowser } from './in-browser.js';
-import { goTo, refreshNow, resize, SERVER_FILE, signIn } from './stage.js';
+import { gate, goTo, refreshNow, resize, SERVER_FILE, signIn } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -172,6 +172,63 @@ it('name and limit are edited in the row, 10 GiB more beside the limit', async (
     await expect
       .poll(async () => stage.call('GET', '/users/guest-2026'))
       .toMatchObject({ limit_bytes: 75_161_927_680 });
+  });
+});
+
+it.each([
+  true,
+  false,
+])('what others change of a key while it is edited stays (with the interface: %s)', async (ownApi) => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      const guests = () => stage.call('GET', '/users/guest-2026');
+      const setLimit = (bytes: number) => stage.call('PUT', '/users/guest-2026/limit', { limit_bytes: bytes });
+      await page.getByRole('link', { name: 'Guests' }).hover();
+      await page.getByRole('button', { name: 'Edit: Guests' }).click();
+      await page.getByLabel('Name', { exact: true }).fill('Visitors');
+      await setLimit(1024);
+      const over = page.locator('[role=gridcell].cell-status', { hasText: 'Over limit' });
+      await expect.poll(async () => refreshNow(page).then(() => over.count())).toBe(1);
+      await page.keyboard.press('Enter');
+      await page.getByText('Saved: Visitors.').waitFor();
+      expect(await guests()).toMatchObject({ name: 'Visitors', limit_bytes: 1024 });
+      await page.getByRole('link', { name: 'Visitors' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Edit' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Edit key' });
+      await dialog.getByLabel('Limit', { exact: true }).fill('7 GiB');
+      await stage.call('PUT', '/users/guest-2026', { name: 'By a bot', limit_bytes: 1024 });
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(await guests()).toMatchObject({ name: 'By a bot', limit_bytes: 7_516_192_768 });
+    },
+    { stage: { ownApi } },
+  );
+});
+
+it('a table of keys cannot be taken before the list has come: what exists would be made anew', async () => {
+  await withPanel('current', async (page, stage) => {
+    const asked = gate();
+    await page.route(`${stage.api}/users`, async (route) => {
+      await asked.opened;
+      await route.continue();
+    });
+    await page.reload();
+    await goTo(page, 'Keys');
+    const table = page.getByRole('button', { name: 'Import' });
+    await expect.poll(() => table.isDisabled()).toBe(true);
+    expect(await table.getAttribute('title')).toBe('Loading keys…');
+    await page.getByRole('button', { name: 'New key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Key', { exact: true }).fill('guest-2026');
+    await dialog.getByText('Loading keys…').waitFor();
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    asked.open();
+    await dialog.getByText('This key already exists.').waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => table.isEnabled()).toBe(true);
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ name: 'Guests', bytes_up: 4_000_000_000 });
   });
 });
 

@@ -245,6 +245,15 @@ export async function resize(page: Page, size: { readonly width: number; readonl
   await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
 }
 
+/** Something that is waited for until it is let go on. */
+export function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
 /** What the page gave to keep. */
 export async function contentOf(download: Download): Promise<Buffer> {
   return buffer(await download.createReadStream());

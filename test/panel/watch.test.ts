@@ -1,8 +1,12 @@
+import { createServer as createHttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { HttpCall } from '../../panel/api/http.js';
+import { type HttpAnswer, type HttpCall, streamEvents } from '../../panel/api/http.js';
 import type { OwnInterface } from '../../panel/api/own-interface.js';
 import { createServer } from '../../panel/api/server.js';
 import { createUsers } from '../../panel/state/users.js';
+import { keptInTab } from '../../panel/store/kept.js';
+import { gate } from './stage.js';
 
 const KEY = { access_key: 'guest', name: 'Guest', bytes_up: 0, bytes_down: 0, connections: 0, online: false };
 const LIST = JSON.stringify({ ok: true, data: [{ ...KEY, limit_bytes: null }] });
@@ -22,7 +26,8 @@ function watchedUsers() {
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
     },
   };
-  const send = (_: HttpCall) => new Promise<string>((resolve) => answers.push(() => resolve(LIST)));
+  const send = (_: HttpCall) =>
+    new Promise<HttpAnswer>((resolve) => answers.push(() => resolve({ headers: new Headers(), text: LIST })));
   const users = createUsers({
     ...{ server: createServer(send), own, root: '/api' },
     ...{ tellsChanges: () => true, tellsConfiguration: () => false },
@@ -69,4 +74,77 @@ describe('the watch over the list of keys', () => {
     await again;
     expect(streams.map(({ aborted }) => aborted)).toEqual([false]);
   });
+});
+
+it('no stream tells anything while changes are asked for, which might be newer than the answer', async () => {
+  vi.stubGlobal('window', { addEventListener: () => undefined });
+  vi.stubGlobal('document', { addEventListener: () => undefined, hidden: false });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const told = (cursor: string, limits: Readonly<Record<string, number>>) => ({
+    ...{ cursor, whole: false, removed: [] },
+    keys: Object.entries(limits).map(([key, limit]) => ({ ...KEY, access_key: key, limit_bytes: limit })),
+  });
+  const tell: ((changes: object) => void)[] = [];
+  const begun: string[] = [];
+  const answers: ((changes: object) => void)[] = [];
+  const own: OwnInterface = {
+    exchange: () => Promise.reject(new Error('not asked for here')),
+    ask: ({ path }) =>
+      path.includes('since=') ? new Promise((resolve) => answers.push(resolve)) : Promise.resolve(told('1', {})),
+    async *stream(path) {
+      begun.push(path);
+      for (;;)
+        yield { event: 'message', data: JSON.stringify(await new Promise<object>((resolve) => tell.push(resolve))) };
+    },
+  };
+  const users = createUsers({
+    ...{ server: createServer(async () => ({ headers: new Headers(), text: LIST })), own, root: '/api' },
+    ...{ tellsChanges: () => true, tellsConfiguration: () => false },
+  });
+  const limits = () => users.state.get().users?.map(({ limit_bytes: limit }) => limit);
+  users.watch();
+  await users.load(true);
+  const asked = users.load(true);
+  await vi.waitFor(() => expect([answers.length, tell.length]).toEqual([1, 1]));
+  tell[0]?.(told('3', { guest: 30 }));
+  answers[0]?.(told('2', { guest: 20, desk: 2 }));
+  await asked;
+  expect(limits()).toEqual([20, 2]);
+  expect(begun).toEqual(['/keys?since=1', '/keys?since=2']);
+  await vi.waitFor(() => expect(tell).toHaveLength(2));
+  tell[1]?.(told('3', { guest: 30 }));
+  await vi.waitFor(() => expect(limits()).toEqual([30, 2]));
+  users.rest();
+});
+
+it('a stream that is given up in the middle lets its connection go', async () => {
+  const ended = gate();
+  const server = createHttpServer((request, response) => {
+    request.socket.once('close', ended.open);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write('data: 1\n\n');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo; // It listens on a port.
+  for await (const { data } of streamEvents(`http://127.0.0.1:${port}`, { path: '/' }, new AbortController().signal)) {
+    expect(data).toBe('1');
+    break;
+  }
+  await ended.opened;
+});
+
+it('what there is no room for in the storage of the tab leaves nothing behind that is older', () => {
+  const entries = new Map([['batches', 'of before']]);
+  vi.stubGlobal('window', {
+    sessionStorage: {
+      removeItem: (name: string) => entries.delete(name),
+      setItem: () => {
+        throw new Error('QuotaExceededError');
+      },
+    },
+  });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  keptInTab.write('batches', 'of now');
+  expect([...entries]).toEqual([]);
 });

@@ -25,7 +25,7 @@ export function DnsPage() {
 
 function DnsControl() {
   const words = useWords();
-  const { server } = useWorkspace();
+  const { server, reach } = useWorkspace();
   const [queries, setQueries] = useState<readonly DnsQuery[] | null>(null);
   const logError = useRefreshed(async () => setQueries(await server.dnsQueries()));
   const [valid, setValid] = useState(true);
@@ -34,8 +34,11 @@ function DnsControl() {
     read: () => server.dns(),
     parse: readDns,
     name: 'dns',
-    write: (_, settings, changed) =>
-      server.replaceDns(changed === null ? settings : { ...onlyThese(settings, changed), enabled: settings.enabled }),
+    write: (_, settings, changed, tag) =>
+      server.replaceDns(
+        reach.get() === 'all' ? { ...onlyThese(settings, changed), enabled: settings.enabled } : settings,
+        tag,
+      ),
     isSame: Object.is,
     event: 'saveDns',
     saved: words('dns.saved'),
@@ -59,8 +62,8 @@ function DnsControl() {
         <form class="page-form" onSubmit={submit}>
           <Failure of={saveError} urgent />
           {edit.meanwhile && dirty && (
-            <Notice tone={edit.merges ? 'plain' : 'warn'}>
-              {words('dns.meanwhile')} {words(edit.merges ? 'config.meanwhileStays' : 'draft.overwrites')}
+            <Notice tone="plain">
+              {words('dns.meanwhile')} {words('config.meanwhileStays')}
             </Notice>
           )}
           <ConflictChoices conflicts={edit.conflicts} choices={edit.choices} onChoose={edit.choose} />

@@ -41,7 +41,3 @@ export function createServerFile({ server, own, reach, contact }: Workspace) {
     },
   };
 }
-
-export function isChangedMeanwhile(problem: unknown): boolean {
-  return problem instanceof ApiFailure && problem.status === 412;
-}

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { isChangedMeanwhile } from '../../api/failure.js';
 import { useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { say } from '../../state/toasts.js';
@@ -9,7 +10,7 @@ import { countAt, placesIn, type Reading } from './document.js';
 import { type FileDraft, fileDraftOf, isDirty } from './file-draft.js';
 import { type CredentialChange, type Renewal, renewalBetween } from './renewal.js';
 import { changesNothing, type PresentFile, planSave, type SavePlan, waitsForChoice } from './save-plan.js';
-import { type createServerFile, isChangedMeanwhile } from './server-file.js';
+import type { createServerFile } from './server-file.js';
 
 /** A review that is open: what the server has now, and what that means. */
 export interface OpenReview {

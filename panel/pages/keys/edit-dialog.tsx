@@ -28,7 +28,7 @@ interface EditDialogProps {
 export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const words = useWords();
   const workspace = useWorkspace();
-  const { byKey } = useStore(workspace.users.state);
+  const { users, byKey } = useStore(workspace.users.state);
   const draft = useFormDraft(`edit/${given?.access_key}`, {
     // The key at the beginning of the edit: a change on the server meanwhile is told, not taken over.
     user: given,
@@ -47,7 +47,12 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
     user !== null && now !== undefined && (now.name !== user.name || now.limit_bytes !== user.limit_bytes);
   const nameProblem =
     name.length > LONGEST_NAME ? words('edit.nameTooLong', { n: name.length, most: LONGEST_NAME }) : null;
-  const keyProblem = byKey.has(key) ? words('edit.exists') : key === '.' || key === '..' ? words('edit.dotKey') : null;
+  const keyProblem =
+    (byKey.has(key) && words('edit.exists')) ||
+    ((key === '.' || key === '..') && words('edit.dotKey')) ||
+    // One that exists would be made anew.
+    (users === null && key !== '' && words('keys.loading')) ||
+    null;
   const hidesNames = user !== null && user.name === undefined;
 
   const save = async (bytes: Whole | null) => {

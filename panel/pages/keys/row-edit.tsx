@@ -16,9 +16,11 @@ interface RowEditProps {
 }
 
 /** Name and limit of a key, edited where they stand. Enter saves, Escape leaves them as they were. */
-export function RowEdit({ user, onClose }: RowEditProps) {
+export function RowEdit({ user: given, onClose }: RowEditProps) {
   const words = useWords();
   const workspace = useWorkspace();
+  // The key at the beginning of the edit: what changes meanwhile is not of this edit.
+  const [user] = useState(given);
   const [name, setName] = useState(user.name ?? '');
   const [limit, setLimit] = useState(() => limitText(user.limit_bytes, words.language));
   const [busy, setBusy] = useState(false);

@@ -1,5 +1,7 @@
+import { patchKey } from '../../api/own-keys.js';
 import type { User } from '../../api/wire.js';
 import { note } from '../../state/audit-notes.js';
+import { isAddressable } from '../../state/named-keys.js';
 import type { Workspace } from '../../state/workspace.js';
 import type { Whole } from '../../text/exact-json.js';
 
@@ -26,14 +28,25 @@ export interface KeyChange {
   readonly limit: Whole | null;
 }
 
-/** With the name left alone only the limit is sent, so that a name which the server does not tell is not lost. */
+/**
+ * Changes what differs of a key from how it was at the beginning of the edit, so that what others change of it meanwhile stays. Where
+ * only name and limit together can be sent, an unchanged limit is the one that the list tells.
+ */
 export async function changeKey(workspace: Workspace, user: User, { name, limit }: KeyChange): Promise<void> {
-  const { server } = workspace;
-  if (name === undefined || name === (user.name ?? '')) {
-    await server.setLimit(user.access_key, limit);
-    note(workspace, 'setLimit', true, { n: 1 });
-    return;
+  const { server, own, reach, users } = workspace;
+  const { access_key: key } = user;
+  const isNamed = name !== undefined && name !== (user.name ?? '');
+  const isLimited = limit !== user.limit_bytes;
+  const named = isNamed && { name: name === '' ? null : name };
+  const limited = isLimited && { limit_bytes: limit };
+  if (!isNamed && !isLimited) return;
+  if (isAddressable(key) && (reach.get() === 'all' || reach.get() === 'keys'))
+    await patchKey(own, key, { ...named, ...limited });
+  else if (named === false) await server.setLimit(key, limit);
+  else {
+    const known = users.state.get().byKey.get(key) ?? user;
+    await server.updateUser(key, named.name, isLimited ? limit : known.limit_bytes);
   }
-  await server.updateUser(user.access_key, name === '' ? null : name, limit);
-  note(workspace, 'updateKey', true);
+  if (isNamed) note(workspace, 'updateKey', true);
+  else note(workspace, 'setLimit', true, { n: 1 });
 }

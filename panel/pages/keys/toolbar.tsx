@@ -47,7 +47,14 @@ export function Toolbar({ view, users, rows, ticked, stale, onSelect, onDo }: To
         <ListAge />
         {stale !== null && <StaleNote {...stale} />}
         <span class="grow" />
-        <Button icon="upload" shrinks title={words('import.title')} onClick={() => onDo('import')}>
+        <Button
+          icon="upload"
+          shrinks
+          title={words('import.title')}
+          // A key that is not known to exist would be made anew.
+          off={users === null && words('keys.loading')}
+          onClick={() => onDo('import')}
+        >
           {words('import.open')}
         </Button>
         <Button icon="many" shrinks title={words('bulk.title')} onClick={() => onDo('bulk')}>
@@ -142,9 +149,6 @@ function Filters({ users, filter, onFilter }: FiltersProps) {
   );
 }
 
-/** Characters; a longer part can be in no name or key that anybody reads. */
-const LONGEST = 10_000;
-
 interface SearchProps {
   readonly query: Query;
   readonly onQuery: (query: Query) => void;
@@ -176,7 +180,6 @@ function Search({ query, onQuery }: SearchProps) {
       </div>
     );
   }
-  const tooLong = query.text.length > LONGEST;
   return (
     <div class="search">
       <Icon name="search" />
@@ -185,8 +188,6 @@ function Search({ query, onQuery }: SearchProps) {
         data-search=""
         aria-label={words('keys.search')}
         placeholder={words(narrow ? 'keys.searchShort' : 'keys.search')}
-        aria-invalid={tooLong}
-        aria-describedby="search-problem"
         autocomplete="off"
         spellcheck={false}
         value={query.text}
@@ -194,9 +195,6 @@ function Search({ query, onQuery }: SearchProps) {
         onPaste={paste}
       />
       {query.text !== '' && clear}
-      <p id="search-problem" class="search-problem" role="status">
-        {tooLong ? words('keys.searchLong', { n: query.text.length }) : ''}
-      </p>
     </div>
   );
 }

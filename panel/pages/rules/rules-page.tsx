@@ -29,7 +29,7 @@ function RulesEditor() {
     read: (server) => server.rules(),
     parse: readRules,
     name: 'rules',
-    write: (server, rules) => server.replaceRules(rules),
+    write: (server, rules, _, tag) => server.replaceRules(rules, tag),
     isSame: (a, b) => encodeExact(a) === encodeExact(b),
     event: 'saveRules',
     count: (rules) => rules.length,
@@ -65,8 +65,8 @@ function RulesEditor() {
         </Notice>
       )}
       {edit.meanwhile && dirty && (
-        <Notice tone={edit.merges ? 'plain' : 'warn'}>
-          {words('rules.meanwhile')} {words(edit.merges ? 'config.meanwhileStays' : 'draft.overwrites')}
+        <Notice tone="plain">
+          {words('rules.meanwhile')} {words('config.meanwhileStays')}
         </Notice>
       )}
       <ConflictChoices conflicts={edit.conflicts} choices={edit.choices} onChoose={edit.choose} />
