@@ -97,13 +97,12 @@ export class AskedServer {
     return data;
   }
 
-  /** The events of its audit list, newest first; null where it has none, or none that can be read. */
-  async audit(): Promise<readonly JsonObject[] | null> {
-    if (this.found.revision.capabilities.audit === undefined) return null;
-    const { status, body } = await this.send('GET', '/audit');
-    const data = dataIn(body);
-    if (status !== 200 || !Array.isArray(data)) return null;
-    return data.filter(isJsonObject).map(({ id: _id, time: _time, ...event }) => event);
+  /** The ids of its audit list; none where it has none, or none that can be read. */
+  async auditIds(): Promise<ReadonlySet<string>> {
+    if (this.found.revision.capabilities.audit === undefined) return new Set();
+    const answer = await this.send('GET', '/audit').catch(() => null);
+    const data = answer?.status === 200 ? dataIn(answer.body) : [];
+    return new Set(Array.isArray(data) ? data.flatMap(idOf) : []);
   }
 
   /** One key; undefined where it is unknown there. */
@@ -115,6 +114,11 @@ export class AskedServer {
     if (status !== 200 || data === undefined) throw new Error(`GET /users/{key} answers ${status}`);
     return readSnapshot(this.found.revision, data);
   }
+}
+
+/** Returns the id of an audit entry. */
+export function idOf(entry: JsonValue): readonly string[] {
+  return isJsonObject(entry) && typeof entry.id === 'string' ? [entry.id] : [];
 }
 
 /** Bytes of a list that are read at once: the reader has room for twice as many. */

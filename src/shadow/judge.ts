@@ -9,6 +9,8 @@ import { type Operation, type OperationName, serves } from '../wire/operations.j
 import { pointerSteps, type SchemaNode } from '../wire/schema-check.js';
 import type { Recorded } from '../wire/schemas.js';
 import type { Revision } from '../wire/traits/revision.js';
+import { idOf } from './asked-server.js';
+import type { OldEntries } from './pair.js';
 
 /** A place of an answer that is known to differ, and why. `operation` and the segments of `where` may be `*`. */
 export interface ExpectedDifference {
@@ -46,6 +48,7 @@ export interface JudgeOptions {
   readonly from: Revision;
   readonly to: Revision;
   readonly bases: { readonly target: string; readonly shadow: string };
+  readonly oldEntries: OldEntries;
   readonly expected: readonly ExpectedDifference[];
 }
 
@@ -85,7 +88,7 @@ export class Judge {
   differences(pair: AnsweredTwice): readonly ShadowDifference[] {
     const { from, to, bases } = this.#options;
     if (pair.again !== null) this.#learn(pair, pair.again);
-    const [target, shadow] = isOfTraffic(pair) ? levelled(pair.target, pair.shadow) : [pair.target, pair.shadow];
+    const [target, shadow] = this.#comparable(pair);
     const one = { ...runOf(pair, target, bases.target), foreign: pair.unclear };
     const other = { ...runOf(pair, shadow, bases.shadow), foreign: pair.unclear };
     const found = compareRuns(one, other, one, { left: from, right: to }).differences;
@@ -93,6 +96,16 @@ export class Judge {
     return found
       .filter((each) => !this.#isNoise(each) && !isOwn(each, pair, from) && !isSpelling(each, places))
       .map((each) => ({ ...each, ...this.#explained(each, from, to) }));
+  }
+
+  /** Returns both answers without what only one of the servers can know of. */
+  #comparable(pair: AnsweredTwice): readonly [Answer, Answer | null] {
+    const { target, shadow, operation } = pair;
+    const { oldEntries } = this.#options;
+    if (shadow === null) return [target, null];
+    if (isOfTraffic(pair)) return levelled(target, shadow);
+    if (operation?.name !== 'listAudit') return [target, shadow];
+    return [withoutEntries(target, oldEntries.target), withoutEntries(shadow, oldEntries.shadow)];
   }
 
   #learn(pair: AnsweredTwice, [first, second]: readonly [Answer, Answer]): void {
@@ -138,14 +151,20 @@ function isOfTraffic({ operation }: AnsweredTwice): boolean {
 }
 
 /** Cuts the lists of two answers to the same length. */
-function levelled(one: Answer, other: Answer | null): readonly [Answer, Answer | null] {
-  const [left, right] = [jsonIn(one.body), other === null ? undefined : jsonIn(other.body)];
-  if (left === undefined || right === undefined || other === null) return [one, other];
-  const [cutLeft, cutRight] = [cutTo(left, right), cutTo(right, left)].map((value) => Buffer.from(writeJson(value)));
-  return [
-    { ...one, body: cutLeft ?? one.body },
-    { ...other, body: cutRight ?? other.body },
-  ];
+function levelled(one: Answer, other: Answer): readonly [Answer, Answer] {
+  const [left, right] = [jsonIn(one.body), jsonIn(other.body)];
+  if (left === undefined || right === undefined) return [one, other];
+  return [withBody(one, cutTo(left, right)), withBody(other, cutTo(right, left))];
+}
+
+function withBody(answer: Answer, value: JsonValue): Answer {
+  return { ...answer, body: Buffer.from(writeJson(value)) };
+}
+
+function withoutEntries(answer: Answer, ids: ReadonlySet<string>): Answer {
+  const value = jsonIn(answer.body);
+  if (!isJsonObject(value) || !Array.isArray(value.data)) return answer;
+  return withBody(answer, { ...value, data: value.data.filter((entry) => !idOf(entry).some((id) => ids.has(id))) });
 }
 
 function cutTo(value: JsonValue, other: JsonValue | undefined): JsonValue {

@@ -9,7 +9,7 @@ import { Divergence, touchesKeys } from './divergence.js';
 import { type ExpectedDifference, Judge } from './judge.js';
 import { KeySync } from './key-sync.js';
 import { type OpeningOptions, openPair, ShadowRefused, withoutSecrets } from './opening.js';
-import { matchedIn, type Pair } from './pair.js';
+import { matchedIn, oldEntriesOf, type Pair } from './pair.js';
 import { SecondReads } from './second-reads.js';
 import { type DifferenceKind, leftOut, type Outcome, programOf, type Tally } from './tally.js';
 import { keysWritten, machineTime, type Passed } from './traffic.js';
@@ -140,7 +140,8 @@ export class Mirror {
         from.revision,
       );
       const bases = { target: from.target.base, shadow: to.target.base };
-      const judge = new Judge({ from: from.revision, to: to.revision, bases, expected });
+      const oldEntries = await oldEntriesOf(pair);
+      const judge = new Judge({ from: from.revision, to: to.revision, bases, oldEntries, expected });
       const watch = new UpdateWatch(pair);
       const parts = { pair, judge, watch, divergence: this.#divergence, keys: this.#keys, note };
       const comparison = new Comparison({ ...parts, secondReads: this.#secondReads });

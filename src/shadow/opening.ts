@@ -4,7 +4,6 @@ import { keyDigest } from '../core/key-digest.js';
 import type { AccessKey } from '../core/model.js';
 import type { ClockPort, RandomPort } from '../core/ports.js';
 import { elementOf, keyOf } from '../replay/format/given-state.js';
-import { sameJson } from '../replay/format/json-difference.js';
 import type { JsonObject, JsonValue } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';
@@ -63,14 +62,16 @@ export async function openPair(opening: Opening): Promise<Pair> {
   if ('line' in wanted) {
     const shadow = await openCore(wanted.line, await configurationOf(target), { lines, clock, random });
     divergence.clear();
-    return closingOnFailure({ target, shadow }, (pair) => copyAudit(pair, divergence));
+    return { target, shadow };
   }
-  const shadow = await openServer(wanted, lines);
-  return closingOnFailure({ target, shadow }, async (pair) => {
+  const pair = { target, shadow: await openServer(wanted, lines) };
+  try {
     await compareKeys(pair, wanted.writes, opening);
-    const [ofTarget, ofShadow] = [await pair.target.audit(), await pair.shadow.server.audit()];
-    if (!sameJson([...(ofTarget ?? [])], [...(ofShadow ?? [])])) divergence.addSubject('audit');
-  });
+    return pair;
+  } catch (error) {
+    await pair.shadow.close();
+    throw error;
+  }
 }
 
 /** Returns a sentence without what nobody is to read in a report: web paths and the names of operators. */
@@ -78,16 +79,6 @@ export function withoutSecrets(sentence: string, { target, shadow }: OpeningOpti
   const ofShadow = 'line' in shadow ? [] : [shadow.webpath, shadow.credentials.operator?.username ?? ''];
   const secrets = [target.webpath, ...ofShadow].map((each) => each.replaceAll(/^\/+|\/+$/g, ''));
   return secrets.reduce((words, secret) => (secret === '' ? words : words.replaceAll(secret, '…')), sentence);
-}
-
-async function closingOnFailure(pair: Pair, prepare: (pair: Pair) => Promise<void>): Promise<Pair> {
-  try {
-    await prepare(pair);
-    return pair;
-  } catch (error) {
-    await pair.shadow.close();
-    throw error;
-  }
 }
 
 /** The most keys that are named where those of the two servers differ. */
@@ -155,11 +146,4 @@ function withKeys(configuration: JsonObject, keys: ReadonlyMap<string, AccessKey
   const present = new Map(list.flatMap((element: JsonValue) => keyOf(element).map((key) => [key.accessKey, element])));
   const elements = [...keys.values()].map((key) => present.get(key.accessKey) ?? elementOf(key));
   return { ...configuration, access_keys: elements };
-}
-
-/** Gives an embedded core the target's audit list, which stands in no configuration. */
-async function copyAudit({ target, shadow }: Pair, divergence: Divergence): Promise<void> {
-  const events = await target.audit();
-  if (events === null) divergence.addSubject('audit');
-  else for (const event of events.toReversed()) await shadow.server.send('POST', '/audit', event);
 }

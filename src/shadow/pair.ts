@@ -12,6 +12,13 @@ export interface Pair {
   readonly shadow: ShadowSide;
 }
 
+/** Ids of the audit entries that each server had when the two were begun with: no configuration holds them. */
+export type OldEntries = Readonly<Record<'target' | 'shadow', ReadonlySet<string>>>;
+
+export async function oldEntriesOf({ target, shadow }: Pair): Promise<OldEntries> {
+  return { target: await target.auditIds(), shadow: await shadow.server.auditIds() };
+}
+
 export function linesOf({ target, shadow }: Pair): readonly Revision[] {
   return [target.found.revision, shadow.server.found.revision];
 }

@@ -17,11 +17,10 @@ export type Told = Readonly<Record<(typeof SIDES)[number], ServerStatus | null>>
 /** Milliseconds by which two answers may disagree about when a server was started. */
 const TOLERANCE = 5_000;
 
-/** Notices that one of the servers was updated, or that the target was started again. */
+/** Notices that one of the servers was updated or started again. */
 export class UpdateWatch {
   readonly #before: Readonly<Record<keyof Told, string>>;
-  #uptime = 0;
-  #startedAt = Number.NEGATIVE_INFINITY;
+  readonly #starts = { target: new Start(), shadow: new Start() };
 
   constructor({ target, shadow }: Pair) {
     this.#before = { target: target.found.version, shadow: shadow.server.found.version };
@@ -30,17 +29,26 @@ export class UpdateWatch {
   /** Takes what the servers tell to who asks at a time of the machine's clock; returns what has become of them, or null. */
   changeIn(told: Told, at: number): string | null {
     for (const side of SIDES) {
-      const now = told[side]?.version ?? this.#before[side];
-      if (now !== this.#before[side]) return `the ${side} was of version ${this.#before[side]}, and is of ${now}`;
+      const now = told[side];
+      if (now === null) continue;
+      const before = this.#before[side];
+      if (now.version !== before) return `the ${side} was of version ${before}, and is of ${now.version}`;
+      if (this.#starts[side].isAgain(now.uptime, at)) return `the ${side} was started again`;
     }
-    return told.target !== null && this.#isStartedAgain(told.target.uptime, at) ? 'the target was started again' : null;
+    return null;
   }
+}
+
+/** The start of a server, by the uptimes that it tells. */
+class Start {
+  #uptime = 0;
+  #at = Number.NEGATIVE_INFINITY;
 
   /** An answer that was long on its way tells a lower uptime, too, but not another start. */
-  #isStartedAgain(uptime: number, at: number): boolean {
-    const isAgain = uptime < this.#uptime && at - uptime > this.#startedAt + TOLERANCE;
+  isAgain(uptime: number, at: number): boolean {
+    const isAgain = uptime < this.#uptime && at - uptime > this.#at + TOLERANCE;
     this.#uptime = uptime;
-    this.#startedAt = Math.max(this.#startedAt, at - uptime);
+    this.#at = Math.max(this.#at, at - uptime);
     return isAgain;
   }
 }

@@ -42,7 +42,9 @@ test('what is seldom different between two reads of the target is no noise', () 
     firstByteMilliseconds: 0,
   });
   const line = revisionNamed('current');
-  const judge = new Judge({ from: line, to: line, bases: { target: '', shadow: '' }, expected: [] });
+  const none = { target: '', shadow: '' };
+  const oldEntries = { target: new Set<string>(), shadow: new Set<string>() };
+  const judge = new Judge({ from: line, to: line, bases: none, oldEntries, expected: [] });
   const operation = operationNamed('getUser');
   const pair = { operation, method: 'GET', path: '/users/a', target: answer(1), unclear: new Set<string>() };
   for (const [first, second] of [...Array(5).fill([1, 1]), [1, 2], [2, 3]] as [number, number][])
