@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { compileFront } from '../upstream/front-process.js';
-import { runRandomRounds, summaryText } from '../upstream/random-rounds.js';
+import { LEAST_ACKNOWLEDGED, runRandomRounds, summaryText } from '../upstream/random-rounds.js';
 
 const rounds = Number(process.env.SOAK_UPSTREAM_ROUNDS ?? 1);
 const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
@@ -20,7 +20,7 @@ test(
       const summary = await runRandomRounds({ folder, script, rounds, seed, onRound });
       process.stdout.write(`${summaryText(summary)}\n`);
       expect(summary.lost).toEqual([]);
-      expect(summary.acknowledged).toBeGreaterThanOrEqual(5 * rounds);
+      expect(summary.acknowledged).toBeGreaterThanOrEqual(LEAST_ACKNOWLEDGED * rounds);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

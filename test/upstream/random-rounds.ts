@@ -26,6 +26,10 @@ const MOST_STALL = 1_500;
 
 const LOOK = 5;
 
+/** How many writes a round waits for at least, and how often it looks for them. */
+export const LEAST_ACKNOWLEDGED = 5;
+const MOST_LOOKS = 1_000;
+
 /** How long nothing had its turn in this process, in which the stand-in lives. Milliseconds of the real clock. */
 function watchStalls(): { longest(): number; end(): void } {
   let longest = 0;
@@ -228,6 +232,8 @@ async function runRound(
         kills += 1;
       }
     }
+    // However slow this machine is: nothing is lost of what was never acknowledged.
+    for (let looks = 0; round.acknowledged < LEAST_ACKNOWLEDGED && looks < MOST_LOOKS; looks += 1) await sleep(50);
     round.isOver = true;
     await Promise.all([...lanes, ...strangers]);
     await sleep((HAS_ONE_SESSION.has(line) ? QUIET_WITH_ONE_SESSION : QUIET) / FACTOR);
