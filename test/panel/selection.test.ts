@@ -383,3 +383,35 @@ it('the slash finds the search from every page, the question mark lists the keys
     expect(await page.evaluate('document.activeElement.className')).toBe('grid');
   });
 });
+
+it('keys of characters that stand for something in an address are opened, changed and deleted as any other', async () => {
+  const odd = ['a/b', 'a%2Fb', '#x?q=1', ' 🦊 ', '__proto__'];
+  const list = odd.map((key, index) => JSON.stringify({ access_key: key, name: `odd ${index}` })).join();
+  const file = SERVER_FILE.replace('"access_keys": [', () => `"access_keys": [ ${list},`);
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      for (const [index, key] of odd.entries()) {
+        await page.getByRole('link', { name: `odd ${index}` }).click();
+        await page.getByRole('dialog').getByRole('button', { name: 'Edit' }).click();
+        const edit = page.getByRole('dialog', { name: 'Edit key' });
+        await edit.getByLabel('Limit', { exact: true }).fill('7 GiB');
+        await edit.getByRole('button', { name: 'Save' }).click();
+        await edit.waitFor({ state: 'detached' });
+        await page.keyboard.press('Escape');
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
+        const path = `/users/${encodeURIComponent(key)}`;
+        expect(await stage.call('GET', path)).toMatchObject({ access_key: key, limit_bytes: 7_516_192_768 });
+      }
+      await page.getByLabel('Search by name or key').fill('odd');
+      await page.getByText('5 of 9').waitFor();
+      await page.getByLabel('Select all shown').check();
+      await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await page.getByText('5 keys deleted.').waitFor();
+      expect(await stage.call('GET', '/users')).toHaveLength(4);
+    },
+    { stage: { file } },
+  );
+});
