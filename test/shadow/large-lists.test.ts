@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { SERVER_FILE, startLiveServer } from '../replay/live-server.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
@@ -55,4 +56,25 @@ test('a list above 1 MiB instead of which a page comes is told', async () => {
   await shadow.send('GET', `${API}/users`);
   expect(shadow.report().compared).toBe(2);
   expect(shadow.unexplained()).toContain('listUsers header content-type');
+});
+
+test('a list that is above 1 MiB without its compression is held together key by key, as any such', async () => {
+  const { origin } = await largeServer('current');
+  const target = await scriptedServer(async (request, response) => {
+    const { authorization = '', 'accept-encoding': coding = '' } = request.headers;
+    const answer = await fetch(origin + request.url, { headers: { authorization } });
+    const body = Buffer.from(await answer.arrayBuffer());
+    const common = { 'content-type': 'application/json', 'access-control-allow-origin': '*' };
+    response.writeHead(answer.status, coding === 'gzip' ? { ...common, 'content-encoding': coding } : common);
+    response.end(coding === 'gzip' ? gzipSync(body) : body);
+  });
+  const listsFor = async (coding: string) => {
+    const shadow = await mirrored(target.origin, { shadow: { line: 'current' } });
+    const before = target.seen.length;
+    await shadow.send('GET', `${API}/users`, undefined, { 'accept-encoding': coding });
+    expect(shadow.report()).toMatchObject({ compared: 1, differences: [], notes: [] });
+    return target.seen.slice(before).filter((each) => each === `GET ${API}/users`).length;
+  };
+  // One that is held together member by member is asked of the target a second time.
+  expect(await listsFor('gzip')).toBe(await listsFor('identity'));
 });
