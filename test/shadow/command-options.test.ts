@@ -188,11 +188,11 @@ describe('keyway shadow', () => {
     const target = await startLiveServer('current', {}, { configPath });
     const flags = ['--target', target.origin, ...LISTEN, '--to', 'current', '--token', TOKEN];
     const { get, report, running } = await shadowed(flags);
-    await report(hasBegun);
+    await report(hasBegun, 100_000);
     const direct = await (await fetch(`${target.origin}${API}/users`, { headers })).text();
     expect((await get(`${API}/users`)) === direct).toBe(true);
     await get(`${API}/users/key-99999`);
-    const { rows, differences, notes } = await report(({ requests }) => requests === 2);
+    const { rows, differences, notes } = await report(({ requests }) => requests === 2, 100_000);
     expect({ differences, notes }).toEqual({ differences: [], notes: [] });
     expect(rows).toMatchObject([{ equal: 1 }, { equal: 1 }]);
     running.child.kill('SIGTERM');

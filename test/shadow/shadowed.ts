@@ -28,7 +28,7 @@ export interface Shadowed {
   readonly running: Running;
   get(path: string): Promise<string>;
   /** The report, once it holds. */
-  report(holds: (report: ShadowReport) => boolean): Promise<ShadowReport>;
+  report(holds: (report: ShadowReport) => boolean, milliseconds?: number): Promise<ShadowReport>;
 }
 
 export async function shadowed(
@@ -44,14 +44,14 @@ export async function shadowed(
     folder,
     running,
     get: async (path) => (await fetch(`${url}${path}`, { headers: { authorization } })).text(),
-    report: (holds) => {
+    report: (holds, timeout = WAITED.timeout) => {
       const looked = async () => {
         const text = await readFile(join(folder, 'keyway-shadow.json'), 'utf8');
         const report: ShadowReport = JSON.parse(text);
         expect(report).toSatisfy(holds);
         return report;
       };
-      return vi.waitFor(looked, WAITED);
+      return vi.waitFor(looked, { ...WAITED, timeout });
     },
   };
 }
