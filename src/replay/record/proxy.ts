@@ -11,6 +11,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { followConnections } from '../../sockets/followed-connections.js';
 import { allowHalfClose } from '../../sockets/http-server.js';
 import type { PassedExchange } from './describe.js';
+import { answerHeaders, framesBody, passInformation, requestHeaders, trailersOf } from './passed-heads.js';
 
 /** An exchange that passed, with what tells one client from another. */
 export interface ProxiedExchange extends PassedExchange {
@@ -48,13 +49,13 @@ export type RecordingProxy = Awaited<ReturnType<typeof startProxy>>;
 
 /**
  * Stands between clients and a server without being noticed: status, headers and bytes pass as they come, in both directions,
- * while they come. Each client connection has one connection of its own to the server, and ends with it. Only `Host`
- * changes: it names the server, as it would without a proxy. Rejects when it cannot listen.
+ * while they come. Each client connection has one connection of its own to the server, and ends with it. `Host` names the
+ * server, as it would without a proxy; else only what Node cannot write changes, such as a `Trailer` where there is no room for one. Rejects when it cannot listen.
  */
 export async function startProxy(options: ProxyOptions) {
   const upstreams = new Map<Socket, Upstream>();
   const sequence = { next: 0 };
-  const plain = createServer({ keepAlive: true }, (incoming, outgoing) => {
+  const plain = createServer({ keepAlive: true, requireHostHeader: false }, (incoming, outgoing) => {
     const upstream = upstreams.get(incoming.socket) ?? openUpstream(incoming.socket, options);
     upstreams.set(incoming.socket, upstream);
     sequence.next += 1;
@@ -66,6 +67,9 @@ export async function startProxy(options: ProxyOptions) {
   server.keepAliveTimeout = 0;
   server.requestTimeout = 0;
   server.headersTimeout = 0;
+  // What a client waits for before it sends its body is the server's to say.
+  for (const expects of ['checkContinue', 'checkExpectation'])
+    server.on(expects, (incoming, outgoing) => server.emit('request', incoming, outgoing));
   server.on('connection', (socket) => {
     socket.on('error', () => socket.destroy());
     // A client that has ended its side may still wait for answers, or be gone: the server decides, as it would without a proxy.
@@ -105,10 +109,13 @@ function openUpstream(client: Socket, { origin, ca }: Pick<ProxyOptions, 'origin
   // An idle connection that the server closes is closed towards the client too, as it would be without the proxy.
   agent.on('free', (socket: Socket) => {
     if (socket.listenerCount('close', endClient) === 0) socket.once('close', endClient);
+    // The agent opens another for each request that still waited when its client left.
+    if (client.destroyed) socket.destroy();
   });
   function endClient(): void {
     if (!client.destroyed) client.end();
   }
+  const open = secure ? httpsRequest : httpRequest;
   const options = {
     agent,
     host: hostname.replace(/^\[|\]$/g, ''),
@@ -121,9 +128,15 @@ function openUpstream(client: Socket, { origin, ca }: Pick<ProxyOptions, 'origin
   };
   return {
     agent,
-    open: secure ? httpsRequest : httpRequest,
-    options,
-    host,
+    /** Asks the server what a client asks; null for what Node would not write. */
+    ask(incoming: IncomingMessage): ClientRequest | null {
+      const { method, url: path } = incoming;
+      try {
+        return open({ ...options, method, path, headers: requestHeaders(incoming, host) });
+      } catch {
+        return null;
+      }
+    },
     /** Follows a request until it has gone out whole. */
     follow(request: ClientRequest): void {
       unsent.add(request);
@@ -152,20 +165,24 @@ interface Passing extends ProxyOptions {
 
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Passing): void {
   const { upstream, onFailure, sequence } = passing;
-  const headers = withHost(incoming.rawHeaders, upstream.host);
   const { method = 'GET', url: path = '/' } = incoming;
   const client = `${incoming.socket.remoteAddress} ${incoming.headers['user-agent'] ?? ''}`;
   const watch = passing.watch?.({ sequence, client, method, path }) ?? KEEPS_ALL;
   const kept = new KeptBodies(watch);
   let [hasLeft, isHandedOut] = [false, false];
-  const asked = upstream.open({ ...upstream.options, method, path, headers }, (answer) => {
-    outgoing.sendDate = false;
-    // Node would add its own; what the server says of the connection stands among its headers.
-    outgoing.removeHeader('connection');
-    outgoing.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
-    outgoing.flushHeaders();
+  const asked = upstream.ask(incoming);
+  if (asked === null) {
+    watch.unkept();
+    incoming.socket.destroy();
+    return;
+  }
+  asked.on('information', (said) => passInformation(said, incoming, outgoing));
+  asked.on('response', (answer) => {
+    if (!passAnswer(answer, incoming, outgoing)) {
+      asked.destroy(new Error('its answer is none that can be passed on'));
+      return;
+    }
     answer.on('data', (chunk: Buffer) => kept.add('response', chunk));
-    answer.pipe(outgoing);
     answer.on('error', () => undefined);
     answer.on('close', () => {
       if (!answer.complete) {
@@ -173,7 +190,8 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
         outgoing.destroy();
         return;
       }
-      if (!kept.isWhole) return;
+      // The server has answered what it did not read to its end.
+      if (!kept.isWhole || !incoming.readableEnded) return;
       isHandedOut = true;
       passing.onExchange({
         sequence,
@@ -201,14 +219,38 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
   });
   // An answer that ended just now may still be on its way out of its stream.
   asked.on('close', () => setImmediate(() => isHandedOut || watch.unkept()));
+  // An upgrade closes it without an error and without an answer.
+  asked.on('close', () => outgoing.headersSent || incoming.socket.destroy());
   incoming.on('data', (chunk: Buffer) => kept.add('request', chunk));
+  incoming.on('end', () => asked.addTrailers(trailersOf(incoming)));
   incoming.on('error', () => asked.destroy());
   outgoing.on('close', () => {
     if (outgoing.writableFinished) return;
     hasLeft = true;
     asked.destroy();
   });
+  // The server may answer before anything of the body comes.
+  if (framesBody(incoming)) asked.write(NOTHING);
   incoming.pipe(asked);
+}
+
+/** Node writes the head with the first bytes of a body; with a text, as of another encoding. */
+const NOTHING = Buffer.alloc(0);
+
+/** Begins to pass an answer on, while it comes; false for one that Node would not write. */
+function passAnswer(answer: IncomingMessage, { httpVersion }: IncomingMessage, outgoing: ServerResponse): boolean {
+  const { statusCode = 0, statusMessage } = answer;
+  if (statusCode < 200) return false;
+  outgoing.sendDate = false;
+  // Node would add its own; what the server says of the connection stands among its headers.
+  outgoing.removeHeader('connection');
+  // What ends with the connection ends so for the client, too.
+  if (!framesBody(answer) || httpVersion === '1.0') outgoing.removeHeader('transfer-encoding');
+  outgoing.writeHead(statusCode, statusMessage, [...answerHeaders(answer, httpVersion)]);
+  outgoing.write(NOTHING);
+  answer.on('end', () => outgoing.addTrailers(trailersOf(answer)));
+  answer.pipe(outgoing);
+  return true;
 }
 
 const KEEPS_ALL: PassingWatch = { keeps: () => true, unkept: () => undefined };
@@ -250,11 +292,4 @@ class KeptBodies {
 /** Names in lower case, repeated ones joined. */
 function headerMap(message: IncomingMessage): ReadonlyMap<string, string> {
   return new Map(Object.entries(message.headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]));
-}
-
-function withHost(rawHeaders: readonly string[], host: string): string[] {
-  return rawHeaders.map((text, index) => {
-    const isHost = index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'host';
-    return isHost ? host : text;
-  });
 }

@@ -1,0 +1,65 @@
+import type { IncomingMessage, InformationEvent, ServerResponse } from 'node:http';
+
+/** Methods for which Node says nothing of a body that does not come. */
+const BODILESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE']);
+
+/** Tells whether a message says that it has a body, and where that ends. */
+export function framesBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+}
+
+/** Returns a request's headers for the server at `host`. */
+export function requestHeaders(incoming: IncomingMessage, host: string): string[] {
+  const { rawHeaders, headers, httpVersion, method = 'GET' } = incoming;
+  const named = rawHeaders.map((text, index) => {
+    const isHost = index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'host';
+    return isHost ? host : text;
+  });
+  // Node asks on as HTTP/1.1, which has to name a host, and would announce a body in chunks where there is none.
+  const ofVersion = headers.host === undefined && httpVersion === '1.0' ? ['Host', host] : [];
+  const ofLength = framesBody(incoming) || BODILESS.has(method) ? [] : ['Content-Length', '0'];
+  return [...(isChunked(incoming) ? named : without('trailer', named)), ...ofVersion, ...ofLength];
+}
+
+/** Returns an answer's headers for a client that asked by this version of HTTP. */
+export function answerHeaders(answer: IncomingMessage, httpVersion: string): readonly string[] {
+  const { rawHeaders } = answer;
+  // HTTP/1.0 has no chunks: its answers end with the connection.
+  if (httpVersion === '1.0') return without('transfer-encoding', without('trailer', rawHeaders));
+  return isChunked(answer) ? rawHeaders : without('trailer', rawHeaders);
+}
+
+/** Passes on what a server says before its answer. */
+export function passInformation(
+  said: InformationEvent,
+  { httpVersion }: IncomingMessage,
+  outgoing: ServerResponse,
+): void {
+  if (httpVersion === '1.0') return;
+  if (said.statusCode === 100) {
+    outgoing.writeContinue();
+    return;
+  }
+  const lines = pairsOf(said.rawHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
+  outgoing.socket?.write(`HTTP/1.1 ${said.statusCode} ${said.statusMessage}\r\n${lines.join('')}\r\n`, 'latin1');
+}
+
+/** Returns the trailers of a message that has ended. */
+export function trailersOf({ rawTrailers }: IncomingMessage): [string, string][] {
+  return pairsOf(rawTrailers);
+}
+
+function isChunked({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding']?.toLowerCase().includes('chunked') === true;
+}
+
+/** Node refuses a `Trailer` of a body that has no room for one, in which it means nothing. */
+function without(unwanted: string, rawHeaders: readonly string[]): string[] {
+  return pairsOf(rawHeaders)
+    .filter(([name]) => name.toLowerCase() !== unwanted)
+    .flat();
+}
+
+function pairsOf(raw: readonly string[]): [string, string][] {
+  return Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index] ?? '', raw[2 * index + 1] ?? '']);
+}
