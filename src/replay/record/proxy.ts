@@ -182,6 +182,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
       asked.destroy(new Error('its answer is none that can be passed on'));
       return;
     }
+    if (!asked.writableFinished) keepSending(asked);
     answer.on('data', (chunk: Buffer) => kept.add('response', chunk));
     answer.on('error', () => undefined);
     answer.on('close', () => {
@@ -251,6 +252,14 @@ function passAnswer(answer: IncomingMessage, { httpVersion }: IncomingMessage, o
   answer.on('end', () => outgoing.addTrailers(trailersOf(answer)));
   answer.pipe(outgoing);
   return true;
+}
+
+/** Has the rest of a request go out after its answer, too: Node tells of room for more of it only until that has come whole. */
+function keepSending(asked: ClientRequest): void {
+  const { socket } = asked;
+  const drained = () => asked.emit('drain');
+  socket?.on('drain', drained);
+  asked.on('close', () => socket?.off('drain', drained));
 }
 
 const KEEPS_ALL: PassingWatch = { keeps: () => true, unkept: () => undefined };
