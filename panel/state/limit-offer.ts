@@ -13,11 +13,13 @@ export class LimitOffer {
   /** The batch whose limits can be given back, as the tab keeps it; empty where there is none. */
   kept: readonly KeptBatch[] = [];
   readonly #users: Workspace['users'];
+  readonly #contact: Workspace['contact'];
   readonly #giveBack: (changes: readonly Change[]) => void;
   #dismiss: () => void = () => undefined;
 
-  constructor({ users }: Workspace, giveBack: (changes: readonly Change[]) => void) {
+  constructor({ users, contact }: Workspace, giveBack: (changes: readonly Change[]) => void) {
     this.#users = users;
+    this.#contact = contact;
     this.#giveBack = giveBack;
   }
 
@@ -26,7 +28,13 @@ export class LimitOffer {
     const { changes } = batch;
     this.kept = [{ ...batch, endedAt }];
     const words = wordsIn(preferences.get().language);
-    const action = { label: words('action.undo'), run: () => this.#giveBack(this.#backOf(changes)) };
+    // The list tells of a limit that was changed to another one since, but not before it is asked for again.
+    const run = async () => {
+      this.#dismiss();
+      await this.#contact.now();
+      this.#giveBack(this.#backOf(changes));
+    };
+    const action = { label: words('action.undo'), run };
     this.#dismiss = say({ ...toast, action, lasts: endedAt + OFFERED - Date.now() });
   }
 

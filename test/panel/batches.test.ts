@@ -574,6 +574,23 @@ it.each([
   );
 });
 
+it('a limit that was changed again stays when limits are given back before the list has told of it', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
+      await limitSelected(page);
+      await page.getByText('Limit of 2 keys set.').waitFor();
+      await stage.call('PUT', '/users/guest-2026/limit', { limit_bytes: 1 });
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('The limit is as it was.').waitFor();
+      expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 1 });
+    },
+    { stage: { ownApi: false }, clock: true },
+  );
+});
+
 it("without Keyway's interface a batch whose session ends in the middle goes on after the next sign-in", async () => {
   await withPanel(
     'current',
