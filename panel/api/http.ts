@@ -34,13 +34,11 @@ export interface HttpAnswer {
 }
 
 /**
- * The entity tag of an answer, as a condition names it; null where it has none. A proxy that compresses makes it a weak one, or puts the coding's name
- * at its end, which no condition would match: these tags are those of what is said, and not of its bytes.
+ * The entity tag of an answer, as a condition names it; null where it has none. A proxy that compresses makes it a weak one, or puts the coding's
+ * name at its end, which no condition would match: these tags are those of what is said, and not of its bytes.
  */
 export function entityTag({ headers }: HttpAnswer): string | null {
-  const tag = headers.get('etag')?.replace(/^W\//, '') ?? '';
-  const uncoded = tag.replace(/[-;](?:gzip|br|zstd|deflate)"$/, '"');
-  return (uncoded === tag ? tag : `${tag}, ${uncoded}`) || null;
+  return headers.get('etag')?.replace(/^W\/|[-;](?:gzip|br|zstd)(?="$)/g, '') || null;
 }
 
 /** Sends a call and gives its whole answer. Throws `ApiFailure`. */
