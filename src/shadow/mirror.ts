@@ -150,7 +150,8 @@ export class Mirror {
       // Changes that came while it began are found at once.
       this.#keys.request();
     } catch (error) {
-      if (error instanceof ShadowRefused) throw error;
+      // A run that has begun goes on for its clients, and tries again.
+      if (error instanceof ShadowRefused && !this.#wasBegun) throw error;
       this.#beginNotBefore = clock.monotonic() + BEGIN_AGAIN;
       note(`the shadow could not begin: ${withoutSecrets(messageOf(error), this.#options)}`);
     }

@@ -23,6 +23,16 @@ function hastyClock() {
   return { now: look, monotonic: look };
 }
 
+/** A server that shows what another has, and takes no change. */
+async function deafTo(origin: string): Promise<string> {
+  const { origin: deaf } = await scriptedServer(async ({ method = 'GET', url: path = '' }, response) => {
+    const answer = method === 'GET' ? await fetch(origin + path, { headers: JSON_HEADERS }) : null;
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(answer === null ? '{"ok":true,"data":true}' : await answer.text());
+  });
+  return deaf;
+}
+
 /** Stands before a server; `before` is awaited before a request goes on, and tells which status is answered instead of the server's, or that nothing is. */
 async function inFrontOf(origin: string, before: (method: string, path: string) => Promise<number | 'away' | null>) {
   const { port } = new URL(origin);
@@ -200,14 +210,7 @@ describe('a key that differs at a second server', () => {
   test('refuses --prepare where it cannot be made equal', async () => {
     const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
     await change(other.origin, 'PUT', `${API}/users/foreign-2/limit`, { limit_bytes: 8 });
-    const deaf = await scriptedServer(async (request, response) => {
-      const { method = 'GET', url: path = '' } = request;
-      const isRead = method === 'GET';
-      const answer = isRead ? await fetch(other.origin + path, { headers: JSON_HEADERS }) : null;
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(answer === null ? '{"ok":true,"data":true}' : await answer.text());
-    });
-    const asked = second(deaf.origin, { writes: true });
+    const asked = second(await deafTo(other.origin), { writes: true });
     const { failures } = await mirrored(target.origin, { shadow: asked, prepares: true });
     expect(failures).toMatchObject([{ message: expect.stringContaining('--prepare: 1 of its keys') }]);
   });
@@ -245,6 +248,20 @@ describe('an update in the middle', () => {
     expect(shadow.failures).toEqual([]);
     expect(shadow.report()).toMatchObject({ compared: 2, differences: [] });
     expect(other.keys()).toEqual(again.keys());
+  });
+
+  test('does not end a run with --writes where the second server refuses to be made equal again', async () => {
+    const target = await startLiveServer('current', {}, { reportVersion: '0.2.90' });
+    const other = await startLiveServer('current');
+    const asked = second(await deafTo(other.origin), { writes: true });
+    const shadow = await mirrored(target.origin, { shadow: asked });
+    const again = await update(target);
+    await change(again.origin, 'POST', `${API}/users`, { access_key: 'meanwhile' });
+    for (const _ of [1, 2, 3]) await shadow.send('GET', `${API}/server/status`);
+    expect(shadow.failures).toEqual([]);
+    expect(shadow.report().notes.at(-1)).toBe(
+      "the shadow could not begin: --prepare: 1 of its keys differ from the target's all the same",
+    );
   });
 
   test('leaves out what a second server was never told also afterwards', async () => {
