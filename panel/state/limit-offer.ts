@@ -52,7 +52,7 @@ export class LimitOffer {
     this.#dismiss();
   }
 
-  /** What gives the limits back, but for keys whose limit was changed to another one since. */
+  /** Returns the changes that give the limits back, but for keys whose limit was changed to another one since. */
   #backOf(changes: readonly Change[]): readonly Change[] {
     const { users, byKey } = this.#users.state.get();
     return changes.flatMap(({ item, back }) => {

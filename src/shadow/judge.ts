@@ -116,7 +116,7 @@ export class Judge {
     for (const each of new Set(differences.map(placeOf))) count(this.#noise, each);
   }
 
-  /** What a write between the two reads made different is seldom seen twice. */
+  /** A difference that a write between the two reads made is seldom seen twice. */
   #isNoise(difference: RunDifference): boolean {
     const times = this.#noise.get(placeOf(difference)) ?? 0;
     return times >= NOISE && times >= NOISE_SHARE * (this.#askedAgain.get(difference.operation) ?? 0);

@@ -25,7 +25,7 @@ export interface MirrorOptions extends OpeningOptions {
   readonly onDifference: (passed: Passed, kinds: readonly DifferenceKind[], target: Pair['target']) => void;
 }
 
-/** What was begun with, and only as long as both servers stay what they are. */
+/** The pair that was begun with, only as long as both servers stay what they are. */
 interface Begun {
   readonly pair: Pair;
   readonly comparison: Comparison;
