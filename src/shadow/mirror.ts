@@ -134,11 +134,6 @@ export class Mirror {
         note,
       });
       const [from, to] = [pair.target.found, pair.shadow.server.found];
-      tally.began(
-        { place: target.origin, line: from.revision.id, version: from.version },
-        { place: pair.shadow.place, line: to.revision.id, version: to.version },
-        from.revision,
-      );
       const bases = { target: from.target.base, shadow: to.target.base };
       const oldEntries = await oldEntriesOf(pair);
       const judge = new Judge({ from: from.revision, to: to.revision, bases, oldEntries, expected });
@@ -147,6 +142,12 @@ export class Mirror {
       const comparison = new Comparison({ ...parts, secondReads: this.#secondReads });
       this.#begun = { pair, comparison, watch, at: machineTime() };
       this.#wasBegun = true;
+      // The report names a shadow only once what passes is compared.
+      tally.began(
+        { place: target.origin, line: from.revision.id, version: from.version },
+        { place: pair.shadow.place, line: to.revision.id, version: to.version },
+        from.revision,
+      );
       // Changes that came while it began are found at once.
       this.#keys.request();
     } catch (error) {
