@@ -23,6 +23,7 @@ export class Account {
   #waiting: Pick<ProxiedRequest, 'client' | 'method' | 'path'>[] = [];
   readonly #open = new Map<number, ProxiedRequest>();
   readonly #dropped = new ClientRows();
+  readonly #notes: string[] = [];
 
   constructor(empty: ShadowReport) {
     this.#report = empty;
@@ -45,6 +46,11 @@ export class Account {
     return effectOf({ method: request.method, path: request.path, root: 'server' }).kind === 'reads' ? null : operation;
   }
 
+  /** Takes why no report comes any more. */
+  lose(sentence: string): void {
+    this.#notes.push(sentence);
+  }
+
   /** Takes a report of the worker, which counts so many exchanges. */
   reported(report: ShadowReport, taken: number): void {
     this.#report = report;
@@ -54,7 +60,8 @@ export class Account {
 
   /** Returns the report of what has come to its end. */
   report(): ShadowReport {
-    return { ...withRows(this.#report, this.#dropped), waiting: this.#waiting.length };
+    const notes = [...this.#report.notes, ...this.#notes];
+    return { ...withRows(this.#report, this.#dropped), waiting: this.#waiting.length, notes };
   }
 
   /** Returns the last report, in which what waits or is open is not compared. */

@@ -90,7 +90,12 @@ export class Relay {
         options.onReport(account.report());
         if (message.kind === 'ended') resolve();
       });
-      worker.on('error', (error) => options.onLost(error.message));
+      worker.on('error', ({ message }) => {
+        backlog.close();
+        account.lose(`nothing was compared any more: ${message}`);
+        options.onReport(account.report());
+        options.onLost(message);
+      });
       worker.on('exit', () => resolve());
     });
     for (const message of waiting.splice(0)) worker.postMessage(message);

@@ -93,13 +93,18 @@ export const LARGE = 1024 * 1024;
 const LARGE_EVERY = 30_000;
 
 /** Why an exchange was not kept for the shadow. */
-export type Dropped = 'the queue is full' | 'above 1 MiB, of which one in 30 s is looked at' | 'no whole answer';
+export type Dropped =
+  | 'the queue is full'
+  | 'above 1 MiB, of which one in 30 s is looked at'
+  | 'no whole answer'
+  | 'nothing was compared any more';
 
 /** The bound of what waits for the shadow: what does not fit is dropped, and the client never waits. */
 export class Backlog {
   #bytes = 0;
   #requests = 0;
   #largeAt = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
 
   /** Follows one request; `dropped` is told once where nothing of it comes here. */
   watch(dropped: (why: Dropped) => void): PassingWatch {
@@ -112,7 +117,8 @@ export class Backlog {
     };
     return {
       keeps: (bytes) => {
-        if (this.#bytes + bytes > MOST_BYTES || this.#requests >= MOST_REQUESTS) giveUp('the queue is full');
+        if (this.#isClosed) giveUp('nothing was compared any more');
+        else if (this.#bytes + bytes > MOST_BYTES || this.#requests >= MOST_REQUESTS) giveUp('the queue is full');
         else if (taken <= LARGE && taken + bytes > LARGE && !this.#admitsLarge())
           giveUp('above 1 MiB, of which one in 30 s is looked at');
         if (why !== null) return false;
@@ -125,6 +131,11 @@ export class Backlog {
         dropped(why ?? 'no whole answer');
       },
     };
+  }
+
+  /** Keeps nothing any more. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   /** One exchange more waits. */

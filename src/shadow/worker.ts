@@ -22,6 +22,12 @@ const TELL_EVERY = 250;
 const LAST_COMPARED = 3_000;
 /** Comparing comes after whoever waits for an answer. */
 const NICE = 10;
+/**
+ * Milliseconds of rest after each exchange, as long as so few wait: a thread that has begun keeps its core for some milliseconds,
+ * whoever wants it, which clients would feel.
+ */
+const REST = 1;
+const FEW_WAITING = 1_000;
 
 const port = parentPort;
 if (port === null) throw new Error('expected to be a worker');
@@ -63,29 +69,33 @@ const mirror = new Mirror({
 setPriority(0, NICE);
 
 /** One after the other, in the order in which the target answered. */
-let isOver = false;
+let [isEnding, isOver] = [false, false];
 let work: Promise<unknown> = mirror.begin().catch(refuse);
 
 function refuse(error: unknown): void {
-  const details = error instanceof ShadowRefused ? error.details : [];
-  tell({ kind: 'refused', why: messageOf(error), details });
+  if (!(error instanceof ShadowRefused)) throw error;
+  tell({ kind: 'refused', why: messageOf(error), details: error.details });
 }
 
-/** The number of exchanges that the report counts. */
-let taken = 0;
+/** The number of exchanges that the report counts, and of those that wait to be taken. */
+let [taken, waiting] = [0, 0];
 
 function take(passed: Passed): void {
+  waiting += 1;
   work = work.then(async () => {
     if (isOver) return;
     await mirror.take(passed).catch(refuse);
     taken += 1;
+    waiting -= 1;
     await mirror.follow();
     done(bytesOf(passed));
+    if (!isEnding && waiting < FEW_WAITING) await sleep(REST);
   });
 }
 
 /** Ends the run, whatever still waits. */
 async function end(): Promise<void> {
+  isEnding = true;
   await Promise.race([work, sleep(LAST_COMPARED)]);
   await saved?.settled();
   isOver = true;

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -266,6 +266,39 @@ describe('a client is never touched', () => {
     const read = written.rows.filter(({ operation }) => operation === 'getUser');
     expect(read.every(({ seen, equal }) => seen === equal)).toBe(true);
     expect(written.differences).toEqual([]);
+  });
+
+  test('and the run says so and ends otherwise than with success where comparing has ended by a fault of its own', async () => {
+    const target = await startLiveServer('current');
+    const fault = join(await emptyFolder(), 'fault.cjs');
+    const script = `if (!require('node:worker_threads').isMainThread)
+      setInterval(() => { if (require('node:fs').existsSync(${JSON.stringify(`${fault}.now`)})) throw new Error('made to fail'); }, 20);`;
+    await writeFile(fault, script);
+    const flags = ['--target', target.origin, ...LISTEN, '--to', 'current', '--token', TOKEN];
+    const environment = { NODE_OPTIONS: `--require ${fault}` };
+    const [lost, counting] = [
+      await shadowed(flags, environment),
+      await shadowed([...flags, '--until', '9'], environment),
+    ];
+    for (const { get, report } of [lost, counting]) {
+      await report(hasBegun);
+      await get(`${API}/users`);
+      await report(({ compared }) => compared === 1);
+    }
+    await writeFile(`${fault}.now`, '');
+    // Nine will never be compared.
+    expect(await counting.running.ended).toMatchObject({ code: 2 });
+    await lost.report(({ notes }) =>
+      notes.some((each) => each.includes('nothing was compared any more: made to fail')),
+    );
+    expect(await lost.get(`${API}/server/status`)).toContain('uptime');
+    lost.running.child.kill('SIGTERM');
+    expect(await lost.running.ended).toMatchObject({ code: 2 });
+    const { rows, requests } = await lost.report(() => true);
+    expect(requests).toBe(2);
+    expect(rows.find(({ operation }) => operation === 'getStatus')?.leftOut).toEqual({
+      'nothing was compared any more': 1,
+    });
   });
 
   test('and each request is in the last report where the shadow hangs, as one that was not compared', async () => {

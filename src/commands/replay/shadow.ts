@@ -192,7 +192,11 @@ async function shadowUntilStopped(
   const trusted = await trustedBy(asked.ca, context);
   const ca = trusted.ca ?? null;
   const expected = await expectedOf(asked.expect, context);
-  const state: { report: ShadowReport | null; refused: string | null } = { report: null, refused: null };
+  const state: { report: ShadowReport | null; refused: string | null; isLost: boolean } = {
+    report: null,
+    refused: null,
+    isLost: false,
+  };
   const file = new ReportFile(settings.report, context);
   await file.begin();
   let finish: () => void = () => undefined;
@@ -218,7 +222,12 @@ async function shadowUntilStopped(
       file.write(report);
       if (asked.until !== null && report.compared >= asked.until) finish();
     },
-    onLost: (why) => context.complain(`keyway shadow: nothing is compared any more, and clients are served on: ${why}`),
+    onLost(why) {
+      context.complain(`keyway shadow: nothing is compared any more, and clients are served on: ${why}`);
+      state.isLost = true;
+      // So many will never be compared.
+      if (asked.until !== null) finish();
+    },
     onRefused(why, details) {
       state.refused ??= [why, ...details].join('\n  ');
       finish();
@@ -236,7 +245,8 @@ async function shadowUntilStopped(
     context.complain(`keyway shadow: ${state.refused}`);
     return 3;
   }
-  return tell(report, settings, context);
+  const code = tell(report, settings, context);
+  return state.isLost && code === 0 ? 2 : code;
 }
 
 /** Makes an error name the flag that it comes from. */
