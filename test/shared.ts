@@ -14,7 +14,7 @@ export async function askShared(what: Shared): Promise<unknown> {
 let launched: Promise<Browser> | null = null;
 
 /**
- * The browser of this process, which runs one test file after another and ends it with itself: who opens a context closes it. Through a browser in the
+ * The browser of this process, which runs one test file after another and ends it with itself. Through a browser in the
  * process of the run everything would be said twice, which takes a tenth of what the browser itself does.
  */
 export function browserOfProcess(): Promise<Browser> {

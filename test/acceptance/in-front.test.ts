@@ -5,9 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { type Running, runKeyway, startKeyway } from '../cli/process.js';
 import { ROOT } from '../clone.js';
-import { Contexts } from '../panel/contexts.js';
 import { goTo, openPage, refreshNow, signIn } from '../panel/stage.js';
-import { browserOfProcess } from '../shared.js';
 
 /** What the README shows: a server of another line behind, three revisions in front of it. */
 
@@ -17,7 +15,6 @@ const TOKEN = 'front-token';
 let folder = '';
 let server = '';
 let front = '';
-let contexts: Contexts;
 const running: Running[] = [];
 
 async function serve(argv: readonly string[], environment: Readonly<Record<string, string>> = {}) {
@@ -37,11 +34,9 @@ beforeAll(async () => {
     KEYWAY_UPSTREAM_PASSWORD: OPERATOR.password,
     KEYWAY_TOKEN: TOKEN,
   });
-  contexts = new Contexts(await browserOfProcess());
 }, 300_000);
 
 afterAll(async () => {
-  await contexts?.close();
   for (const { child } of running) child.kill('SIGKILL');
   await Promise.all(running.map(({ ended }) => ended));
   await rm(folder, { recursive: true, force: true });
@@ -61,7 +56,7 @@ describe('a Keyway in front of another one that plays 0.2.48', () => {
     'current',
     'newest',
   ])('the panel under /%s signs in, shows the keys, makes one and takes it away', async (webpath) => {
-    const { page, expectClean, close } = await openPage(contexts, `${front}/${webpath}/`);
+    const { page, expectClean, close } = await openPage(`${front}/${webpath}/`);
     await signIn(page);
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await goTo(page, 'Keys');

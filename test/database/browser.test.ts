@@ -1,8 +1,7 @@
 import { createConnection, createServer, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../src/gateway/create-gateway.js';
-import { inBrowser } from '../panel/in-browser.js';
-import { goTo, refreshNow, SERVER_FILE, signIn, TOKEN } from '../panel/stage.js';
+import { goTo, openPage, refreshNow, SERVER_FILE, signIn, TOKEN } from '../panel/stage.js';
 import { describeDatabase, freshDatabase } from './database.js';
 import { openBackend } from './gateways.js';
 
@@ -35,8 +34,6 @@ async function startFront() {
 }
 
 describeDatabase('two gateways behind one address, in a browser', () => {
-  const { open } = inBrowser();
-
   it('a session that began at one goes on at the other while the first is updated, and at that one again', async () => {
     const url = await freshDatabase();
     const first = await openBackend(url);
@@ -56,7 +53,7 @@ describeDatabase('two gateways behind one address, in a browser', () => {
     const [one, other] = [await start(), await start()];
     const front = await startFront();
     front.leadsTo(one.port);
-    const { page, expectClean, close } = await open(`${front.origin}/office/panel/`);
+    const { page, expectClean, close } = await openPage(`${front.origin}/office/panel/`);
     await signIn(page);
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     await goTo(page, 'Keys');

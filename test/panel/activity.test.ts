@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readAuditText, signature } from '../../panel/text/audit-text.js';
 import { csvTable, jsonLines } from '../../panel/text/tables.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { overHomes } from './over-homes.js';
 import { contentOf, goTo } from './stage.js';
 
@@ -103,7 +103,6 @@ overHomes((withPanel) => {
 });
 
 describe('the list of events', () => {
-  const { withPanel } = inBrowser();
   const time = (index: number) => new Date(Date.UTC(2026, 10, 23) + index * 1000).toISOString();
   const told = (type: string, data: object, index: number) => ({ id: `e${index}`, time: time(index), type, data });
   const SAID: readonly (readonly [string, object, string])[] = [

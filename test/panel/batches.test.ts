@@ -4,11 +4,20 @@ import type { GatewayOptions } from '../../src/index.js';
 import { describeDatabase, freshDatabase } from '../database/database.js';
 import { fileOf } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
-import { expectAccessible, serveAxe } from './axe.js';
-import { inBrowser } from './in-browser.js';
-import { gate, goTo, refreshNow, SERVER_FILE, type Stage, signIn, startStage, TOKEN } from './stage.js';
-
-const { open, withPanel } = inBrowser();
+import { expectAccessible } from './axe.js';
+import { withPanel } from './in-browser.js';
+import {
+  gate,
+  goTo,
+  listenForPages,
+  openPage,
+  refreshNow,
+  SERVER_FILE,
+  type Stage,
+  signIn,
+  startStage,
+  TOKEN,
+} from './stage.js';
 
 const PASSWORD_HASH = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8';
 /** Long enough for the time to undo and the work after it. */
@@ -33,8 +42,7 @@ async function gatewayWith(options: Partial<GatewayOptions>) {
     ...options,
   });
   onTestFinished(() => app.close());
-  serveAxe(app);
-  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  const origin = await listenForPages(app);
   return { app, panel: `${origin}/panel/` };
 }
 
@@ -79,7 +87,7 @@ async function deleteAll(page: Page, many: number): Promise<void> {
 function testsOver(make: () => Promise<Home>): void {
   it('of all keys is undone within its time, after a reload, too, and all are there', async () => {
     const { panel, count, many } = await make();
-    const { page, expectClean, close } = await open(panel);
+    const { page, expectClean, close } = await openPage(panel);
     await signIn(page);
     // Longer than a slow machine takes to undo it.
     await page.route('**/keys/batch?delay=5', (route) => route.continue({ url: `${route.request().url()}5` }));
@@ -100,7 +108,7 @@ function testsOver(make: () => Promise<Home>): void {
 
   it('of all keys happens although its page is reloaded and then closed', async () => {
     const { panel, count, many } = await make();
-    const { page, expectClean, close } = await open(panel);
+    const { page, expectClean, close } = await openPage(panel);
     await signIn(page);
     await deleteAll(page, many);
     await page.reload();

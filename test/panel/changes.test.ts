@@ -5,10 +5,8 @@ import type { GatewayOptions } from '../../src/index.js';
 import { describeDatabase, freshDatabase } from '../database/database.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
-import { inBrowser, setHidden } from './in-browser.js';
-import { goTo, refreshNow, signIn, startStage, TOKEN } from './stage.js';
-
-const { withPanel, open } = inBrowser();
+import { setHidden, withPanel } from './in-browser.js';
+import { goTo, listenForPages, openPage, refreshNow, signIn, startStage, TOKEN } from './stage.js';
 
 const isWholeList = (request: Request) => request.method() === 'GET' && request.url().endsWith('/users');
 const isStream = (request: Request) => request.headers().accept === 'text/event-stream';
@@ -132,7 +130,7 @@ describe('the list of keys', () => {
 
 it('changes come again after a restart of Keyway', async () => {
   const first = await startStage('current');
-  const { page, expectClean, close } = await open(first.panel, { expected: /ERR_|status of 50/ });
+  const { page, expectClean, close } = await openPage(first.panel, { expected: /ERR_|status of 50/ });
   // A token outlives the restart, a session does not.
   await page.getByRole('button', { name: 'Token' }).click();
   await page.getByLabel('API token').fill(TOKEN);
@@ -155,7 +153,7 @@ async function follows(options: Partial<GatewayOptions>, token: string): Promise
   const { createGateway } = await import('../../src/index.js');
   const app = await createGateway({ mounts: [{ revision: 'current' }], loginGuard: 'off', ...options });
   onTestFinished(() => app.close());
-  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  const origin = await listenForPages(app);
   const base = `${origin}${app.keyway.mounts[0]?.base}`;
   const make = (key: string) =>
     fetch(`${base}/api/users`, {
@@ -164,7 +162,7 @@ async function follows(options: Partial<GatewayOptions>, token: string): Promise
       body: JSON.stringify({ access_key: key, name: `Name of ${key}` }),
     });
   await make('first');
-  const { page, expectClean, close } = await open(`${base}/`);
+  const { page, expectClean, close } = await openPage(`${base}/`);
   const begun = page.waitForEvent('request', isStream);
   await signIn(page, 'password');
   await goTo(page, 'Keys');
@@ -196,7 +194,7 @@ it('keys of a list without names have those of the configuration, also after one
     await stage.close();
     await other.close();
   });
-  const { page, expectClean, close } = await open(stage.panel, { allowed: [other.origin] });
+  const { page, expectClean, close } = await openPage(stage.panel, { allowed: [other.origin] });
   await page.getByLabel('Server').selectOption(`${other.origin}/api`);
   await page.getByLabel('API token').fill(TOKEN);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isReachable, partLink, readClientAddress } from '../../panel/text/client-address.js';
 import { expectAccessible } from './axe.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { contentOf, goTo, SERVER_FILE } from './stage.js';
 
 describe('the address in a share link', () => {
@@ -68,8 +68,6 @@ describe('the address in a share link', () => {
     expect(partLink('vless://key@[::]:1', 'key')).toMatchObject({ host: '[::]', port: ':1' });
   });
 });
-
-const { withPanel } = inBrowser();
 
 describe.each([
   ['0.0.0.0', '0.0.0.0:50000'],

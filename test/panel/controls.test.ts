@@ -3,10 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { en } from '../../panel/i18n/en.js';
 import { fill, type Values } from '../../panel/i18n/message.js';
 import { ru } from '../../panel/i18n/ru.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { goTo, holdTime, picture, refreshNow, resize } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 /** Pixels that a finger needs to each side of a control's centre. */
 const FINGER = 21;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { ROOT } from '../clone.js';
-import { inBrowser, type PanelOptions } from './in-browser.js';
+import { type PanelOptions, withPanel } from './in-browser.js';
 import {
   BEFORE,
   goTo,
@@ -15,8 +15,6 @@ import {
   type StageOptions,
   takesPictures,
 } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 const GIB = 1024 ** 3;
 const NAMES = [

@@ -3,10 +3,8 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { noResolver } from '../../src/dns/no-resolver.js';
 import { expectAccessible } from './axe.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { contentOf, goTo, INBOUNDS_FILE, picture, refreshNow, SERVER_FILE, type Stage } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 it('the configuration is compared before it is saved, warns of changes meanwhile, and keeps numbers as spelled', async () => {
   await withPanel('current', async (page, stage) => {

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { keyTable } from '../../panel/state/key-table.js';
 import { parseExact } from '../../panel/text/exact-json.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { contentOf, goTo } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 const COLUMNS = 'name,access_key,link,limit_bytes,bytes_up,bytes_down,bytes_used,connections,online,status';
 

@@ -2,10 +2,8 @@ import type { Locator, Page } from 'playwright-core';
 import decodeQR from 'qr/decode.js';
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { contentOf, goTo } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 it('a new key opens with its link and QR code at the top, and the subscription URL that is served beside it', async () => {
   await withPanel(

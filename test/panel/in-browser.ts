@@ -1,7 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect } from 'vitest';
-import { browserOfProcess } from '../shared.js';
-import { Contexts } from './contexts.js';
+import { expect } from 'vitest';
 import {
   openPage,
   type PageOptions,
@@ -10,7 +8,6 @@ import {
   signIn,
   startStage,
   storedSession,
-  type Watched,
 } from './stage.js';
 
 /** The pages by the names in their menu. */
@@ -26,39 +23,26 @@ export interface PanelOptions extends PageOptions {
   readonly stage?: StageOptions;
 }
 
-/** The tests of a file in the browser. */
-export interface InBrowser {
-  open(url: string, options?: PageOptions): Promise<Watched>;
-  /** Runs with a gateway and a page that must be clean at the end. */
-  withPanel(revision: string, test: (page: Page, stage: Stage) => Promise<void>, options?: PanelOptions): Promise<void>;
-}
-
-/** Connects the tests of a file with the browser. */
-export function inBrowser(): InBrowser {
-  let contexts: Contexts;
-  beforeAll(async () => {
-    contexts = new Contexts(await browserOfProcess());
-  });
-  afterAll(() => contexts.close());
-  return {
-    open: (url, options) => openPage(contexts, url, options),
-    async withPanel(revision, test, { signed = true, typed = false, stage: given, ...options } = {}) {
-      const stage = await startStage(revision, given);
-      const stored = signed && !typed ? await storedSession(stage) : {};
-      const watched = await openPage(contexts, stage.panel, { stored, ...options });
-      try {
-        if (signed) {
-          if (typed) await signIn(watched.page);
-          await watched.page.getByRole('heading', { level: 1, name: /Overview|Обзор/ }).waitFor();
-        }
-        await test(watched.page, stage);
-        watched.expectClean();
-      } finally {
-        await watched.close();
-        await stage.close();
-      }
-    },
-  };
+/** Runs with a gateway and a page that must be clean at the end. */
+export async function withPanel(
+  revision: string,
+  test: (page: Page, stage: Stage) => Promise<void>,
+  { signed = true, typed = false, stage: given, ...options }: PanelOptions = {},
+): Promise<void> {
+  const stage = await startStage(revision, given);
+  const stored = signed && !typed ? await storedSession(stage) : {};
+  const watched = await openPage(stage.panel, { stored, ...options });
+  try {
+    if (signed) {
+      if (typed) await signIn(watched.page);
+      await watched.page.getByRole('heading', { level: 1, name: /Overview|Обзор/ }).waitFor();
+    }
+    await test(watched.page, stage);
+    watched.expectClean();
+  } finally {
+    await watched.close();
+    await stage.close();
+  }
 }
 
 /** Fails where something is wider than the window, or where the frame can be scrolled away. */

@@ -1,10 +1,8 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { contentOf, goTo, holdTime, picture, refreshNow, type Stage } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 /** Milliseconds that a confirmed deletion waits. */
 const UNDO_TIME = 5_000;

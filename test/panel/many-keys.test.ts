@@ -1,8 +1,5 @@
 import { expect, it } from 'vitest';
-import { inBrowser } from './in-browser.js';
-import { goTo, refreshNow, SERVER_FILE, signIn, startStage } from './stage.js';
-
-const { open } = inBrowser();
+import { goTo, openPage, refreshNow, SERVER_FILE, signIn, startStage } from './stage.js';
 
 it('100,000 keys scroll without blank rows, and a refresh does not move them', async () => {
   const stage = await startStage('current', {
@@ -15,7 +12,7 @@ it('100,000 keys scroll without blank rows, and a refresh does not move them', a
     access_keys: names.map((index) => ({ access_key: `key-${String(index).padStart(6, '0')}`, name: `Name ${index}` })),
   });
   await expect.poll(() => stage.app.keyway.core.keys.size, { timeout: 60_000 }).toBe(100_000);
-  const { page, expectClean, close } = await open(stage.panel);
+  const { page, expectClean, close } = await openPage(stage.panel);
   await signIn(page);
   await goTo(page, 'Keys');
   await page.getByText('100,000 keys').waitFor();

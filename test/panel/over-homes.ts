@@ -1,16 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
+import { describe, onTestFinished } from 'vitest';
 import type { GatewayOptions } from '../../src/index.js';
 import { describeDatabase, freshDatabase } from '../database/database.js';
 import { folderForTest } from '../serve/serve-here.js';
-import { browserOfProcess } from '../shared.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
-import { expectAccessible, serveAxe } from './axe.js';
-import { Contexts } from './contexts.js';
-import { openPage, type PageOptions, SERVER_FILE, storedSession, TOKEN } from './stage.js';
+import { expectAccessible } from './axe.js';
+import { listenForPages, openPage, type PageOptions, SERVER_FILE, storedSession, TOKEN } from './stage.js';
 
 type Gateway = Awaited<ReturnType<typeof import('../../src/index.js').createGateway>>;
 
@@ -60,23 +58,13 @@ const HOMES: Readonly<Record<string, () => Promise<Partial<GatewayOptions>>>> = 
 
 /** Declares tests over a file, a database and a running server, in the browser. */
 export function overHomes(declare: (withPanel: (test: Test, options?: OverOptions) => Promise<void>) => void): void {
-  let contexts: Contexts;
-  beforeAll(async () => {
-    contexts = new Contexts(await browserOfProcess());
-  });
-  afterAll(() => contexts.close());
   for (const home of Object.keys(HOMES)) {
     const described = home === 'database' ? describeDatabase : describe;
-    described(`over a ${home}`, () => declare((test, options = {}) => runOver(contexts, home, test, options)));
+    described(`over a ${home}`, () => declare((test, options = {}) => runOver(home, test, options)));
   }
 }
 
-async function runOver(
-  contexts: Contexts,
-  home: string,
-  test: Test,
-  { gateway, token, ...options }: OverOptions,
-): Promise<void> {
+async function runOver(home: string, test: Test, { gateway, token, ...options }: OverOptions): Promise<void> {
   const { createGateway } = await import('../../src/index.js');
   const mounts = [{ revision: 'current' }];
   const app = await createGateway({
@@ -87,8 +75,7 @@ async function runOver(
     ...gateway,
   });
   onTestFinished(() => app.close());
-  serveAxe(app);
-  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  const origin = await listenForPages(app);
   const base = `${origin}${app.keyway.mounts[0]?.base}`;
   const own = async (method: string, path: string, body?: unknown) => {
     const response = await fetch(`${base}/keyway/v1${path}`, {
@@ -99,7 +86,7 @@ async function runOver(
     return ((await response.json()) as { readonly data?: unknown }).data; // An envelope.
   };
   const stored = token === undefined ? await storedSession({ api: `${base}/api` }) : {};
-  const watched = await openPage(contexts, `${base}/`, { stored, ...options });
+  const watched = await openPage(`${base}/`, { stored, ...options });
   const { page } = watched;
   onTestFinished(watched.close);
   if (token !== undefined) await signInByToken(page, await token(own));

@@ -1,10 +1,8 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { goTo, picture, refreshNow, SERVER_FILE, type Stage } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 const FIRST_DAY = SERVER_FILE.replace('203.0.113.7', '0.0.0.0').replace(
   /"access_keys": \[[^\]]*\]/,

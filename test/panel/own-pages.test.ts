@@ -1,10 +1,8 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
-import { cutWords, expectFits, inBrowser } from './in-browser.js';
+import { cutWords, expectFits, withPanel } from './in-browser.js';
 import { goTo, picture, resize } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 const WORDS = {
   en: { tokens: 'Tokens', usage: 'Usage', audit: 'Audit', events: 'Events', rotate: 'Rotate' },

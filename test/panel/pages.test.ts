@@ -3,10 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { formatSize } from '../../panel/text/sizes.js';
 import { localOf } from '../local-of.js';
 import { expectAccessible, expectLegible } from './axe.js';
-import { cutWords, expectFits, inBrowser, OWN_PAGES, PAGES } from './in-browser.js';
+import { cutWords, expectFits, OWN_PAGES, PAGES, withPanel } from './in-browser.js';
 import { goTo, holdTime, picture, resize, SERVER_FILE } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 const ALL_PAGES = [...PAGES, ...OWN_PAGES];
 

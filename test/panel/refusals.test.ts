@@ -1,9 +1,7 @@
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { goTo } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 it('an address that names no page says so and leads to one', async () => {
   await withPanel('current', async (page) => {

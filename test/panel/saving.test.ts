@@ -6,10 +6,8 @@ import { describeDatabase, freshDatabase } from '../database/database.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { expectAccessible } from './axe.js';
-import { inBrowser } from './in-browser.js';
-import { goTo, INBOUNDS_FILE, picture, SERVER_FILE, signIn, TOKEN } from './stage.js';
-
-const { withPanel, open } = inBrowser();
+import { withPanel } from './in-browser.js';
+import { goTo, INBOUNDS_FILE, listenForPages, openPage, picture, SERVER_FILE, signIn, TOKEN } from './stage.js';
 
 const COMMENTED = SERVER_FILE.replace('"listen":', '// the address that everybody has\n  "listen":');
 const COMMENTED_INBOUNDS = INBOUNDS_FILE.replace('"log":', '// quiet\n  "log":');
@@ -292,7 +290,7 @@ async function savesBesideABot({ options, token, password }: Home): Promise<void
   const { createGateway } = await import('../../src/index.js');
   const app = await createGateway({ mounts: [{ revision: 'current' }], loginGuard: 'off', ...(await options()) });
   onTestFinished(() => app.close());
-  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  const origin = await listenForPages(app);
   const base = `${origin}${app.keyway.mounts[0]?.base}`;
   const call = async (method: string, path: string, body?: string) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -301,7 +299,7 @@ async function savesBesideABot({ options, token, password }: Home): Promise<void
   };
   const file: { data: { access_keys: object[] } } = JSON.parse(await call('GET', '/server/config'));
   if (file.data.access_keys.length === 0) await call('PUT', '/server/config', SERVER_FILE);
-  const { page, expectClean, close } = await open(`${base}/`);
+  const { page, expectClean, close } = await openPage(`${base}/`);
   await signIn(page, password);
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   const changes = changesOf(page);

@@ -1,9 +1,7 @@
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { gate, goTo, refreshNow, resize, SERVER_FILE, signIn } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 const NUMBERS = Array.from({ length: 14 }, (_, index) => index + 1);
 /** Fourteen keys besides the four of the file. */

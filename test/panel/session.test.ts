@@ -7,10 +7,8 @@ import { describe, expect, it } from 'vitest';
 import { freePort } from '../free-ports.js';
 import { openProfile } from '../shared.js';
 import { expectAccessible } from './axe.js';
-import { inBrowser, PAGES } from './in-browser.js';
-import { goTo, picture, refreshNow, SERVER_FILE, signIn, startStage, TOKEN } from './stage.js';
-
-const { open, withPanel } = inBrowser();
+import { PAGES, withPanel } from './in-browser.js';
+import { goTo, openPage, picture, refreshNow, SERVER_FILE, signIn, startStage, TOKEN } from './stage.js';
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
@@ -34,7 +32,7 @@ describe('signing in', () => {
     const other = await startStage('earliest');
     const panelServers = [{ root: `${other.origin}/api`, name: 'Rotterdam' }];
     const stage = await startStage('current', { panelServers, ownVersion: '9.8.7' });
-    const { page, expectClean, close } = await open(stage.panel, { allowed: [other.origin] });
+    const { page, expectClean, close } = await openPage(stage.panel, { allowed: [other.origin] });
     await page.getByLabel('Server').selectOption('Rotterdam');
     await page.getByText('Your token will be sent to Rotterdam').waitFor();
     await page.getByLabel('Server').selectOption({ index: 0 });
@@ -120,7 +118,7 @@ describe('signing in', () => {
   it('a session ends with the gateway, a static token outlives it, and either leads back to where one was', async () => {
     const port = await freePort();
     let stage = await startStage('current', { port });
-    const { page, expectClean, close } = await open(`${stage.panel}#/keys`, {
+    const { page, expectClean, close } = await openPage(`${stage.panel}#/keys`, {
       clock: true,
       expected: /ERR_CONNECTION_REFUSED|status of 503/,
     });
@@ -189,7 +187,7 @@ it('two mounts on one origin keep their own sessions, and each speaks to its own
       { revision: 'dns', webpath: 'old' },
     ],
   });
-  const { page, expectClean, close } = await open(`${stage.origin}/new/`);
+  const { page, expectClean, close } = await openPage(`${stage.origin}/new/`);
   await signIn(page);
   const second = await page.context().newPage();
   await second.goto(`${stage.origin}/old/#/keys`);
@@ -207,7 +205,7 @@ it('two mounts on one origin keep their own sessions, and each speaks to its own
 it('speaks to an earliest server on another origin, whose host stands above the field', async () => {
   const other = await startStage('earliest');
   const stage = await startStage('current', { panelServers: [{ root: `${other.origin}/api`, name: '' }] });
-  const { page, expectClean, close } = await open(stage.panel, { allowed: [other.origin] });
+  const { page, expectClean, close } = await openPage(stage.panel, { allowed: [other.origin] });
   await page.getByLabel('Server').selectOption(`${other.origin}/api`);
   await page.getByText(`Your token will be sent to ${new URL(other.origin).host}/api`).waitFor();
   await page.getByText('This server version has no password sign-in').waitFor();
@@ -240,7 +238,7 @@ it('speaks to an earliest server on another origin, whose host stands above the 
 it('a password goes to the server that stands above its field, and each server gets its own credential alone', async () => {
   const other = await startStage('dns', { file: SERVER_FILE.replace(/5e884898\w+/, sha256('another')) });
   const stage = await startStage('current', { panelServers: [{ root: other.api, name: '' }] });
-  const { page, expectClean, close } = await open(stage.panel, { allowed: [other.origin] });
+  const { page, expectClean, close } = await openPage(stage.panel, { allowed: [other.origin] });
   const sent = new Map<string, Set<string>>();
   page.on('request', (request) => {
     const { origin } = new URL(request.url());

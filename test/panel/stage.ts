@@ -5,8 +5,9 @@ import { buffer } from 'node:stream/consumers';
 import type { Download, Page } from 'playwright-core';
 import type { GatewayOptions } from '../../src/index.js';
 import { ROOT } from '../clone.js';
+import { freePort } from '../free-ports.js';
 import { serveAxe } from './axe.js';
-import type { Contexts, OpenOptions } from './contexts.js';
+import { type OpenOptions, openEmpty } from './contexts.js';
 
 export const PASSWORD = 'password';
 export const TOKEN = 'static-token-1';
@@ -103,7 +104,7 @@ export interface Stage {
 
 export async function startStage(
   revision: string,
-  { file = SERVER_FILE, counters = COUNTERS, port = 0, ...options }: StageOptions = {},
+  { file = SERVER_FILE, counters = COUNTERS, port, ...options }: StageOptions = {},
 ): Promise<Stage> {
   const { createGateway } = await import('../../src/index.js');
   const folder = await mkdtemp(join(tmpdir(), 'keyway-panel-'));
@@ -113,8 +114,7 @@ export async function startStage(
   for (const [key, bytesUp, bytesDown, connections] of counters) {
     app.keyway.local?.keys.setCounters(key, { bytesUp, bytesDown, connections });
   }
-  serveAxe(app);
-  const origin = await app.listen({ host: '127.0.0.1', port });
+  const origin = await listenForPages(app, port);
   const mount = app.keyway.mounts[0];
   if (mount === undefined) throw new Error('a gateway without a mount');
   const api = `${origin}${mount.api}`;
@@ -140,6 +140,24 @@ export interface StageOptions extends Partial<GatewayOptions> {
   readonly port?: number;
 }
 
+/** The port of the pages of this process, and whether a gateway listens there. */
+const own = { port: 0, isTaken: false };
+
+/**
+ * Has a gateway listen on loopback, with axe beside its pages. Where no port is given it is the same for all tests of this process, one after the
+ * other: at an address that it knows, a browser fetches and compiles no script again.
+ */
+export async function listenForPages(app: Stage['app'], port?: number): Promise<string> {
+  serveAxe(app);
+  if (port !== undefined || own.isTaken) return app.listen({ host: '127.0.0.1', port: port ?? 0 });
+  own.isTaken = true;
+  app.addHook('onClose', async () => {
+    own.isTaken = false;
+  });
+  own.port ||= await freePort();
+  return app.listen({ host: '127.0.0.1', port: own.port });
+}
+
 async function call(api: string, method: string, path: string, body: unknown): Promise<unknown> {
   const response = await fetch(api + path, {
     method,
@@ -163,11 +181,10 @@ export interface Watched {
 const NETWORK_NOTE = /^Failed to load resource: the server responded with a status of 4\d\d/;
 
 export async function openPage(
-  contexts: Contexts,
   url: string,
   { allowed = [], expected = /^$/, stored = {}, ...options }: PageOptions = {},
 ): Promise<Watched> {
-  const { page, close } = await contexts.open(new URL(url).origin, options);
+  const { page, close } = await openEmpty(new URL(url).origin, options);
   page.setDefaultTimeout(30_000);
   const complaints: string[] = [];
   const origins = new Set([new URL(url).origin, ...allowed]);

@@ -1,10 +1,8 @@
 import type { Page, Request } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { startScriptedServer } from '../stand-in/scripted-server.js';
-import { inBrowser, setHidden } from './in-browser.js';
-import { goTo, picture, refreshNow, startStage } from './stage.js';
-
-const { open, withPanel } = inBrowser();
+import { setHidden, withPanel } from './in-browser.js';
+import { goTo, openPage, picture, refreshNow, startStage } from './stage.js';
 
 describe('a server that answers badly', () => {
   /** A server whose users answer is whatever `answer` gives. */
@@ -50,7 +48,7 @@ describe('a server that answers badly', () => {
     let now: (typeof cases)[number]['given'] = { status: 200, type: json, body: `{"ok":true,"data":[${user}]}` };
     const bad = await badServer(() => now);
     const stage = await startStage('current', { panelServers: [{ root: `${bad.origin}/api`, name: '' }] });
-    const { page, expectClean, close } = await open(stage.panel, {
+    const { page, expectClean, close } = await openPage(stage.panel, {
       allowed: [bad.origin],
       expected: /status of 500|ERR_CONTENT_LENGTH_MISMATCH|ERR_CONNECTION|ERR_EMPTY_RESPONSE/,
     });

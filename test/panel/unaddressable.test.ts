@@ -2,11 +2,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { runHere } from '../cli/context.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
-import { expectAccessible, serveAxe } from './axe.js';
-import { inBrowser } from './in-browser.js';
-import { goTo, holdTime, signIn } from './stage.js';
-
-const { open } = inBrowser();
+import { expectAccessible } from './axe.js';
+import { goTo, holdTime, listenForPages, openPage, signIn } from './stage.js';
 
 const ODD = 'tab\there';
 const UNDO_TIME = 5_000;
@@ -39,15 +36,18 @@ it('a key of a server that nobody can print is deleted in the page, which says o
     upstream: { url: `${standIn.origin}/panel`, token: CREDENTIALS.token },
   });
   onTestFinished(() => gateway.close());
-  serveAxe(gateway);
-  const origin = await gateway.listen({ host: '127.0.0.1', port: 0 });
+  const origin = await listenForPages(gateway);
   const base = `${origin}${gateway.keyway.mounts[0]?.base}`;
   const command = `keyway keys remove --digest e3b0c442 --target ${base}`;
   const present = () => standIn.keys().map(({ accessKey }) => accessKey);
 
   async function dialogIn(locale: keyof typeof FORMS) {
     const { login, keys, select, remove, cannot } = FORMS[locale];
-    const watched = await open(`${base}/`, { locale, clock: true, permissions: ['clipboard-read', 'clipboard-write'] });
+    const watched = await openPage(`${base}/`, {
+      locale,
+      clock: true,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
     const { page } = watched;
     await signIn(page, CREDENTIALS.password, login);
     await goTo(page, keys);

@@ -2,10 +2,8 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { subscriptionToken } from '../../src/subscription/token.js';
 import { expectAccessible } from './axe.js';
-import { inBrowser } from './in-browser.js';
+import { withPanel } from './in-browser.js';
 import { goTo, INBOUNDS_FILE } from './stage.js';
-
-const { withPanel } = inBrowser();
 
 async function openSubscription(page: Page): Promise<void> {
   await goTo(page, 'Keys');
