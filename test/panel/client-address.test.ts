@@ -66,15 +66,11 @@ describe('the address in a share link', () => {
     );
     expect(partLink('vless://other@[::]:1', 'key')).toBeNull();
     expect(partLink('vless://key@[::]:1', 'key')).toMatchObject({ host: '[::]', port: ':1' });
+    expect(partLink('ostp://key@nonsense:1', 'key')).toMatchObject({ host: 'nonsense', port: ':1' });
   });
 });
 
-describe.each([
-  ['0.0.0.0', '0.0.0.0:50000'],
-  ['127.0.0.1', '127.0.0.1:50000'],
-  ['[::]', '[::]:50000'],
-  ['nonsense', 'nonsense:50000'],
-])('a server whose links name %s', (host, listen) => {
+describe.each(['0.0.0.0', '[::]'])('a server whose links name %s', (host) => {
   it('hands out no link, code or sheet before it is told where clients reach it, and that once', async () => {
     await withPanel(
       'current',
@@ -85,7 +81,7 @@ describe.each([
         await drawer.getByText(`The server’s links name ${host}, which no client can reach.`).waitFor();
         expect(await drawer.getByRole('img', { name: 'QR code of the link' }).count()).toBe(0);
         expect(await drawer.getByText('ostp://').count()).toBe(0);
-        await expectAccessible(page);
+        if (host === '0.0.0.0') await expectAccessible(page);
         await drawer.getByLabel('Address for clients').fill('localhost');
         await drawer.getByRole('button', { name: 'Use this address' }).click();
         await drawer.getByText('Type an address that clients can reach').waitFor();
@@ -96,7 +92,7 @@ describe.each([
         await drawer.getByRole('img', { name: 'QR code of the link' }).waitFor();
         await drawer.getByRole('button', { name: 'Subscription URL' }).click();
         await drawer.getByText(`A client that fetches this is told ${host}`).waitFor();
-        await expectAccessible(page);
+        if (host === '0.0.0.0') await expectAccessible(page);
         await page.keyboard.press('Escape');
         await page.getByRole('dialog').waitFor({ state: 'detached' });
         await page.reload();
@@ -109,7 +105,7 @@ describe.each([
         const lines = (await contentOf(links)).toString().trim().split('\n');
         expect(lines.filter((line) => line.includes('@vpn.example.com:50000'))).toHaveLength(4);
       },
-      { stage: { file: SERVER_FILE.replace('203.0.113.7:50000', listen) } },
+      { stage: { file: SERVER_FILE.replace('203.0.113.7', host) } },
     );
   });
 });

@@ -38,7 +38,7 @@ export interface OverOptions extends PageOptions {
 const ANNOUNCED = { host: '203.0.113.7', port: 50_000 };
 
 /** The places where keys stand, and what a gateway over them is given. */
-const HOMES: Readonly<Record<string, () => Promise<Partial<GatewayOptions>>>> = {
+const HOMES = {
   async file() {
     const configPath = join(await folderForTest(), 'server.jsonc');
     await writeFile(configPath, SERVER_FILE);
@@ -54,24 +54,29 @@ const HOMES: Readonly<Record<string, () => Promise<Partial<GatewayOptions>>>> = 
     const standIn = await standInOf('0.2.96', { reloadFactor: 0, ...LOSES_NOTHING });
     return { upstream: { url: `${standIn.origin}/panel`, token: CREDENTIALS.token }, dataDir: await folderForTest() };
   },
-};
+} satisfies Record<string, () => Promise<Partial<GatewayOptions>>>;
 
-/** Declares tests over a file, a database and a running server, in the browser. */
-export function overHomes(declare: (withPanel: (test: Test, options?: OverOptions) => Promise<void>) => void): void {
-  for (const home of Object.keys(HOMES)) {
+type Home = keyof typeof HOMES;
+
+/** Declares tests in the browser, by default over a file, a database and a running server: what is the page's own doing is the same over each. */
+export function overHomes(
+  declare: (withPanel: (test: Test, options?: OverOptions) => Promise<void>) => void,
+  homes: readonly Home[] = ['file', 'database', 'server'],
+): void {
+  for (const home of homes) {
     const described = home === 'database' ? describeDatabase : describe;
     described(`over a ${home}`, () => declare((test, options = {}) => runOver(home, test, options)));
   }
 }
 
-async function runOver(home: string, test: Test, { gateway, token, ...options }: OverOptions): Promise<void> {
+async function runOver(home: Home, test: Test, { gateway, token, ...options }: OverOptions): Promise<void> {
   const { createGateway } = await import('../../src/index.js');
   const mounts = [{ revision: 'current' }];
   const app = await createGateway({
     mounts,
     loginGuard: 'off',
     announced: ANNOUNCED,
-    ...(await HOMES[home]?.()),
+    ...(await HOMES[home]()),
     ...gateway,
   });
   onTestFinished(() => app.close());

@@ -33,30 +33,35 @@ overHomes((withPanel) => {
       await page.getByRole('dialog', { name: 'Leaky' }).getByRole('button', { name: 'Rotate' }).waitFor();
     });
   });
-
-  it('with a grace the old key goes on, and its address leads to the new one until the time that was typed', async () => {
-    await withPanel(async ({ page, app, own }) => {
-      const { core } = app.keyway;
-      await core.createUser({ accessKey: 'planned', name: 'Planned', limitBytes: null });
-      await goTo(page, 'Keys');
-      await page.getByRole('link', { name: 'Planned' }).click();
-      await page.getByRole('button', { name: 'Rotate' }).click();
-      const asking = page.getByRole('dialog', { name: 'Rotate Planned?' });
-      await asking.getByLabel('The old key goes on for').selectOption('1 day');
-      await asking.getByLabel('Keep the subscription address').check();
-      await asking.getByLabel('Keep it until').fill('2001-02-03T04:05');
-      await asking.getByRole('button', { name: 'Rotate' }).click();
-      await asking.getByText('Choose a time to come.').waitFor();
-      expect(await own('GET', '/keys/planned')).toMatchObject({ name: 'Planned' });
-      await asking.getByLabel('Keep it until').fill('2999-02-03T04:05');
-      const sent = page.waitForRequest((request) => request.url().endsWith('/keys/planned/rotate'));
-      await asking.getByRole('button', { name: 'Rotate' }).click();
-      expect((await sent).postDataJSON()).toEqual({
-        grace_seconds: 86_400,
-        keep_address_until: await page.evaluate('new Date("2999-02-03T04:05").toISOString()'),
-      });
-      await page.getByRole('dialog', { name: 'The new key' }).getByText('The old key works until').waitFor();
-      expect(await own('GET', '/keys/planned')).toMatchObject({ name: 'Planned (old)' });
-    });
-  });
 });
+
+overHomes(
+  (withPanel) => {
+    it('with a grace the old key goes on, and its address leads to the new one until the time that was typed', async () => {
+      await withPanel(async ({ page, app, own }) => {
+        const { core } = app.keyway;
+        await core.createUser({ accessKey: 'planned', name: 'Planned', limitBytes: null });
+        await goTo(page, 'Keys');
+        await page.getByRole('link', { name: 'Planned' }).click();
+        await page.getByRole('button', { name: 'Rotate' }).click();
+        const asking = page.getByRole('dialog', { name: 'Rotate Planned?' });
+        await asking.getByLabel('The old key goes on for').selectOption('1 day');
+        await asking.getByLabel('Keep the subscription address').check();
+        await asking.getByLabel('Keep it until').fill('2001-02-03T04:05');
+        await asking.getByRole('button', { name: 'Rotate' }).click();
+        await asking.getByText('Choose a time to come.').waitFor();
+        expect(await own('GET', '/keys/planned')).toMatchObject({ name: 'Planned' });
+        await asking.getByLabel('Keep it until').fill('2999-02-03T04:05');
+        const sent = page.waitForRequest((request) => request.url().endsWith('/keys/planned/rotate'));
+        await asking.getByRole('button', { name: 'Rotate' }).click();
+        expect((await sent).postDataJSON()).toEqual({
+          grace_seconds: 86_400,
+          keep_address_until: await page.evaluate('new Date("2999-02-03T04:05").toISOString()'),
+        });
+        await page.getByRole('dialog', { name: 'The new key' }).getByText('The old key works until').waitFor();
+        expect(await own('GET', '/keys/planned')).toMatchObject({ name: 'Planned (old)' });
+      });
+    });
+  },
+  ['file'],
+);

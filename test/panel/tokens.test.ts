@@ -99,41 +99,46 @@ overHomes((withPanel) => {
       expect(JSON.stringify(await app.keyway.core.audit.list())).not.toContain(secret);
     });
   });
-
-  it('a revision that will end is marked, and says whom that would cut off', async () => {
-    const sunset = Date.parse('2099-03-01T00:00:00Z');
-    await withPanel(
-      async ({ page, origin, token }) => {
-        const old = { authorization: `Bearer ${token}`, 'user-agent': 'old-bot/0.9' };
-        expect((await fetch(`${origin}/api/users`, { headers: old })).status).toBe(200);
-        await goTo(page, 'Tokens');
-        await page.getByRole('button', { name: 'Usage', exact: true }).click();
-        const first = page.locator('details').first();
-        await first.getByText(/^Ends /).waitFor();
-        expect(await first.locator('strong').textContent()).toBe('earliest');
-        await first.locator('summary').click();
-        await first.getByText('Without earliest this would be cut off:').waitFor();
-        await first.getByRole('row', { name: /the static token old-bot\/0\.9/ }).waitFor();
-      },
-      { gateway: { mounts: [{ revision: 'current' }, { revision: 'earliest', sunset }] } },
-    );
-  });
-
-  it('a token that may keys alone finds no page of tokens, and may rotate', async () => {
-    const token = async (own: (method: string, path: string, body?: unknown) => Promise<unknown>) =>
-      ((await own('POST', '/tokens', { name: 'helper', may: 'keys' })) as { readonly token: string }).token; // docs/api.md
-    await withPanel(
-      async ({ page, app }) => {
-        await app.keyway.core.createUser({ accessKey: 'mine', name: 'Mine', limitBytes: null });
-        await goTo(page, 'Keys');
-        await page.getByRole('link', { name: 'Mine' }).click();
-        await page.getByRole('button', { name: 'Rotate' }).waitFor();
-        await page.keyboard.press('Escape');
-        expect(await page.getByRole('navigation').getByRole('link', { name: 'Tokens' }).count()).toBe(0);
-        await page.evaluate('location.hash = "#/tokens"');
-        await page.getByRole('heading', { name: 'Not available on this server' }).waitFor();
-      },
-      { token },
-    );
-  });
 });
+
+overHomes(
+  (withPanel) => {
+    it('a revision that will end is marked, and says whom that would cut off', async () => {
+      const sunset = Date.parse('2099-03-01T00:00:00Z');
+      await withPanel(
+        async ({ page, origin, token }) => {
+          const old = { authorization: `Bearer ${token}`, 'user-agent': 'old-bot/0.9' };
+          expect((await fetch(`${origin}/api/users`, { headers: old })).status).toBe(200);
+          await goTo(page, 'Tokens');
+          await page.getByRole('button', { name: 'Usage', exact: true }).click();
+          const first = page.locator('details').first();
+          await first.getByText(/^Ends /).waitFor();
+          expect(await first.locator('strong').textContent()).toBe('earliest');
+          await first.locator('summary').click();
+          await first.getByText('Without earliest this would be cut off:').waitFor();
+          await first.getByRole('row', { name: /the static token old-bot\/0\.9/ }).waitFor();
+        },
+        { gateway: { mounts: [{ revision: 'current' }, { revision: 'earliest', sunset }] } },
+      );
+    });
+
+    it('a token that may keys alone finds no page of tokens, and may rotate', async () => {
+      const token = async (own: (method: string, path: string, body?: unknown) => Promise<unknown>) =>
+        ((await own('POST', '/tokens', { name: 'helper', may: 'keys' })) as { readonly token: string }).token; // docs/api.md
+      await withPanel(
+        async ({ page, app }) => {
+          await app.keyway.core.createUser({ accessKey: 'mine', name: 'Mine', limitBytes: null });
+          await goTo(page, 'Keys');
+          await page.getByRole('link', { name: 'Mine' }).click();
+          await page.getByRole('button', { name: 'Rotate' }).waitFor();
+          await page.keyboard.press('Escape');
+          expect(await page.getByRole('navigation').getByRole('link', { name: 'Tokens' }).count()).toBe(0);
+          await page.evaluate('location.hash = "#/tokens"');
+          await page.getByRole('heading', { name: 'Not available on this server' }).waitFor();
+        },
+        { token },
+      );
+    });
+  },
+  ['file'],
+);
