@@ -125,10 +125,10 @@ function hasTag(header: string | undefined, etag: string): boolean {
 
 const tagOf = (payload: string) => `"${createHash('sha256').update(payload).digest('base64url')}"`;
 
-/** A success with the entity tag of what it says. */
+/** A success with the entity tag of what it says, which pages of other origins may read, too. */
 function tagged(data: Encodable): OperationAnswer {
   const payload = successEnvelope(data);
-  return { payload, headers: { etag: tagOf(payload) } };
+  return { payload, headers: { etag: tagOf(payload), 'access-control-expose-headers': 'etag' } };
 }
 
 const hasCondition = ({ request }: Call) => request.headers['if-match'] !== undefined;

@@ -53,7 +53,8 @@ it.each([
   onTestFinished(() => app.close());
   const url = `/p/api${path}`;
   const headers = { authorization: 'Bearer t' };
-  const { etag = '' } = (await app.inject({ url, headers })).headers;
+  const { etag = '', 'access-control-expose-headers': exposed } = (await app.inject({ url, headers })).headers;
+  expect(exposed).toBe('etag');
   const change = (condition: object) => app.inject({ method, url, headers: { ...headers, ...condition }, payload });
   expect((await change({ 'if-match': '"of-others"' })).statusCode).toBe(412);
   expect((await app.inject({ url, headers })).headers.etag).toBe(etag);

@@ -67,6 +67,7 @@ function describe(operation: Operation, revision: Revision): Members {
     responses: {
       200: {
         description: 'Success.',
+        ...(operation.hasTag === true && operation.effect.kind === 'reads' && { headers: { ETag: TAG } }),
         content: json({
           type: 'object',
           required: ['ok', 'data', ...Object.keys(beside)],
@@ -86,14 +87,34 @@ const KEY_PARAMETER: Members = {
   description: 'The access key, percent-encoded: any character may occur in it.',
 };
 
-function parametersOf({ path, query = {} }: Operation): readonly Members[] {
+const TAG: Members = { schema: { type: 'string' }, description: 'Names these settings for `If-Match`.' };
+
+const CONDITION: Members = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  schema: { type: 'string' },
+  description: 'The `ETag` of the settings that are to be replaced; without it any are.',
+};
+
+/** Returns true where a request may say which settings it is meant for. */
+function hasCondition({ hasTag, effect }: Operation): boolean {
+  return hasTag === true && effect.kind !== 'reads';
+}
+
+function parametersOf(operation: Operation): readonly Members[] {
+  const { path, query = {} } = operation;
   const inQuery = Object.entries(query).map(([name, schema]) => ({
     name,
     in: 'query',
     required: false,
     schema: jsonSchema(schema),
   }));
-  return [...(path.includes('{key}') ? [KEY_PARAMETER] : []), ...inQuery];
+  return [
+    ...(path.includes('{key}') ? [KEY_PARAMETER] : []),
+    ...inQuery,
+    ...(hasCondition(operation) ? [CONDITION] : []),
+  ];
 }
 
 const WHOLE_CONFIG: Members = {
@@ -120,6 +141,7 @@ function failures(operation: Operation, revision: Revision): Members {
     say(errors.tooManyLogins.status, quoted(errors.tooManyLogins));
   if (accessOf(operation, revision) === 'protected') say(errors.unauthorized.status, quoted(errors.unauthorized));
   for (const name of operation.failures) say(errors[name].status, quoted(errors[name]));
+  if (hasCondition(operation)) say(errors.preconditionFailed.status, quoted(errors.preconditionFailed));
   if (takesBody || takesQuery)
     say(errors.invalidBody.status, 'a text that names the member and what was expected there');
   if (takesBody) say(errors.bodyTooLarge.status, `A body of more than ${operation.bodyLimit} bytes.`);

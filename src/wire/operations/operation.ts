@@ -41,6 +41,8 @@ export interface OperationRow {
   readonly answer: (revision: Revision) => TSchema;
   /** The schemas of what stands beside `data` in the envelope; nothing when left out. */
   readonly beside?: (revision: Revision) => Readonly<Record<string, TSchema>>;
+  /** Keyway gives the settings that it reads an entity tag, or changes only those that `If-Match` names. */
+  readonly hasTag?: true;
   readonly subject: Subject;
   readonly effect: Effect;
   /** Rows of the error table that are its own, in their words; beside them those of any access check and of any body. */

@@ -52,6 +52,18 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
     expect(texts.filter((text, index) => text.trim() === '' || texts.indexOf(text) !== index)).toEqual([]);
   });
 
+  it('gives settings with an entity tag a 412, and its header', () => {
+    const tagged = operationsOf(revision).filter(({ hasTag }) => hasTag === true);
+    for (const { path, method, effect } of tagged) {
+      const { responses, parameters } = Object(document.paths[path]?.[method.toLowerCase()]);
+      if (effect.kind === 'reads') expect(responses['200'].headers).toHaveProperty('ETag');
+      else {
+        expect(parameters).toContainEqual(expect.objectContaining({ in: 'header', name: 'If-Match' }));
+        expect(Object.keys(responses)).toContain('412');
+      }
+    }
+  });
+
   it('says of each which credential it needs, and defines every kind that it names', () => {
     const defined = Object.keys(document.components.securitySchemes);
     const served = operationsOf(revision);
