@@ -23,26 +23,26 @@ export type SessionState =
   /** The page stays as it is, behind the login. */
   | { readonly phase: 'lost'; readonly reason: LossReason };
 
-/** `isContinuous` says whether the server was reached without a break until just now: then a restart did not end the session. */
-export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean) {
-  const keeper = createCredentialKeeper(place.root);
-  const state = createStore<SessionState>({ phase: 'starting' });
-
+/** Sends with the credential that stands, and ends the session where it counts no longer. */
+function createCalls(
+  place: Place,
+  keeper: ReturnType<typeof createCredentialKeeper>,
+  state: Store<SessionState>,
+  isContinuous: () => boolean,
+) {
   /** The sign-in after a change of credentials that is under way; it never rejects. */
   let renewal: Promise<void> | null = null;
   let changed = false;
 
-  const begin = (credential: Credential | null) => state.set({ phase: 'signedIn', credential });
+  function begin(credential: Credential | null): void {
+    changed = false;
+    state.set({ phase: 'signedIn', credential });
+  }
 
   function current(): Credential | null {
     const now = state.get();
     return now.phase === 'signedIn' ? now.credential : null;
   }
-
-  keeper.onChange((credential) => {
-    if (credential !== null) begin(credential);
-    else if (state.get().phase === 'signedIn') state.set({ phase: 'lost', reason: 'signedOutElsewhere' });
-  });
 
   const sendWith = (call: Parameters<Sender>[0], credential: Credential | null, root = place.root) =>
     exchange(root, { ...call, ...(credential === null ? {} : { authorization: `Bearer ${credential.value}` }) });
@@ -91,6 +91,42 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     return used !== null && isContinuous() ? 'replaced' : 'ended';
   }
 
+  return {
+    begin,
+    current,
+    sendWith,
+    sendTo,
+    streamFrom,
+    /** Says that a session which is lost from now on is lost to a change of the credentials. */
+    noteChange(): void {
+      changed = true;
+    },
+    /** Has calls that are refused meanwhile wait for a change of credentials. Rejects as that does. */
+    async renew(running: Promise<void>): Promise<void> {
+      renewal = running.catch(() => undefined);
+      await running.finally(() => {
+        renewal = null;
+      });
+    },
+  };
+}
+
+/** `isContinuous` says whether the server was reached without a break until just now: then a restart did not end the session. */
+export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean) {
+  const keeper = createCredentialKeeper(place.root);
+  const state = createStore<SessionState>({ phase: 'starting' });
+  const { begin, current, sendWith, sendTo, streamFrom, noteChange, renew } = createCalls(
+    place,
+    keeper,
+    state,
+    isContinuous,
+  );
+
+  keeper.onChange((credential) => {
+    if (credential !== null) begin(credential);
+    else if (state.get().phase === 'signedIn') state.set({ phase: 'lost', reason: 'signedOutElsewhere' });
+  });
+
   /** Null where the server answers without a credential, else why it does not. */
   async function refusal(): Promise<ApiFailure | null> {
     if (place.open !== null) return place.open ? null : new ApiFailure('unauthorized');
@@ -116,7 +152,6 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
   }
 
   function take(credential: Credential): void {
-    changed = false;
     keeper.keep(credential);
     begin(credential);
   }
@@ -156,18 +191,14 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
       const stays = current()?.stays ?? false;
       const run = async () => {
         await change();
-        changed = true;
+        noteChange();
         if (again === null) return;
         const renewed =
           again.kind === 'token' ? useToken(again.token, stays) : signIn(again.username, again.password, stays);
         // A server that takes the change at its next start refuses the new one now, and the old one goes on.
         await renewed.catch(() => undefined);
       };
-      const running = run();
-      renewal = running.catch(() => undefined);
-      await running.finally(() => {
-        renewal = null;
-      });
+      await renew(run());
     },
     signOut() {
       const credential = current();
