@@ -63,8 +63,9 @@ export function App({ places, memory }: AppProps) {
 function Workplace({ workspace }: { readonly workspace: Workspace }) {
   useEffect(() => {
     // Everything they have kept from before is to go at a sign-out, whatever page was seen until then.
-    keysViewOf(workspace);
+    // The selection is kept last: where there is no room for all, batches count for more.
     batchesOf(workspace);
+    keysViewOf(workspace);
     void workspace.start();
     return workspace.stop;
   }, [workspace]);

@@ -16,6 +16,7 @@ const FETCHED: Readonly<Record<Language, () => Promise<Table>>> = {
 };
 
 const tables = new Map<Language, Table>();
+let wanted: Language | null = null;
 
 async function fetchTable(language: Language): Promise<void> {
   if (!tables.has(language)) tables.set(language, await FETCHED[language]());
@@ -42,8 +43,10 @@ export async function fetchPreferredTexts(): Promise<void> {
 /** Keeps the choice of a language and shows the page in it. Rejects, and shows it as before, where its texts cannot be fetched. */
 export async function showIn(language: Language): Promise<void> {
   keepLanguage(language);
+  wanted = language;
   await fetchTable(language);
-  preferences.patch({ language });
+  // Another one may have been chosen while it was fetched.
+  if (wanted === language) preferences.patch({ language });
 }
 
 /** Tells a text by its name, which stands in the call itself: a build finds it there, and puts a shorter one in its place. */

@@ -21,7 +21,8 @@ function madeBy({ changes, outcomes }: Batch): readonly NamedKey[] {
   });
 }
 
-function textOf({ verb, phase, name, total: n }: Batch, words: Words): string {
+function textOf({ verb, phase, name, total: n, isStopped }: Batch, words: Words): string {
+  if (isStopped) return words('batch.stopping');
   const now = words(`batch.now.${verb}`, { n, name });
   if (phase === 'left') return words('batch.left', { what: now });
   return phase === 'soon' && (verb === 'delete' || verb === 'reset')
@@ -34,6 +35,7 @@ export function BatchBar() {
   const words = useWords();
   const batches = batchesOf(useWorkspace());
   const list = useStore(batches.list).filter(({ isShown }) => !isShown);
+  const areKept = useStore(batches.areKept);
   const [opened, setOpened] = useState<number | null>(null);
   const bar = useRef<HTMLElement>(null);
   // The messages in the corner make room for it.
@@ -47,6 +49,7 @@ export function BatchBar() {
           {list.map((batch) => (
             <Line key={batch.id} batch={batch} onShow={() => setOpened(batch.id)} />
           ))}
+          {!areKept && <p class="batch batch-bad">{words('batch.unkept')}</p>}
         </section>
       )}
       {opened !== null && <BatchWindow id={opened} onClose={() => setOpened(null)} />}
@@ -58,7 +61,7 @@ function Line({ batch, onShow }: { readonly batch: Batch; readonly onShow: () =>
   const words = useWords();
   const workspace = useWorkspace();
   const batches = batchesOf(workspace);
-  const { id, verb, phase, done, failed, changes } = batch;
+  const { id, verb, phase, done, failed, changes, isStopped } = batch;
   const isOver = phase === 'over';
   const text =
     failed > 0 && isOver
@@ -70,7 +73,7 @@ function Line({ batch, onShow }: { readonly batch: Batch; readonly onShow: () =>
     <div class={failed > 0 ? 'batch batch-bad' : 'batch'}>
       <span role={isOver && failed > 0 ? 'alert' : 'status'}>{text}</span>
       {phase === 'running' && <Progress done={done + failed} total={batch.total} />}
-      {phase === 'running' || phase === 'soon' ? (
+      {isStopped && !isOver ? null : phase === 'running' || phase === 'soon' ? (
         <Button kind="small" onClick={() => batches.stop(id)}>
           {words(phase === 'soon' ? 'action.undo' : 'batch.stop')}
         </Button>

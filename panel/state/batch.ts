@@ -46,6 +46,8 @@ export interface Batch {
   readonly failed: number;
   /** The outcome of each change that was tried; known at the end. */
   readonly outcomes: readonly Outcome[];
+  /** Somebody has stopped it. */
+  readonly isStopped: boolean;
   /** The server tells nothing any more of some that it has taken. */
   readonly isUnknown: boolean;
   /** A window shows it, so that the bar need not. */

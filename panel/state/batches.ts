@@ -1,14 +1,23 @@
 import { isAway } from '../api/failure.js';
 import { type Change, keyOf, type Outcome } from '../api/jobs.js';
-import { wordsIn } from '../i18n/text.js';
+import type { Words } from '../i18n/text.js';
 import { pause } from '../store/pause.js';
-import { preferences } from '../store/preferences.js';
 import { createStore, type Store } from '../store/store.js';
+import { inTurns, UNENDED } from '../text/steps.js';
 import { noteBatch } from './audit-notes.js';
 import { type Batch, stoppedText, VERBS, type Verb } from './batch.js';
 import { watchDraft } from './drafts.js';
 import { JobRuns } from './job-runs.js';
-import { isTaken, type KeptBatch, keepBatches, partsOf, readBatches } from './kept-batches.js';
+import {
+  encodeChanges,
+  isCopy,
+  isTaken,
+  type KeptBatch,
+  keepBatches,
+  partsOf,
+  readBatches,
+  untakenOf,
+} from './kept-batches.js';
 import { keysViewOf } from './keys-view.js';
 import { LimitOffer } from './limit-offer.js';
 import { labelOf } from './named-keys.js';
@@ -32,6 +41,8 @@ export class Batches {
   readonly list: Store<readonly Batch[]> = createStore<readonly Batch[]>([]);
   /** Keys whose deletion was asked for and is not over. */
   readonly leaving: Store<ReadonlySet<string>> = createStore<ReadonlySet<string>>(new Set());
+  /** False while the tab has no room for what would have to be kept over a reload. */
+  readonly areKept: Store<boolean> = createStore(true);
   readonly #workspace: Workspace;
   readonly #runs: JobRuns;
   readonly #offer: LimitOffer;
@@ -41,14 +52,21 @@ export class Batches {
   readonly #tried = new Map<number, Set<number>>();
   /** Batches kept before the page was loaded, until they can be gone on with. */
   #before: readonly KeptBatch[];
+  readonly #isCopy: Promise<boolean>;
   #lastId = 0;
+  /** Resolves once every batch that has begun is cut into its jobs and kept. */
+  #prepared: Promise<unknown> = Promise.resolve();
 
   constructor(workspace: Workspace) {
     const { reach, session } = workspace;
     this.#workspace = workspace;
     this.#runs = new JobRuns(workspace);
-    this.#offer = new LimitOffer(workspace, (changes) => this.begin('restore', changes));
+    this.#offer = new LimitOffer(workspace, {
+      giveBack: (changes) => this.begin('restore', changes),
+      onEnd: () => this.#keep(),
+    });
     this.#before = readBatches(this.#place);
+    this.#isCopy = isCopy(this.#place, this.#before);
     window.addEventListener('pagehide', () => this.#keep());
     watchDraft(() => this.#wouldLose());
     let { phase: before } = session.state.get();
@@ -67,20 +85,20 @@ export class Batches {
 
   /** Begins a batch; `isShown` says that a window shows it. */
   begin(verb: Verb, asked: readonly Change[], isShown = false): Begun {
-    const words = wordsIn(preferences.get().language);
     this.#offer.withdraw();
     const changes = asked.filter(({ item }) => item.op === 'create' || item.access_key !== '');
-    if (changes.length < asked.length)
-      say({ tone: 'bad', text: words('batch.emptyKey', { n: asked.length - changes.length }) });
+    const n = asked.length - changes.length;
+    if (n > 0) say('bad', (words) => words('batch.emptyKey', { n }));
     const reach = this.#workspace.reach.get();
-    const parts = reach === null || reach === 'none' ? null : partsOf(changes);
-    return this.#start({ verb, name: this.#titleOf(changes), changes, begunAt: Date.now(), parts }, { isShown });
+    const kept = { verb, name: this.#titleOf(changes), changes, begunAt: Date.now(), parts: null };
+    return this.#start(kept, { isShown }, reach !== null && reach !== 'none');
   }
 
   /** Stops a batch: what is done stays, and nothing is done of one that has not begun. */
   stop(id: number): void {
     this.#stops.get(id)?.abort();
     this.#change(id, { isStopped: true });
+    this.#patch(id, { isStopped: true });
     this.#runs.stop(this.#kept.get(id)?.parts ?? []);
   }
 
@@ -105,16 +123,28 @@ export class Batches {
     else this.#patch(id, { isShown });
   }
 
-  #start(kept: KeptBatch, more: Partial<Batch> = {}): Begun {
-    const batch = this.#add(kept, { phase: VERBS[kept.verb].delay > 0 ? 'soon' : 'running', ...more });
+  #start(kept: KeptBatch, more: Partial<Batch> = {}, asJobs = true): Begun {
+    const isStopped = kept.isStopped === true;
+    const batch = this.#add(kept, { phase: VERBS[kept.verb].delay > 0 ? 'soon' : 'running', isStopped, ...more });
     const stop = new AbortController();
     this.#stops.set(batch.id, stop);
-    if (kept.isStopped === true) stop.abort();
+    if (isStopped) stop.abort();
     this.#tellLeaving();
-    const run = kept.parts === null ? this.#runSingly(batch, stop.signal) : this.#runAsJobs(batch, kept, stop.signal);
+    const prepared = this.#prepare(batch, asJobs, stop.signal);
+    this.#prepared = Promise.all([this.#prepared, prepared]);
+    const run = prepared.then(() =>
+      asJobs ? this.#runAsJobs(batch, stop.signal) : this.#runSingly(batch, stop.signal),
+    );
     const failed = (error: unknown) =>
       batch.changes.map(({ item }, index): Outcome => ({ index, key: keyOf(item), ok: false, error }));
     return { id: batch.id, over: run.catch(failed).then((outcomes) => this.#finish(batch, outcomes)) };
+  }
+
+  /** Cuts a batch into its jobs where it has none yet, and keeps it. Stopped meanwhile, it has none. */
+  async #prepare({ id, changes }: Batch, asJobs: boolean, stopped: AbortSignal): Promise<void> {
+    const parts = asJobs && this.#kept.get(id)?.parts === null ? await inTurns(partsOf(changes), stopped) : null;
+    await inTurns(encodeChanges(changes), UNENDED);
+    this.#change(id, parts === null ? {} : { parts });
   }
 
   /** The title of the first key. */
@@ -129,10 +159,9 @@ export class Batches {
     const batch: Batch = {
       ...{ id: this.#lastId, verb, changes, name, phase: 'running' },
       total: kept.parts?.reduce((sum, { count }) => sum + count, 0) ?? changes.length,
-      ...{ done: 0, failed: 0, outcomes: [], isUnknown: false, isShown: false, ...more },
+      ...{ done: 0, failed: 0, outcomes: [], isStopped: false, isUnknown: false, isShown: false, ...more },
     };
     this.#kept.set(batch.id, kept);
-    this.#keep();
     this.list.set([...this.list.get(), batch]);
     return batch;
   }
@@ -163,8 +192,10 @@ export class Batches {
     return outcomes;
   }
 
-  #runAsJobs({ id }: Batch, batch: KeptBatch, stopped: AbortSignal): Promise<readonly Outcome[]> {
-    return this.#runs.run(batch, stopped, {
+  async #runAsJobs({ id }: Batch, stopped: AbortSignal): Promise<readonly Outcome[]> {
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return [];
+    return this.#runs.run(kept, stopped, {
       isThere: () => this.#find(id) !== undefined,
       onParts: (parts) => this.#change(id, { parts }),
       onProgress: (progress) => this.#patch(id, progress),
@@ -176,11 +207,11 @@ export class Batches {
     const good = outcomes.filter(({ ok }) => ok === true);
     const bad = outcomes.filter(({ ok }) => ok === false);
     this.#stops.delete(id);
-    if (this.#find(id) === undefined) return begun;
-    this.#note(begun, outcomes);
     await this.#workspace.contact.now();
     const known = this.#find(id);
     if (known === undefined) return begun;
+    // With the end of what is kept: after a reload in between it would be noted again.
+    this.#note(begun, outcomes);
     const isStopped = good.length + bad.length < known.total;
     const over: Batch = { ...known, phase: 'over', done: good.length, failed: bad.length, outcomes };
     this.#unselect(over, isStopped);
@@ -197,17 +228,16 @@ export class Batches {
   /** Says how it went; what failed is told by the bar. */
   #tell(batch: Batch, isStopped: boolean): void {
     if (!isStopped && batch.done === 0) return;
-    const words = wordsIn(preferences.get().language);
-    const toast = isStopped
-      ? ({ tone: 'plain', text: stoppedText(batch, words) } as const)
-      : ({ tone: 'good', text: words(`batch.done.${batch.verb}`, { n: batch.done }) } as const);
+    const tone = isStopped ? 'plain' : 'good';
+    const text = (words: Words) =>
+      isStopped ? stoppedText(batch, words) : words(`batch.done.${batch.verb}`, { n: batch.done });
     const changed = batch.outcomes.flatMap(({ index, ok }) => {
       const change = ok === true ? batch.changes[index] : undefined;
       return change?.back === undefined ? [] : [change];
     });
     // A batch that was begun later may have changed the same limits.
-    if (changed.length === 0 || batch.id !== this.#lastId) say(toast);
-    else this.#offer.make(toast, { verb: batch.verb, name: batch.name, changes: changed, begunAt: 0, parts: [] });
+    if (changed.length === 0 || batch.id !== this.#lastId) say(tone, text);
+    else this.#offer.make(tone, text, { verb: batch.verb, name: batch.name, changes: changed, begunAt: 0, parts: [] });
     this.#keep();
   }
 
@@ -259,7 +289,7 @@ export class Batches {
       const changes = kept.changes.filter((_, index) => !tried.has(index));
       return { ...kept, name: this.#titleOf(changes), changes };
     });
-    keepBatches(this.#place, [...this.#before, ...rest, ...this.#offer.kept]);
+    this.areKept.set(keepBatches(this.#place, [...this.#before, ...rest, ...this.#offer.kept]));
   }
 
   /** Returns true where something would not be done if the page were left now. */
@@ -279,18 +309,22 @@ export class Batches {
 
   /** Finds the jobs again that were begun before, and offers what only the page could have done. */
   async #resume(): Promise<void> {
+    const before = (await this.#isCopy) ? [] : this.#before;
     const reach = this.#workspace.reach.get();
-    const before = this.#before;
     this.#before = [];
     for (const kept of before) {
       // A batch that was on its way is sent again: under its `Idempotency-Key` it is done once.
       const isOnItsWay = kept.parts !== null && Date.now() < kept.begunAt + SENT_AGAIN;
       if (kept.endedAt !== undefined) this.#offer.resume(kept);
       else if (reach !== 'none' && (isTaken(kept) || isOnItsWay)) this.#start(kept);
-      else if (!isTaken(kept) && kept.isStopped !== true) this.#add({ ...kept, parts: null }, { phase: 'left' });
+      else if (!isTaken(kept) && kept.isStopped !== true) {
+        const changes = untakenOf(kept);
+        this.#add({ ...kept, name: this.#titleOf(changes), changes, parts: null }, { phase: 'left' });
+      }
     }
     this.#keep();
     if (reach === 'none') return;
+    await this.#prepared;
     for (const { id: job, total } of await this.#runs.unfinished()) {
       const isKnown = [...this.#kept.values()].some(({ parts }) => parts?.some((part) => part.job === job) === true);
       const parts = [{ from: 0, count: total, once: '', job }];

@@ -9,7 +9,7 @@ import { memberOf, parseTree } from '../text/json-tree.js';
 import { note } from './audit-notes.js';
 import { perWorkspace } from './per-workspace.js';
 import { useRefreshed, useTask } from './tasks.js';
-import { say } from './toasts.js';
+import { say, type Toast } from './toasts.js';
 import { useWorkspace, type Workspace } from './workspace.js';
 
 /** Something under edit: what the server had when it began, and what it is to become. */
@@ -64,7 +64,7 @@ interface ServerSettings<T> {
   readonly event: EventName;
   readonly count?: (now: T) => number;
   /** Said once they are saved. */
-  readonly saved: string;
+  readonly saved: Toast['text'];
 }
 
 const isEqual = (a: unknown, b: unknown): boolean => encodeExact(a) === encodeExact(b);
@@ -191,7 +191,7 @@ export function useServerDraft<T>({
         const isUntouched = known === null || known.now === now || known.now === known.base;
         if (isUntouched) begin(written, written);
         else begin(now, known.now);
-        say({ tone: 'good', text: saved });
+        say('good', saved);
       }),
   };
 }

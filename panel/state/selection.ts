@@ -42,3 +42,13 @@ export function unseenOf(keys: readonly string[], rows: readonly User[]): Readon
   for (const { access_key: key } of rows) unseen.delete(key);
   return unseen;
 }
+
+/** Returns a copy with these keys, or without them. */
+export function selectedWith(selected: ReadonlySet<string>, keys: readonly string[], on: boolean): ReadonlySet<string> {
+  const next = new Set(selected);
+  for (const key of keys) {
+    if (on) next.add(key);
+    else next.delete(key);
+  }
+  return next;
+}

@@ -1,24 +1,31 @@
+import type { Words } from '../i18n/text.js';
 import { createStore, type Store } from '../store/store.js';
 
-/** A short message in the corner, perhaps with something to press. */
+type Tone = 'good' | 'bad' | 'plain';
+
+/** A short message in the corner, perhaps with a way to undo what it tells of. */
 export interface Toast {
   readonly id: number;
-  readonly tone: 'good' | 'bad' | 'plain';
-  readonly text: string;
-  readonly action?: { readonly label: string; readonly run: () => void };
-  /** Milliseconds until it goes; null stays until it is dismissed. */
-  readonly lasts: number | null;
+  readonly tone: Tone;
+  /** The message in the language that the page has by now. */
+  readonly text: (words: Words) => string;
+  readonly undo?: (() => void) | undefined;
 }
 
 export const toasts: Store<readonly Toast[]> = createStore<readonly Toast[]>([]);
 let lastId = 0;
 
-/** Shows a message; returns what takes it away. */
-export function say(toast: Omit<Toast, 'id' | 'lasts'> & { readonly lasts?: number | null }): () => void {
+/** Shows a message; returns what takes it away, as so many milliseconds do. */
+export function say(
+  tone: Tone,
+  text: Toast['text'],
+  undo?: () => void,
+  lasts = tone === 'bad' ? 12_000 : 5_000,
+): () => void {
   lastId += 1;
-  const shown: Toast = { lasts: toast.tone === 'bad' ? 12_000 : 5_000, ...toast, id: lastId };
-  const dismiss = () => toasts.set(toasts.get().filter(({ id }) => id !== shown.id));
+  const shown: Toast = { id: lastId, tone, text, undo };
+  const dismiss = () => toasts.set(toasts.get().filter((toast) => toast !== shown));
   toasts.set([...toasts.get().slice(-3), shown]);
-  if (shown.lasts !== null) setTimeout(dismiss, shown.lasts);
+  setTimeout(dismiss, lasts);
   return dismiss;
 }

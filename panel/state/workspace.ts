@@ -9,6 +9,7 @@ import type { ServerStatus } from '../api/wire.js';
 import { createStore } from '../store/store.js';
 import { createContact } from './contact.js';
 import { createSession } from './session.js';
+import { toasts } from './toasts.js';
 import { createUsers } from './users.js';
 
 /** Milliseconds that a server which was away is given to answer. */
@@ -82,6 +83,8 @@ export function createWorkspace(place: Place) {
     else rest();
     if (phase !== 'signedOut') return;
     users.forget();
+    // They name keys.
+    toasts.set([]);
     reach.set(null);
   };
 

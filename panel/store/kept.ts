@@ -1,8 +1,8 @@
 /** Browser storage that may be missing, full or forbidden: the page then forgets, and goes on. */
 export interface Kept {
   read(name: string): string | null;
-  /** Null removes. */
-  write(name: string, value: string | null): void;
+  /** Null removes. Returns false where it is not kept. */
+  write(name: string, value: string | null): boolean;
 }
 
 function keptIn(find: () => Storage): Kept {
@@ -19,8 +19,10 @@ function keptIn(find: () => Storage): Kept {
         // What there is no room for leaves nothing behind that is older.
         find().removeItem(name);
         if (value !== null) find().setItem(name, value);
+        return true;
       } catch {
         // Private windows and full disks: nothing is kept.
+        return false;
       }
     },
   };

@@ -47,9 +47,13 @@ export function add(a: Whole, b: Whole): Whole {
 
 /** Compact JSON of a request body, with exact integers. */
 export function encodeExact(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? 'null';
+  } catch {
+    // It has a bigint in it: each part is encoded by itself.
+  }
   if (typeof value === 'bigint') return value.toString();
   if (Array.isArray(value)) return `[${value.map(encodeExact).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  const members = Object.entries(Object(value)).filter(([, member]) => member !== undefined);
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${encodeExact(member)}`).join(',')}}`;
 }

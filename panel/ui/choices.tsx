@@ -11,7 +11,7 @@ const ICONS = { auto: 'auto', light: 'sun', dark: 'moon' } as const;
 export function Choices() {
   const words = useWords();
   const { language, theme } = useStore(preferences);
-  const choose = (code: Language) => showIn(code).catch(() => say({ tone: 'bad', text: words('failure.unreachable') }));
+  const choose = (code: Language) => showIn(code).catch(() => say('bad', (words) => words('failure.unreachable')));
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto';
   return (
     <div class="choices-bar">

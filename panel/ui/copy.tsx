@@ -36,7 +36,7 @@ export function CopyButton({ text, label, isMain = false }: CopyButtonProps) {
     if (await copy(text)) {
       setDone(true);
       setTimeout(() => setDone(false), 1500);
-    } else say({ tone: 'bad', text: words('action.copyFailed') });
+    } else say('bad', (words) => words('action.copyFailed'));
   };
   const name = label ?? words('action.copy');
   const icon = done ? 'check' : 'copy';

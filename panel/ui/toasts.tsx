@@ -22,12 +22,12 @@ export function Toasts() {
   }, [shown]);
   return (
     <div ref={list} class="toasts" popover="manual" role="status" aria-live="polite">
-      {shown.map(({ id, tone, text, action }) => (
+      {shown.map(({ id, tone, text, undo }) => (
         <div key={id} class={`toast toast-${tone}`}>
-          <span>{text}</span>
-          {action !== undefined && (
-            <Button kind="small" onClick={action.run}>
-              {action.label}
+          <span>{text(words)}</span>
+          {undo !== undefined && (
+            <Button kind="small" onClick={undo}>
+              {words('action.undo')}
             </Button>
           )}
           <IconButton

@@ -16,6 +16,7 @@ import {
   type Stage,
   signIn,
   startStage,
+  storedSession,
   TOKEN,
 } from './stage.js';
 
@@ -508,8 +509,16 @@ it('a deletion that is undone before its answer has come stays undone over a rel
     const { taken, reload } = await loseAnswers(page);
     await deleteSelected(page);
     await taken;
+    const told = gate();
+    await page.route('**/keys/batch?*', async (route) => {
+      await told.opened;
+      await route.fallback();
+    });
     await bar(page).getByRole('button', { name: 'Undo' }).click();
     await reload();
+    await expect.poll(() => bar(page).getByRole('status').allInnerTexts()).toEqual(['Stopping…']);
+    expect(await bar(page).getByRole('button').count()).toBe(0);
+    told.open();
     await page.getByText('Nothing was deleted.').waitFor();
     expect(await stage.call('GET', '/../keyway/v1/jobs')).toMatchObject([{ state: 'stopped', done: 0 }]);
     expect(await stage.fileText()).toContain('guest-2026');
@@ -576,6 +585,7 @@ it.each([
       await limitSelected(page);
       await page.getByRole('button', { name: 'Undo' }).waitFor();
       await page.clock.fastForward(20_000);
+      expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('"back"');
       await page.reload();
       await page.getByRole('link', { name: 'Guests' }).waitFor();
       expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('"back"');
@@ -583,6 +593,148 @@ it.each([
     },
     { stage: { ownApi }, clock: true },
   );
+});
+
+it('limits are not given back unseen where there is no list yet: that is said, and the offer stands anew', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
+      await limitSelected(page);
+      await page.getByText('Limit of 2 keys set.').waitFor();
+      let isAway = true;
+      const away = { status: 502, json: { ok: false, error: 'away' } };
+      await page.route(`${stage.api}/users`, (route) => (isAway ? route.fulfill(away) : route.continue()));
+      await page.reload();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.locator('.toast').getByText('The server does not answer.').waitFor();
+      expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 7_516_192_768 });
+      await stage.call('PUT', '/users/guest-2026/limit', { limit_bytes: 1 });
+      isAway = false;
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('The limit is as it was.').waitFor();
+      await page.getByText('Limits changed meanwhile stay: 1.').waitFor();
+      expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 1 });
+    },
+    { stage: { ownApi: false }, expected: /status of 502/ },
+  );
+});
+
+it('messages and the offer to undo are in the language that is chosen meanwhile, and go at a sign-out with the keys that they name', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    await limitSelected(page);
+    await page.getByText('Limit set.').waitFor();
+    await page.getByRole('button', { name: 'RU Русский' }).click();
+    await page.getByText('Лимит установлен.').waitFor();
+    expect(await page.locator('.toast').getByRole('button', { name: 'Отменить' }).count()).toBe(1);
+    await page.getByRole('button', { name: 'Выйти' }).click();
+    await page.getByRole('textbox', { name: 'Пароль' }).waitFor();
+    expect(await page.locator('.toast').count()).toBe(0);
+    expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('guest-2026');
+  });
+});
+
+it('a batch is noted once in the audit list, though the page is reloaded at its end', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    let isHeld = true;
+    await page.route(`${stage.api}/server/status`, (route) => (isHeld ? undefined : route.continue()));
+    const ended = page.waitForResponse((response) => /jobs\/.*limit=10000/.test(response.url()));
+    await limitSelected(page);
+    await ended;
+    // The page has the end of the batch, and asks for the list anew.
+    await page.evaluate('new Promise((done) => setTimeout(done))');
+    isHeld = false;
+    await page.reload();
+    await page.getByText('Limit set.').waitFor();
+    // A change that is noted after it: what is noted of the batch is there by then.
+    await page.getByRole('button', { name: 'Edit: Guests' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Visitors');
+    await page.keyboard.press('Enter');
+    const noted = async () => {
+      const entries = (await stage.call('GET', '/audit')) as readonly { readonly eventEn: string }[]; // As the API says.
+      return entries.map(({ eventEn }) => eventEn.replace(/ \W.*/, '')).filter((text) => !text.startsWith('Batch'));
+    };
+    await expect.poll(noted).toContain('Changed a key');
+    expect((await noted()).filter((text) => text.startsWith('Set the limit'))).toHaveLength(1);
+  });
+});
+
+it('of a batch that the server has taken in part, the rest alone is offered when it is too late to send it again', async () => {
+  const stage = await startStage('current');
+  const deletionOf = (key: string) => ({ item: { op: 'delete', access_key: key } });
+  const kept = {
+    ...{ verb: 'delete', name: 'Guests', begunAt: 0, changes: ['guest-2026', 'exact-limit'].map(deletionOf) },
+    parts: ['taken', null].map((job, from) => ({ from, count: 1, once: `part-${from}`, job })),
+  };
+  const stored = { ...(await storedSession(stage)), [`keyway:batches:${stage.api}`]: JSON.stringify([kept]) };
+  const { page, expectClean, close } = await openPage(stage.panel, { stored });
+  await bar(page).getByText('before this was finished: Deleting Exact').waitFor();
+  await bar(page).getByRole('button', { name: 'Go on' }).click();
+  await page.getByText('Key deleted.').waitFor();
+  expect(await stage.fileText()).not.toContain('exact-limit');
+  expect(await stage.fileText()).toContain('guest-2026');
+  expectClean();
+  await close();
+  await stage.close();
+});
+
+it('a copy of the tab does not offer the batch that goes on in the first', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
+      await page.route(`${stage.api}/users/*/limit`, () => undefined);
+      await limitSelected(page);
+      await page.getByRole('progressbar', { name: '0 of 2' }).waitFor();
+      const stored = (await page.evaluate('({ ...sessionStorage })')) as Readonly<Record<string, string>>; // All are texts.
+      const name = `keyway:batches:${stage.api}`;
+      expect(stored[name]).toContain('guest-2026');
+      const copy = await openPage(stage.panel, { stored });
+      await expect.poll(() => copy.page.evaluate(`sessionStorage.getItem('${name}')`)).toBeNull();
+      await copy.page.getByRole('link', { name: 'Guests' }).first().waitFor();
+      expect(await bar(copy.page).count()).toBe(0);
+      copy.expectClean();
+      await copy.page.close();
+      expect(await page.evaluate(`sessionStorage.getItem('${name}')`)).toBe(stored[name]);
+      await bar(page).getByText('Setting the limit of 2 keys').waitFor();
+    },
+    { stage: { ownApi: false } },
+  );
+});
+
+it('where the tab has no room for what is to be kept over a reload, the bar says so until it is done', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Select Guests').check();
+    await page.evaluate(`{
+      let size = 1 << 20;
+      for (let each = 0; size >= 1; each += 1) {
+        try {
+          sessionStorage.setItem('filler-' + each, 'x'.repeat(size));
+        } catch {
+          size >>= 1;
+        }
+      }
+    }`);
+    const told = gate();
+    await page.route('**/keyway/v1/jobs/**', async (route) => {
+      await told.opened;
+      await route.continue();
+    });
+    await limitSelected(page);
+    await bar(page).getByText('Too much to keep over a reload.').waitFor();
+    await expectAccessible(page);
+    told.open();
+    await page.getByText('Limit set.').waitFor();
+    await bar(page).waitFor({ state: 'detached' });
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 7_516_192_768 });
+  });
 });
 
 it('a limit that was changed again stays when limits are given back before the list has told of it', async () => {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createOwnInterface } from '../../panel/api/own-interface.js';
 import { createServer } from '../../panel/api/server.js';
 import { usersIn } from '../../panel/api/user-list.js';
+import { encodeChanges, partsOf } from '../../panel/state/kept-batches.js';
 import { sortUsers } from '../../panel/state/key-list.js';
 import { chosenKeys, countSelection, unseenOf } from '../../panel/state/selection.js';
 import { createUsers } from '../../panel/state/users.js';
@@ -120,6 +121,22 @@ describe('in steps', () => {
     const sorted = [...many].sort((a, b) => b.bytes_down - a.bytes_down);
     expect(result.map(({ access_key }) => access_key)).toEqual(sorted.map(({ access_key }) => access_key));
     expect(pauses).toBeGreaterThan(10);
+  });
+
+  it('a batch is cut into its jobs and encoded to be kept', () => {
+    const changes = many.map(({ access_key, limit_bytes }) => {
+      const item = { op: 'update', access_key, limit_bytes: 1 } as const;
+      return { item, back: { ...item, limit_bytes } };
+    });
+    const cut = counted(partsOf([...changes, ...changes]));
+    expect(cut.result.map(({ from, count }) => [from, count])).toEqual([
+      [0, 10_000],
+      [10_000, 8_000],
+    ]);
+    expect(cut.pauses).toBeGreaterThan(3);
+    const encoded = counted(encodeChanges(changes));
+    expect(encoded.result).toBe(encodeExact(changes));
+    expect(encoded.pauses).toBeGreaterThan(3);
   });
 
   it('work is given up when it is not wanted any more', async () => {

@@ -4,7 +4,7 @@ import { formatSize } from '../../panel/text/sizes.js';
 import { localOf } from '../local-of.js';
 import { expectAccessible, expectLegible } from './axe.js';
 import { cutWords, expectFits, OWN_PAGES, PAGES, withPanel } from './in-browser.js';
-import { goTo, holdTime, picture, resize, SERVER_FILE } from './stage.js';
+import { gate, goTo, holdTime, picture, resize, SERVER_FILE } from './stage.js';
 
 const ALL_PAGES = [...PAGES, ...OWN_PAGES];
 
@@ -295,6 +295,24 @@ describe('the texts', () => {
       expect(asked).toEqual(['ru', 'en']);
     };
     await withPanel('current', test, RUSSIAN);
+  });
+
+  it('are those that were chosen last, though others that were chosen before come later', async () => {
+    await withPanel('current', async (page) => {
+      const fetched = gate();
+      await page.route(/assets\/ru-/, async (route) => {
+        await fetched.opened;
+        await route.continue();
+      });
+      const asked = page.waitForRequest(/assets\/ru-/);
+      await page.getByRole('button', { name: 'RU Русский' }).click();
+      const url = (await asked).url();
+      await page.getByRole('button', { name: 'EN English' }).click();
+      fetched.open();
+      // The page has it by then, for it asked for it before.
+      await page.evaluate(`import('${url}').then(() => new Promise((done) => setTimeout(done)))`);
+      expect(await page.evaluate('document.documentElement.lang')).toBe('en');
+    });
   });
 
   it('stay as they are while others cannot be fetched', async () => {

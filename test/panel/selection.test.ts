@@ -173,6 +173,36 @@ it('name and limit are edited in the row, 10 GiB more beside the limit', async (
   });
 });
 
+it('what is typed of a key in its row stays when the page becomes narrow and wide again, and when Escape closes it', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    const begin = () => page.getByRole('button', { name: 'Edit: Guests' }).click();
+    const typed = async () => [
+      await page.getByLabel('Name', { exact: true }).inputValue(),
+      await page.getByLabel('Limit', { exact: true }).inputValue(),
+    ];
+    await begin();
+    await page.getByLabel('Name', { exact: true }).fill('Visitors');
+    await page.getByLabel('Limit', { exact: true }).fill('2 TiB');
+    await resize(page, { width: 390, height: 800 });
+    await page.getByRole('dialog', { name: 'Edit key' }).waitFor();
+    expect(await typed()).toEqual(['Visitors', '2 TiB']);
+    await resize(page, { width: 1280, height: 800 });
+    await page.locator('.row form').waitFor();
+    expect(await typed()).toEqual(['Visitors', '2 TiB']);
+    await page.getByLabel('Name', { exact: true }).press('Escape');
+    await begin();
+    expect(await typed()).toEqual(['Visitors', '2 TiB']);
+    await page.locator('.row form').getByRole('button', { name: 'Cancel' }).click();
+    await begin();
+    expect(await typed()).toEqual(['Guests', '50 GiB']);
+    await page.getByLabel('Limit', { exact: true }).fill('2 TiB');
+    await page.keyboard.press('Enter');
+    await page.getByText('Saved: Guests.').waitFor();
+    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 2 * 1024 ** 4 });
+  });
+});
+
 it.each([
   true,
   false,

@@ -57,9 +57,9 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
       await server.clearAudit();
       clearings.current += 1;
       setEntries([]);
-      say({ tone: 'good', text: words('audit.cleared') });
+      say('good', (words) => words('audit.cleared'));
     } catch (problem) {
-      say({ tone: 'bad', text: sentence(problem, words) });
+      say('bad', (words) => sentence(problem, words));
     }
     setAsking(false);
   };

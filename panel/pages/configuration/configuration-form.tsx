@@ -82,10 +82,10 @@ function ServerForm(form: FormProps) {
           known={['server', 'client', 'relay']}
         />
         {tunnel !== null && places.layout === 'inbounds' && (
-          <>
+          <div class="pair">
             <Line {...form} path={[...tunnel, 'listen']} label={words('config.listenHost')} />
             <Port {...form} path={[...tunnel, 'port']} label={words('config.listenPort')} />
-          </>
+          </div>
         )}
         {places.layout === 'accessKeys' && (listens === undefined || listens.kind === 'string') && (
           <Line {...form} path={['listen']} label={words('config.listen')} hint={words('config.listenHint')} />
@@ -130,10 +130,10 @@ function ListenerForm({ listener, file, ...form }: ListenerFormProps) {
         {older ? (
           <Line {...form} path={[...listener, 'bind']} label={words('config.bind')} />
         ) : (
-          <>
+          <div class="pair">
             <Line {...form} path={[...listener, 'listen']} label={words('config.bindHost')} />
             <Port {...form} path={[...listener, 'port']} label={words('config.bindPort')} />
-          </>
+          </div>
         )}
         <Line {...form} path={[...listener, 'webpath']} label={words('config.webpath')} />
         <Line {...form} path={[...listener, 'username']} label={words('login.username')} />
@@ -216,8 +216,10 @@ function OutboundForm(form: FormProps) {
             known={PROTOCOLS}
             optional={older}
           />
-          <Line {...form} path={[...path, older ? 'address' : 'server']} label={words('config.proxyAddress')} />
-          <Port {...form} path={[...path, 'port']} label={words('config.proxyPort')} />
+          <div class="pair">
+            <Line {...form} path={[...path, older ? 'address' : 'server']} label={words('config.proxyAddress')} />
+            <Port {...form} path={[...path, 'port']} label={words('config.proxyPort')} />
+          </div>
         </div>
       ))}
       {(proxies.length > 0 || !older) && (

@@ -154,16 +154,24 @@ function ServerMembers(members: MembersProps) {
   const { now, onChange } = members;
   return (
     <>
-      {has(members, 'bind') && (
-        <TextField
-          {...VERBATIM}
-          label={words('dns.bind')}
-          placeholder="127.0.0.1"
-          value={typeof now.bind === 'string' ? now.bind : ''}
-          onType={(address) => onChange({ bind: address.trim() === '' ? undefined : address.trim() })}
+      <div class="pair">
+        {has(members, 'bind') && (
+          <TextField
+            {...VERBATIM}
+            label={words('dns.bind')}
+            placeholder="127.0.0.1"
+            value={typeof now.bind === 'string' ? now.bind : ''}
+            onType={(address) => onChange({ bind: address.trim() === '' ? undefined : address.trim() })}
+          />
+        )}
+        <NumberMember
+          {...members}
+          member="local_port"
+          label={words('config.bindPort')}
+          fallback="50053"
+          most={65_535}
         />
-      )}
-      <NumberMember {...members} member="local_port" label={words('config.bindPort')} fallback="50053" most={65_535} />
+      </div>
       {'intercept_all_port53' in now && (
         <Switch
           label={words('dns.intercept')}

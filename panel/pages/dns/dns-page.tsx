@@ -41,7 +41,7 @@ function DnsControl() {
       ),
     isSame: Object.is,
     event: 'saveDns',
-    saved: words('dns.saved'),
+    saved: (words) => words('dns.saved'),
   });
   const submit = (event: Event) => {
     event.preventDefault();

@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { useWords } from '../../i18n/text.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
@@ -11,7 +10,6 @@ import { useReview } from './use-review.js';
 
 /** The server's file as a page edits it. */
 export function useFile() {
-  const words = useWords();
   const workspace = useWorkspace();
   const serverFile = useMemo(() => createServerFile(workspace), [workspace]);
   const { state, begin, patch } = fileDraftOf(workspace);
@@ -57,7 +55,7 @@ export function useFile() {
     restore: (file: File) =>
       attempt(async () => {
         begin((await serverFile.present()).content, { text: await file.text() });
-        say({ tone: 'plain', text: words('config.restored', { file: file.name.slice(0, 80) }) });
+        say('plain', (words) => words('config.restored', { file: file.name.slice(0, 80) }));
       }),
     /** The file as the server has it. */
     fetchText,

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { isChangedMeanwhile } from '../../api/failure.js';
-import { useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
@@ -28,7 +27,6 @@ const MOST_TRIES = 5;
 
 /** The review of an edit, and its way to the server: nothing is saved before its difference was seen. */
 export function useReview(serverFile: ReturnType<typeof createServerFile>) {
-  const words = useWords();
   const workspace = useWorkspace();
   const { session } = workspace;
   const { state, begin, patch } = fileDraftOf(workspace);
@@ -80,7 +78,7 @@ export function useReview(serverFile: ReturnType<typeof createServerFile>) {
       const present = await serverFile.present();
       if (changesNothing(planSave(known, present, NO_CHOICES), present)) {
         begin(present.content);
-        say({ tone: 'plain', text: words('config.noChanges') });
+        say('plain', (words) => words('config.noChanges'));
       } else openWith(present, known, NO_CHOICES);
     },
     closeReview: () => setReview(null),
@@ -102,7 +100,7 @@ export function useReview(serverFile: ReturnType<typeof createServerFile>) {
         if (edited !== null && isDirty(edited) && edited.now !== known.now) patch({ base: known.now });
         else begin(saved.plan.after);
         setReview(null);
-        say({ tone: 'good', text: words(saved.isSignedInAgain ? 'config.savedSignedIn' : 'config.saved') });
+        say('good', (words) => words(saved.isSignedInAgain ? 'config.savedSignedIn' : 'config.saved'));
       } catch (problem) {
         note(workspace, 'saveConfig', false);
         throw problem;

@@ -103,7 +103,7 @@ function AddressQuestion({ host, retry }: Question) {
   const submit = () => {
     if (!address.take()) return;
     close();
-    retry().catch((problem: unknown) => say({ tone: 'bad', text: sentence(problem, words) }));
+    retry().catch((problem: unknown) => say('bad', (words) => sentence(problem, words)));
   };
   return (
     <FormDialog title={words('address.title')} onSubmit={submit} onClose={close}>

@@ -159,7 +159,7 @@ function MoreButton({ user }: { readonly user: User }) {
       await changeKey(workspace, user, { limit: raised(user.limit_bytes) });
       await workspace.contact.now();
     } catch (problem) {
-      say({ tone: 'bad', text: sentence(problem, words) });
+      say('bad', (words) => sentence(problem, words));
     }
     setBusy(false);
   };

@@ -1,19 +1,16 @@
 import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
-import { useFormDraft } from '../../state/form-drafts.js';
-import { labelOf } from '../../state/named-keys.js';
 import { goTo } from '../../state/route.js';
 import { useTask } from '../../state/tasks.js';
-import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { Switch, TextField, VERBATIM } from '../../ui/field.js';
 import { Failure, Notice } from '../../ui/notice.js';
-import { LimitField, limitDraft, limitOf } from './limit-field.js';
-import { changeKey, createKey } from './save-key.js';
+import { LimitField, limitOf } from './limit-field.js';
+import { changeKey, createKey, saySaved, useKeyDraft } from './save-key.js';
 
 /** Characters. Nothing shows a longer name, and the request would be refused somewhere on its way. */
 const LONGEST_NAME = 10_000;
@@ -29,12 +26,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const words = useWords();
   const workspace = useWorkspace();
   const { users, byKey } = useStore(workspace.users.state);
-  const draft = useFormDraft(`edit/${given?.access_key}`, {
-    // The key at the beginning of the edit: a change on the server meanwhile is told, not taken over.
-    user: given,
-    ...{ name: given?.name ?? '', key: '', limit: limitDraft(given?.limit_bytes ?? null) },
-    keepName: given !== null && given.name === undefined,
-  });
+  const draft = useKeyDraft(given);
   const { user, name, key, keepName } = draft.form;
   const limit = limitOf(draft.form.limit, (next) => draft.change({ limit: next }));
   const saving = useTask();
@@ -65,7 +57,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
       return;
     }
     await changeKey(workspace, user, { ...(keepName ? {} : { name }), limit: bytes });
-    say({ tone: 'good', text: words('edit.saved', { name: labelOf({ key: user.access_key, name }) }) });
+    saySaved(user, name);
     discard();
   };
   const submit = async () => {

@@ -12,7 +12,7 @@ import { LinesField } from '../../ui/field.js';
 import { FileButton } from '../../ui/file-button.js';
 import { Scrolls, Table } from '../../ui/page.js';
 import { BatchWindow } from '../batch-bar.js';
-import { limitText } from './limit-field.js';
+import { limitDraft, limitText } from './limit-field.js';
 
 /** Lines that are drawn; beyond, their number is told. */
 const MOST_LINES = 500;
@@ -100,7 +100,7 @@ function effectText({ effect, problem, name, limit, now }: ImportLine, words: Wo
         ? `edit.limit.${problem}`
         : `import.problem.${problem}`,
     );
-  const size = (bytes: Whole | null) => (bytes === null ? words('keys.unlimited') : limitText(bytes, words.language));
+  const size = (bytes: Whole | null) => limitText(limitDraft(bytes), words.language) || words('keys.unlimited');
   const parts: string[] = [];
   if (name !== undefined && (now === null ? name !== '' : (now.name ?? '') !== name)) {
     const before =

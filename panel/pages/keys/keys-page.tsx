@@ -6,9 +6,9 @@ import { clientLink } from '../../state/client-links.js';
 import { EVERYTHING, keysViewOf } from '../../state/keys-view.js';
 import { namedKeys } from '../../state/named-keys.js';
 import { goTo, route } from '../../state/route.js';
-import { chosenKeys, countSelection, unseenOf } from '../../state/selection.js';
+import { chosenKeys, countSelection, selectedWith, unseenOf } from '../../state/selection.js';
 import { say } from '../../state/toasts.js';
-import { useWorkspace } from '../../state/workspace.js';
+import { useWorkspace, type Workspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { Button } from '../../ui/button.js';
 import { copy } from '../../ui/copy.js';
@@ -26,6 +26,23 @@ import { KeyTable } from './table.js';
 import { type Doing, SelectionBar, Toolbar } from './toolbar.js';
 
 const NONE: readonly User[] = [];
+
+/** Returns true where rows that move would be in somebody's way. */
+function isInUse(grid: HTMLElement | null, selected: ReadonlySet<string>): boolean {
+  return grid !== null && (grid.scrollTop > 0 || grid.matches(':hover, :focus-within') || selected.size > 0);
+}
+
+/** Copies the link of a key, and says so. */
+async function copyLink(workspace: Workspace, key: string): Promise<void> {
+  try {
+    await handOut(async () => {
+      const copied = await copy((await clientLink(workspace, key)).text);
+      say(copied ? 'good' : 'bad', (words) => words(copied ? 'key.linkCopied' : 'action.copyFailed'));
+    });
+  } catch (problem) {
+    say('bad', (words) => sentence(problem, words));
+  }
+}
 
 /** The list of keys and everything that is done with them. */
 export function KeysPage() {
@@ -45,38 +62,15 @@ export function KeysPage() {
   const narrow = useNarrow();
   const editedApart = narrow && editing !== null ? byKey.get(editing) : undefined;
   const grid = useRef<HTMLDivElement>(null);
-  const isBusy = () => {
-    const element = grid.current;
-    return element !== null && (element.scrollTop > 0 || element.matches(':hover, :focus-within') || selected.size > 0);
-  };
-  const { rows, isPending, stale } = useArrangement(list ?? NONE, byKey, seen, isBusy);
+  const { rows, isPending, stale } = useArrangement(list ?? NONE, byKey, seen, () => isInUse(grid.current, selected));
   const counts = useMemo(() => countSelection(selected, rows, byKey, leaving), [selected, rows, byKey, leaving]);
   const chosen = () => chosenKeys(selected, byKey, leaving);
 
-  const select = (keys: readonly string[], on: boolean) => {
-    const next = new Set(selected);
-    for (const key of keys) {
-      if (on) next.add(key);
-      else next.delete(key);
-    }
-    view.patch({ selected: next });
-  };
+  const select = (keys: readonly string[], on: boolean) => view.patch({ selected: selectedWith(selected, keys, on) });
   const unselect = () => view.patch({ selected: new Set() });
   const close = () => {
     setDoing(null);
     setTarget(null);
-  };
-  const copyLink = async (key: string) => {
-    try {
-      await handOut(async () => {
-        const copied = await copy((await clientLink(workspace, key)).text);
-        say(
-          copied ? { tone: 'good', text: words('key.linkCopied') } : { tone: 'bad', text: words('action.copyFailed') },
-        );
-      });
-    } catch (problem) {
-      say({ tone: 'bad', text: sentence(problem, words) });
-    }
   };
   const subject = useMemo(() => {
     if (doing === null) return { keys: [], unseen: new Set<string>() };
@@ -98,17 +92,12 @@ export function KeysPage() {
       />
       {list === null && error !== null && <Failure of={error} />}
       {(list === null ? error === null : isPending && rows.length === 0) && <Loading text={words('keys.loading')} />}
-      {list !== null && list.length === 0 && (
-        <Empty icon="keys" title={words('keys.none')} text={words('keys.noneText')}>
-          <Button kind="primary" icon="plus" onClick={() => setDoing('create')}>
-            {words('overview.first')}
-          </Button>
-        </Empty>
-      )}
-      {list !== null && list.length > 0 && rows.length === 0 && !isPending && (
-        <Empty icon="search" title={words('keys.noMatch')} text={words('keys.noMatchText')}>
-          <Button onClick={() => view.patch({ query: EVERYTHING, filter: 'all' })}>{words('keys.showAll')}</Button>
-        </Empty>
+      {list !== null && rows.length === 0 && !isPending && (
+        <NoRows
+          isEmpty={list.length === 0}
+          onCreate={() => setDoing('create')}
+          onShowAll={() => view.patch({ query: EVERYTHING, filter: 'all' })}
+        />
       )}
       {rows.length > 0 && (
         <KeyTable
@@ -126,7 +115,7 @@ export function KeysPage() {
             setEditing(key);
             if (key === null) grid.current?.focus();
           }}
-          onCopy={copyLink}
+          onCopy={(key) => copyLink(workspace, key)}
           onDelete={(key) => {
             setTarget(key);
             setDoing('delete');
@@ -152,5 +141,27 @@ export function KeysPage() {
       {doing === 'limit' && <LimitDialog {...dialog} />}
       {doing === 'reset' && <ResetDialog {...dialog} />}
     </div>
+  );
+}
+
+interface NoRowsProps {
+  /** There are no keys at all. */
+  readonly isEmpty: boolean;
+  readonly onCreate: () => void;
+  readonly onShowAll: () => void;
+}
+
+function NoRows({ isEmpty, onCreate, onShowAll }: NoRowsProps) {
+  const words = useWords();
+  return isEmpty ? (
+    <Empty icon="keys" title={words('keys.none')} text={words('keys.noneText')}>
+      <Button kind="primary" icon="plus" onClick={onCreate}>
+        {words('overview.first')}
+      </Button>
+    </Empty>
+  ) : (
+    <Empty icon="search" title={words('keys.noMatch')} text={words('keys.noMatchText')}>
+      <Button onClick={onShowAll}>{words('keys.showAll')}</Button>
+    </Empty>
   );
 }

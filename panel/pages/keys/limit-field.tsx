@@ -14,11 +14,9 @@ export function limitDraft(limit: Whole | null): LimitDraft {
   return limit === null ? { amount: '', unit: 'GiB' } : splitLimit(limit);
 }
 
-/** A limit as one text, exactly: `1.5 GiB`, and nothing for none. */
-export function limitText(limit: Whole | null, language: string): string {
-  if (limit === null) return '';
-  const { amount, unit } = splitLimit(limit);
-  return `${amount} ${unitName(unit, language)}`;
+/** The draft as one text, such as `1.5 GiB`; an amount that names its unit itself stays as it was typed. */
+export function limitText({ amount, unit }: LimitDraft, language: string): string {
+  return amount === '' || /\p{L}/u.test(amount) ? amount : `${amount} ${unitName(unit, language)}`;
 }
 
 const MORE = 10n * 1024n ** 3n;

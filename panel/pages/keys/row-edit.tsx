@@ -7,25 +7,31 @@ import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { readLimit } from '../../text/sizes.js';
 import { Button, IconButton } from '../../ui/button.js';
-import { limitText, raised } from './limit-field.js';
-import { changeKey } from './save-key.js';
+import { limitDraft, limitText, raised } from './limit-field.js';
+import { changeKey, saySaved, useKeyDraft } from './save-key.js';
 
 interface RowEditProps {
   readonly user: User;
   readonly onClose: () => void;
 }
 
-/** Name and limit of a key, edited where they stand. Enter saves, Escape leaves them as they were. */
+/** Name and limit of a key, edited where they stand. Enter saves; Escape keeps what is typed for the next time. */
 export function RowEdit({ user: given, onClose }: RowEditProps) {
   const words = useWords();
   const workspace = useWorkspace();
-  // The key at the beginning of the edit: what changes meanwhile is not of this edit.
-  const [user] = useState(given);
-  const [name, setName] = useState(user.name ?? '');
-  const [limit, setLimit] = useState(() => limitText(user.limit_bytes, words.language));
+  const draft = useKeyDraft(given);
+  const { user, name } = { ...draft.form, user: draft.form.user ?? given };
+  const [limit, setText] = useState(() => limitText(draft.form.limit, words.language));
   const [busy, setBusy] = useState(false);
   const reading = readLimit(limit, 'GiB');
-  const label = labelOf({ key: user.access_key, name: user.name ?? '' });
+  const setLimit = (amount: string) => {
+    setText(amount);
+    draft.change({ limit: { amount, unit: 'GiB' } });
+  };
+  const close = () => {
+    draft.discard();
+    onClose();
+  };
   const save = async (event: Event) => {
     event.preventDefault();
     if (busy || !reading.ok) return;
@@ -33,11 +39,12 @@ export function RowEdit({ user: given, onClose }: RowEditProps) {
     try {
       await changeKey(workspace, user, { ...(user.name === undefined ? {} : { name }), limit: reading.bytes });
       await workspace.contact.now();
-      say({ tone: 'good', text: words('edit.saved', { name: labelOf({ key: user.access_key, name }) }) });
-      onClose();
+      saySaved(user, name);
+      close();
     } catch (problem) {
       note(workspace, 'updateKey', false);
-      say({ tone: 'bad', text: words('failed.save', { name: label, why: sentence(problem, words) }) });
+      const label = labelOf({ key: user.access_key, name: user.name ?? '' });
+      say('bad', (words) => words('failed.save', { name: label, why: sentence(problem, words) }));
       setBusy(false);
     }
   };
@@ -60,7 +67,7 @@ export function RowEdit({ user: given, onClose }: RowEditProps) {
         maxLength={10_000}
         value={name}
         ref={focusOnce}
-        onInput={(event) => setName(event.currentTarget.value)}
+        onInput={(event) => draft.change({ name: event.currentTarget.value })}
       />
       <input
         class="row-edit-limit"
@@ -75,14 +82,14 @@ export function RowEdit({ user: given, onClose }: RowEditProps) {
       <Button
         kind="small"
         off={!reading.ok && words(`edit.limit.${reading.problem}`)}
-        onClick={() => reading.ok && setLimit(limitText(raised(reading.bytes), words.language))}
+        onClick={() => reading.ok && setLimit(limitText(limitDraft(raised(reading.bytes)), words.language))}
       >
         {words('edit.more')}
       </Button>
       <Button type="submit" kind="small button-primary" aria-disabled={busy}>
         {words('action.save')}
       </Button>
-      <IconButton icon="close" label={words('action.cancel')} onClick={onClose} />
+      <IconButton icon="close" label={words('action.cancel')} onClick={close} />
     </form>
   );
 }

@@ -1,9 +1,22 @@
 import { patchKey } from '../../api/own-keys.js';
 import type { User } from '../../api/wire.js';
 import { note } from '../../state/audit-notes.js';
-import { isAddressable } from '../../state/named-keys.js';
+import { useFormDraft } from '../../state/form-drafts.js';
+import { isAddressable, labelOf } from '../../state/named-keys.js';
+import { say } from '../../state/toasts.js';
 import type { Workspace } from '../../state/workspace.js';
 import type { Whole } from '../../text/exact-json.js';
+import { limitDraft } from './limit-field.js';
+
+/** Keeps what is typed of a key: in the list or in a window, which a narrower page has instead. A null one is to be created. */
+export function useKeyDraft(given: User | null) {
+  return useFormDraft(`edit/${given?.access_key}`, {
+    // The key at the beginning of the edit: a change on the server meanwhile is told, not taken over.
+    user: given,
+    ...{ name: given?.name ?? '', key: '', limit: limitDraft(given?.limit_bytes ?? null) },
+    keepName: given !== null && given.name === undefined,
+  });
+}
 
 /** A key to be created. */
 export interface NewKey {
@@ -49,4 +62,9 @@ export async function changeKey(workspace: Workspace, user: User, { name, limit 
   }
   if (isNamed) note(workspace, 'updateKey', true);
   else note(workspace, 'setLimit', true, { n: 1 });
+}
+
+/** Says that a key is saved, by its new name. */
+export function saySaved({ access_key: key }: User, name: string): void {
+  say('good', (words) => words('edit.saved', { name: labelOf({ key, name }) }));
 }

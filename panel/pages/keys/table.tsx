@@ -50,10 +50,8 @@ export function KeyTable(props: TableProps) {
     );
   };
   const moveTo = (index: number) => {
-    const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
-    if (row === undefined) return;
-    setActive(row.access_key);
-    reveal(grid.current, Math.max(0, Math.min(rows.length - 1, index)), rowHeight);
+    setActive(rows[index]?.access_key ?? null);
+    reveal(grid.current, index, rowHeight);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== grid.current || event.altKey) return;
@@ -66,28 +64,18 @@ export function KeyTable(props: TableProps) {
       );
       return;
     }
-    const page = Math.max(1, window.seen - 1);
-    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
-    const step = steps[event.key];
+    const to = rowAt(event.key, activeIndex, window, rows.length);
     const current = rows[activeIndex]?.access_key;
-    if (step !== undefined) {
-      const to = Math.max(0, Math.min(rows.length - 1, activeIndex < 0 ? window.top : activeIndex + step));
-      if (event.shiftKey && activeIndex >= 0) {
-        if (!selected.has(current ?? '')) tick(activeIndex, true, false);
+    const act = actionOf(event, props);
+    if (to !== null) {
+      if (event.shiftKey && current !== undefined) {
+        if (!selected.has(current)) tick(activeIndex, true, false);
         tick(to, true, true);
       }
       moveTo(to);
-    } else if (event.key === 'Home') moveTo(0);
-    else if (event.key === 'End') moveTo(rows.length - 1);
-    else if (current === undefined) return;
-    else if (event.key === 'Enter') props.onOpen(current);
+    } else if (current === undefined) return;
     else if (event.key === ' ') tick(activeIndex, !selected.has(current), event.shiftKey);
-    else if (event.key === 'Delete') props.onDelete(current);
-    else if (event.key === 'F2') props.onEdit(current);
-    // By their places, so that they are the same keys in every layout.
-    else if (event.code === 'KeyC') props.onCopy(current);
-    else if (event.code === 'KeyQ') props.onOpen(current);
-    else if (event.code === 'KeyE') props.onEdit(current);
+    else if (act !== undefined) act(current);
     else return;
     event.preventDefault();
   };
@@ -132,6 +120,25 @@ export function KeyTable(props: TableProps) {
       </div>
     </div>
   );
+}
+
+/** The row that a key of the keyboard leads to from one; null for a key that leads to none. */
+function rowAt(key: string, from: number, { top, seen }: Window, count: number): number | null {
+  const page = Math.max(1, seen - 1);
+  const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
+  const step = steps[key];
+  if (key === 'Home') return 0;
+  if (key === 'End') return count - 1;
+  return step === undefined ? null : Math.max(0, Math.min(count - 1, from < 0 ? top : from + step));
+}
+
+/** The action of a key of the keyboard on a row. Letters are known by their places, so that they are the same in every layout. */
+function actionOf({ key, code }: KeyboardEvent, { onOpen, onCopy, onEdit, onDelete }: RowActions) {
+  const actions: Record<string, (key: string) => void> = {
+    ...{ Enter: onOpen, F2: onEdit, Delete: onDelete },
+    ...{ KeyQ: onOpen, KeyE: onEdit, KeyC: onCopy },
+  };
+  return actions[key] ?? actions[code];
 }
 
 interface Window {

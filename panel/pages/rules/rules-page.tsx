@@ -33,7 +33,7 @@ function RulesEditor() {
     isSame: (a, b) => encodeExact(a) === encodeExact(b),
     event: 'saveRules',
     count: (rules) => rules.length,
-    saved: words('rules.saved'),
+    saved: (words) => words('rules.saved'),
   });
   if (draft === null) {
     return <Page title={words('page.rules')}>{loadError === null ? <Loading /> : <Failure of={loadError} />}</Page>;

@@ -100,7 +100,7 @@ function RemoveDialog({ token: { name }, onClose }: { readonly token: NamedToken
       await removeToken(workspace.own, name);
       const store = tokensOf(workspace);
       store.set(store.get()?.filter((token) => token.name !== name) ?? null);
-      say({ tone: 'good', text: words('tokens.removed', { name }) });
+      say('good', (words) => words('tokens.removed', { name }));
       onClose();
     });
   return (
