@@ -5,6 +5,7 @@ import type { TestProject } from 'vitest/node';
 import { bundledChromium, type Chromium } from '../bench/browser.js';
 import { type Binaries, type Postgres, postgresBinaries, postgresOnPath, startPostgres } from '../bench/postgres.js';
 import { buildIfOlder, buildPanelIfOlder } from './building.js';
+import { createTemplate, dropTemplate, type SharedPostgres } from './database/template.js';
 import { createPortGiver } from './free-ports.js';
 import { keepTemporaryFilesInMemory } from './memory-folder.js';
 
@@ -88,9 +89,22 @@ function createUnpackedBrowser() {
 /** One PostgreSQL for the run, started when the first test asks; each test has a database of its own in it. */
 async function createSharedPostgres(givePort: () => Promise<number>) {
   const given = process.env.KEYWAY_TEST_DATABASE_URL;
-  const binaries = given === undefined ? await postgresBinaries() : null;
-  const server = startedOnce(binaries, givePort, ['fsync=off']);
-  return { ...server, isThere: given !== undefined || binaries !== null, get: async () => given ?? server.get() };
+  if (given === undefined) {
+    const binaries = await postgresBinaries();
+    return { ...startedOnce(binaries, givePort, ['fsync=off']), isThere: binaries !== null };
+  }
+  let template: Promise<SharedPostgres> | null = null;
+  return {
+    isThere: true,
+    get() {
+      template ??= createTemplate(given);
+      return template;
+    },
+    async close() {
+      const made = await template?.catch(() => null);
+      if (made != null) await dropTemplate(made);
+    },
+  };
 }
 
 /** The one of this machine's path, with what PostgreSQL comes with: it may be older, and compiles what it thinks expensive. */
@@ -101,11 +115,13 @@ async function createInstalledPostgres(givePort: () => Promise<number>) {
 
 function startedOnce(binaries: Binaries | null, givePort: () => Promise<number>, settings: readonly string[]) {
   let started: Promise<Postgres> | null = null;
+  let template: Promise<SharedPostgres> | null = null;
   return {
     async get() {
       if (binaries === null) throw new Error('there is no such PostgreSQL for this platform');
       started ??= givePort().then((port) => startPostgres(binaries, settings, { port }));
-      return (await started).url();
+      template ??= started.then((server) => createTemplate(server.url()));
+      return template;
     },
     async close() {
       await (await started?.catch(() => null))?.remove();

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { forget } from '../../src/homes/database/statements.js';
-import { describeDatabase, freshDatabase, query } from './database.js';
+import { bareDatabase, describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { poolerForTest } from './pooler.js';
 import { proxyForTest } from './proxy.js';
@@ -62,7 +62,7 @@ describeDatabase('two gateways over one database', () => {
   });
 
   it('make the schema once where they start at the same time', async () => {
-    const url = await freshDatabase();
+    const url = await bareDatabase();
     const all = await Promise.all([openBackend(url), openBackend(url), openBackend(url)]);
     await all[0]?.createKey(key('a'));
     await Promise.all(all.map(seesAll));

@@ -11,7 +11,7 @@ import { startGateway } from '../../src/serve/start.js';
 import { settingsFromCommandLine } from '../../src/settings/read.js';
 import { runHere } from '../cli/context.js';
 import { createLines } from '../ops/stage.js';
-import { describeDatabase, dropDatabase, freshDatabase, query } from './database.js';
+import { bareDatabase, describeDatabase, dropDatabase, freshDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
 
 const log: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
@@ -29,7 +29,7 @@ const TEXT = `{
 `;
 
 async function stage() {
-  const url = await freshDatabase();
+  const url = await bareDatabase();
   const folder = await mkdtemp(join(tmpdir(), 'keyway-database-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const run = (argv: readonly string[], terminal = false) =>
@@ -264,7 +264,7 @@ describeDatabase('keyway serve over a database', () => {
       code: 2,
       complaints: expect.stringContaining('no configuration file beside --database'),
     });
-    const log = await runHere(['serve', '--no-migrate', '--log-level', 'silent', '--database', await freshDatabase()], {
+    const log = await runHere(['serve', '--no-migrate', '--log-level', 'silent', '--database', await bareDatabase()], {
       folder,
     });
     expect(log).toMatchObject({ code: 1, complaints: expect.stringContaining('start without --no-migrate') });

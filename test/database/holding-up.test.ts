@@ -98,7 +98,7 @@ describeDatabase('writes that wait', () => {
       "select from keyway.counters where access_key = 'a' for update",
       `select from keyway.connections where id = 1 and gateway = '${held}' for update`,
     ];
-    const forgetNow = () => query(url, `set lock_timeout = 1; ${forget(10, 0)}`);
+    const forgetNow = () => query(url, `set local lock_timeout = 1; ${forget(10, 0)}`);
     const left = async () => {
       const asked = `select (select array_agg(access_key order by access_key) from keyway.keys where removed) as keys,
         (select array_agg(id order by id) from keyway.reports) as reports,

@@ -4,7 +4,7 @@ import type { AccessKey } from '../../src/core/model.js';
 import { readDocument } from '../../src/document/document.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { runHere } from '../cli/context.js';
-import { describeDatabase, freshDatabase } from './database.js';
+import { bareDatabase, describeDatabase } from './database.js';
 import { key, openBackend } from './gateways.js';
 
 // One row, as whoever adds a column would write it; the database is made with it.
@@ -18,7 +18,7 @@ const made = (accessKey: string, madeUp: bigint | null): AccessKey => Object.ass
 
 describeDatabase('a made-up column', () => {
   it('is kept by a database, told to other gateways, and in the configuration that is read and put', async () => {
-    const url = await freshDatabase();
+    const url = await bareDatabase();
     const [one, other] = [await openBackend(url), await openBackend(url)];
     await one.createKey(made('a', 2n ** 64n - 1n));
     await one.updateKey('a', { limitBytes: 5n });
@@ -36,7 +36,7 @@ describeDatabase('a made-up column', () => {
   });
 
   it('comes into a database with the import of a file, and out of it with an export', async () => {
-    const url = await freshDatabase();
+    const url = await bareDatabase();
     const fileSystem = createMemoryFiles();
     await fileSystem.makeFolder('/etc', 0o700);
     const text = '{"mode":"server","access_keys":["b",{"access_key":"a","made_up":18446744073709551615}]}';

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openConnections } from '../../src/homes/database/connection.js';
-import { migrate } from '../../src/homes/database/schema.js';
 import {
   changesSince,
   connectionsOfGateways,
@@ -53,9 +51,6 @@ function batch(gateway: string, keys: readonly string[]): string {
 /** A database with many keys that are counted by one gateway, and some by another; what came last has not been seen. */
 async function stage(isAnalyzed: boolean) {
   const url = await createDatabase();
-  const connections = openConnections({ url, most: 1 });
-  await migrate(connections);
-  await connections.close();
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   const run = (text: string) => client.query(text);

@@ -30,8 +30,7 @@ import {
 } from '../../src/homes/database/statements.js';
 import { runHere } from '../cli/context.js';
 import { ROOT } from '../clone.js';
-import { askShared } from '../shared.js';
-import { describeDatabase, dropDatabase, query } from './database.js';
+import { describeDatabase, dropDatabase, query, sharedPostgres } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
 
 /** The statements of the page, without comments. */
@@ -43,7 +42,7 @@ async function grantsOfThePage(role: string): Promise<readonly string[]> {
 
 /** A database whose owner has made the schema, and another role that may nothing. */
 async function stage() {
-  const admin = String(await askShared('postgres'));
+  const { url: admin } = await sharedPostgres();
   const [owner, role, name] = ['owner', 'role', 'database'].map(
     (each) => `${each}_${randomUUID().replaceAll('-', '')}`,
   );

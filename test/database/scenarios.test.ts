@@ -4,8 +4,6 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
-import { openDatabaseBackend } from '../../src/homes/database/backend.js';
-import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { differenceInWords } from '../../src/replay/format/json-difference.js';
 import type { Scenario } from '../../src/replay/format/scenario.js';
 import { type Difference, type PlayOptions, playScenario } from '../../src/replay/play/play.js';
@@ -42,8 +40,6 @@ describeDatabase('over a database', () => {
       '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n',
     );
     url = await createDatabase();
-    const log = { debug() {}, info() {}, warn() {}, error() {} };
-    await (await openDatabaseBackend({ url, clock: systemClock, random: systemRandom, log })).close();
   });
   afterAll(async () => {
     await rm(panel, { recursive: true, force: true });

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { withColumns } from '../../src/homes/database/key-columns.js';
 import { runHere } from '../cli/context.js';
-import { describeDatabase, freshDatabase, query } from './database.js';
+import { bareDatabase, describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
 
 const key = (accessKey: string) => ({ accessKey, name: null, limitBytes: null });
@@ -117,7 +117,7 @@ it('a file of the schema that was landed stays as it is: what is new is a new fi
 
 /** A database as the Keyway of version 1 made it, with one key. */
 async function ofVersionOne(): Promise<string> {
-  const url = await freshDatabase();
+  const url = await bareDatabase();
   await query(
     url,
     `create schema keyway; create table keyway.schema_versions

@@ -14,7 +14,7 @@ import {
   unknownOf,
   WRITES,
 } from '../../src/homes/database/statements.js';
-import { describeDatabase, freshDatabase, query } from './database.js';
+import { bareDatabase, describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend } from './gateways.js';
 import { type DatabaseProxy, proxyForTest } from './proxy.js';
 
@@ -120,7 +120,7 @@ describeDatabase('a gateway that stands still', () => {
     });
 
     it('while it makes the schema, holds up no start of another', async () => {
-      const url = await freshDatabase();
+      const url = await bareDatabase();
       const proxy = await proxyForTest(url);
       const connections = openConnections({ url: proxy.url, most: 1 });
       proxy.standAround('pg_advisory_xact_lock', where);
