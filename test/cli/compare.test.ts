@@ -64,6 +64,9 @@ const servedByDns = (...operations: readonly string[]) =>
 const servedByCurrent = (...operations: readonly string[]) =>
   operations.map((name) => `${name} operation: "not served" | "served"`);
 
+/** The scenarios that were written for the two, and those that were recorded of servers of them. */
+const OF_BOTH = ['dns', 'current', 'recorded/0.2.48', 'recorded/0.2.96'].map((name) => join(ROOT, 'fixtures', name));
+
 /** The rows of the specification's versioning table, and what `dns` and `current` differ in by each. */
 const VERSIONING: Readonly<Record<string, readonly string[]>> = {
   'API path prefix': [],
@@ -82,7 +85,7 @@ const VERSIONING: Readonly<Record<string, readonly string[]>> = {
 
 describe('keyway compare', () => {
   test('between dns and current lists exactly the differences of the versioning table', async () => {
-    const { left, right, ended } = await compare(['dns', 'current'], '--destructive');
+    const { left, right, ended } = await compare(['dns', 'current'], '--destructive', ...OF_BOTH);
     expect(ended.complaints).not.toContain('could not');
     const groups = groupsIn(ended.output).map((line) => line.replaceAll(/ostp:\/\/[^"?]*/g, '<link>'));
     expect(groups).toEqual(Object.values(VERSIONING).flat().sort());
