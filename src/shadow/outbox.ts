@@ -1,5 +1,5 @@
 import type { CopiedPassed, ToWorker } from './messages.js';
-import { LARGE, type Passed } from './traffic.js';
+import { bytesOf, LARGE, type Passed } from './traffic.js';
 
 /** Milliseconds for which messages are gathered: each wakes the worker, which takes a core and its caches from the clients' requests. */
 const GATHER = 250;
@@ -54,11 +54,6 @@ export class Outbox {
   #later(): void {
     this.#timer ??= setTimeout(() => this.flush(), GATHER);
   }
-}
-
-/** Bytes of an exchange that wait for the shadow. */
-export function bytesOf({ requestBody, responseBody }: Readonly<Record<'requestBody' | 'responseBody', Uint8Array>>) {
-  return requestBody.length + responseBody.length;
 }
 
 /** The bodies of exchanges on their way to another thread: large ones as they are, the others copied into one buffer. */

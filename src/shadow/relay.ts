@@ -71,7 +71,6 @@ export class Relay {
       onExchange(exchange) {
         const startedAt = begun.get(exchange.sequence) ?? machineTime();
         begun.delete(exchange.sequence);
-        backlog.add();
         account.handed(exchange);
         outbox.add({ ...exchange, startedAt, beside: writes.end(exchange.sequence, exchange) });
       },

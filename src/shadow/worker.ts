@@ -9,10 +9,9 @@ import { systemClock, systemRandom } from '../platform/system-ports.js';
 import type { FromWorker, ToWorker, WorkerSettings } from './messages.js';
 import { Mirror } from './mirror.js';
 import { ShadowRefused } from './opening.js';
-import { bytesOf } from './outbox.js';
 import { SavedDifferences } from './saved-differences.js';
 import { Tally } from './tally.js';
-import type { Passed } from './traffic.js';
+import { bytesOf, type Passed } from './traffic.js';
 
 /** Milliseconds between two reports, and between two looks whether keys are to be followed. */
 const REPORT_EVERY = 500;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { headLength } from '../../src/replay/record/passed-heads.js';
 import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
 import { Backlog } from '../../src/shadow/traffic.js';
 import { openRaw } from '../raw-client.js';
@@ -95,6 +96,39 @@ describe('a client of the proxy gets what the server says, byte for byte', () =>
   });
 });
 
+describe('heads that are longer, or of more lines, than Node takes by itself', () => {
+  const LINES = Array.from({ length: 3_000 }, (_, number) => `x-${number}: ${'v'.repeat(80)}\r\n`).join('');
+
+  test('pass in both directions, and count for the room that an exchange takes', async () => {
+    const answer = `HTTP/1.1 200 OK\r\n${LINES}content-length: 2\r\n\r\nok`;
+    const { client, state, exchanges } = await stage(answer);
+    const { socket, received, text } = await client();
+    socket.write(`${GET}${LINES}\r\n`);
+    await received(/ok$/);
+    expect(text()).toBe(answer);
+    await expect.poll(() => state.got.includes(LINES)).toBe(true);
+    await expect.poll(() => exchanges).toHaveLength(1);
+    const [exchange] = exchanges;
+    const kept = [exchange?.requestHeaders, exchange?.responseHeaders].map((headers) =>
+      headLength(headers ?? new Map()),
+    );
+    expect(Math.min(...kept)).toBeGreaterThan(3_000 * 80);
+  });
+
+  test('are dropped where the queue has no room for them, and pass all the same', async () => {
+    const { client, backlog, dropped } = await stage(OK);
+    const [sequence, status, method, path] = [1, 200, 'GET', '/a'];
+    const [requestBody, responseBody] = [Buffer.alloc(0), Buffer.alloc(64 * 1024 * 1024 - 100_000)];
+    const headers = { requestHeaders: new Map(), responseHeaders: new Map() };
+    const exchange = { sequence, status, method, path, client: '', requestBody, responseBody, ...headers };
+    backlog.watch(() => undefined).handedOut(exchange);
+    const { socket, received } = await client();
+    socket.write(`${GET}${LINES}\r\n`);
+    await received(/ok$/);
+    await expect.poll(() => dropped).toEqual(['the queue is full']);
+  });
+});
+
 describe('the proxy goes on', () => {
   test.each([
     ['a request names a trailer without a place for it', `${GET}Trailer: x\r\n`, OK, OK],
@@ -141,7 +175,9 @@ describe('a request through the proxy', () => {
     await expect.poll(() => dropped).toEqual(['no whole answer']);
     expect(exchanges).toEqual([]);
     // As many bytes as may wait in all.
-    expect(Array.from({ length: 64 }, () => backlog.watch(() => undefined).keeps(1024 * 1024))).not.toContain(false);
+    expect(
+      Array.from({ length: 64 }, () => backlog.watch(() => undefined).keeps(1024 * 1024, () => undefined)),
+    ).not.toContain(false);
   });
 
   test('leaves no connection to the server behind where its client left with more of them', async () => {

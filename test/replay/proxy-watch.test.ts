@@ -2,6 +2,8 @@ import { request } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
 import { Backlog } from '../../src/shadow/traffic.js';
+import { openRaw } from '../raw-client.js';
+import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
 import { startLiveServer } from './live-server.js';
 
 /** Requests that may wait for the shadow. */
@@ -31,11 +33,70 @@ test('a request without any body is dropped where the queue is full, and answere
   onTestFinished(proxy.close);
   const status = await head(`${proxy.url}/nothing`);
   await expect.poll(() => kept).toHaveLength(1);
-  for (let count = 0; count < MOST_REQUESTS; count += 1) backlog.add();
+  const [exchange] = kept;
+  if (exchange === undefined) expect.unreachable('it was kept');
+  for (let count = 1; count < MOST_REQUESTS; count += 1) backlog.watch(() => undefined).handedOut(exchange);
   expect(await head(`${proxy.url}/nothing`)).toBe(status);
   await expect.poll(() => dropped).toEqual(['the queue is full']);
   expect(kept).toHaveLength(1);
   backlog.done({ requests: 1, bytes: 0 });
   await head(`${proxy.url}/nothing`);
   await expect.poll(() => kept).toHaveLength(2);
+});
+
+test('a body counts with what its pieces take besides, however small they are', async () => {
+  const { origin } = await scriptedServer((asked, response) => asked.resume().on('end', () => response.end()));
+  let counted = 0;
+  const keeps = (bytes: number) => {
+    counted += bytes;
+    return true;
+  };
+  const kept: ProxiedExchange[] = [];
+  const proxy = await startProxy({
+    origin,
+    listen: { host: '127.0.0.1', port: 0 },
+    watch: () => ({ keeps, handedOut: () => undefined, unkept: () => undefined }),
+    onExchange: (exchange) => kept.push(exchange),
+    onFailure: (reason) => expect.unreachable(reason),
+  });
+  onTestFinished(proxy.close);
+  const { socket, received } = await openRaw({ port: Number(new URL(proxy.url).port), host: '127.0.0.1' });
+  const head = 'POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n';
+  socket.write(`${head}${'1\r\nx\r\n'.repeat(1_000)}0\r\n\r\n`);
+  await received(/\r\n\r\n/);
+  await expect.poll(() => kept.map(({ requestBody }) => requestBody.length)).toEqual([1_000]);
+  expect(counted).toBeGreaterThan(100_000);
+});
+
+test('an upload that is let go of passes on, and is held by nobody', async () => {
+  const got: Buffer[] = [];
+  const { origin } = await scriptedServer((request, response) => {
+    request.on('data', (piece: Buffer) => got.push(piece)).on('end', () => response.end('done'));
+  });
+  const letGo: (() => void)[] = [];
+  const [kept, dropped]: [ProxiedExchange[], number[]] = [[], []];
+  const proxy = await startProxy({
+    origin,
+    listen: { host: '127.0.0.1', port: 0 },
+    watch: ({ sequence }) => ({
+      keeps: (_bytes, release) => letGo.push(release) > 0,
+      handedOut: () => undefined,
+      unkept: () => dropped.push(sequence),
+    }),
+    onExchange: (exchange) => kept.push(exchange),
+    onFailure: (reason) => expect.unreachable(reason),
+  });
+  onTestFinished(proxy.close);
+  const asked = request(proxy.url, { method: 'POST', agent: false });
+  const answered = new Promise<string>((resolve) =>
+    asked.on('response', async (answer) => resolve(await bodyOf(answer))),
+  );
+  asked.write('one');
+  await expect.poll(() => Buffer.concat(got).toString()).toBe('one');
+  for (const release of letGo) release();
+  asked.end('two');
+  expect(await answered).toBe('done');
+  expect(Buffer.concat(got).toString()).toBe('onetwo');
+  await expect.poll(() => dropped).toEqual([1]);
+  expect(kept).toEqual([]);
 });

@@ -67,7 +67,7 @@ export async function mirrored(target: string, wanted: Wanted, token: string | n
         writes.end(request.sequence, null);
         underWay.end();
       };
-      return { keeps: () => true, unkept };
+      return { keeps: () => true, handedOut: () => undefined, unkept };
     },
     onExchange(exchange) {
       const startedAt = begun.get(exchange.sequence) ?? 0;

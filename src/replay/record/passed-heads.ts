@@ -8,6 +8,16 @@ export function framesBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
+/** Returns the headers of a message: names in lower case, repeated ones joined. */
+export function headerMap({ headersDistinct }: IncomingMessage): ReadonlyMap<string, string> {
+  return new Map(Object.entries(headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]));
+}
+
+/** Returns the length of a head, as far as it is kept. */
+export function headLength(headers: ReadonlyMap<string, string>, path = ''): number {
+  return [...headers].reduce((sum, [name, value]) => sum + name.length + value.length, path.length);
+}
+
 /** Returns a request's headers for the server at `host`. */
 export function requestHeaders(incoming: IncomingMessage, host: string): string[] {
   const { rawHeaders, headers, httpVersion, method = 'GET' } = incoming;

@@ -11,7 +11,15 @@ import type { AddressInfo, Socket } from 'node:net';
 import { followConnections } from '../../sockets/followed-connections.js';
 import { allowHalfClose } from '../../sockets/http-server.js';
 import type { PassedExchange } from './describe.js';
-import { answerHeaders, framesBody, passInformation, requestHeaders, trailersOf } from './passed-heads.js';
+import {
+  answerHeaders,
+  framesBody,
+  headerMap,
+  headLength,
+  passInformation,
+  requestHeaders,
+  trailersOf,
+} from './passed-heads.js';
 
 /** An exchange that passed, with what tells one client from another. */
 export interface ProxiedExchange extends PassedExchange {
@@ -26,8 +34,10 @@ export type ProxiedRequest = Pick<ProxiedExchange, 'sequence' | 'client' | 'meth
 
 /** Follows one request as it passes. */
 export interface PassingWatch {
-  /** Tells whether so many bytes more of its bodies are kept; once they are not, nothing of them is. */
-  keeps(bytes: number): boolean;
+  /** Tells whether so many bytes more of it are kept; once they are not, nothing of it is. `letGo` has what was kept before let go of, at any time. */
+  keeps(bytes: number, letGo: () => void): boolean;
+  /** Told before `onExchange`, after which nothing can be let go of. */
+  handedOut(exchange: ProxiedExchange): void;
   /** Told instead of `onExchange` of the end of a request of which nothing can be handed out. */
   unkept(): void;
 }
@@ -55,13 +65,14 @@ export type RecordingProxy = Awaited<ReturnType<typeof startProxy>>;
 export async function startProxy(options: ProxyOptions) {
   const upstreams = new Map<Socket, Upstream>();
   const sequence = { next: 0 };
-  const plain = createServer({ keepAlive: true, requireHostHeader: false }, (incoming, outgoing) => {
+  const plain = createServer({ keepAlive: true, requireHostHeader: false, ...LONG_HEADS }, (incoming, outgoing) => {
     const upstream = upstreams.get(incoming.socket) ?? openUpstream(incoming.socket, options);
     upstreams.set(incoming.socket, upstream);
     sequence.next += 1;
     pass(incoming, outgoing, { ...options, upstream, sequence: sequence.next });
   });
   const server = followConnections(plain);
+  server.maxHeadersCount = 0;
   // The server behind decides how long a connection stays open and a request may take, not the proxy.
   allowHalfClose(server);
   server.keepAliveTimeout = 0;
@@ -132,7 +143,9 @@ function openUpstream(client: Socket, { origin, ca }: Pick<ProxyOptions, 'origin
     ask(incoming: IncomingMessage): ClientRequest | null {
       const { method, url: path } = incoming;
       try {
-        return open({ ...options, method, path, headers: requestHeaders(incoming, host) });
+        const asked = open({ ...options, ...LONG_HEADS, method, path, headers: requestHeaders(incoming, host) });
+        asked.maxHeadersCount = 0;
+        return asked;
       } catch {
         return null;
       }
@@ -156,6 +169,8 @@ function openUpstream(client: Socket, { origin, ca }: Pick<ProxyOptions, 'origin
   };
 }
 
+/** A server may take longer heads than Node does by itself, which is 16 KiB. */
+const LONG_HEADS = { maxHeaderSize: 1024 * 1024 };
 const ONE_CONNECTION = { keepAlive: true, maxSockets: 1 };
 
 interface Passing extends ProxyOptions {
@@ -168,7 +183,8 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
   const { method = 'GET', url: path = '/' } = incoming;
   const client = `${incoming.socket.remoteAddress} ${incoming.headers['user-agent'] ?? ''}`;
   const watch = passing.watch?.({ sequence, client, method, path }) ?? KEEPS_ALL;
-  const kept = new KeptBodies(watch);
+  const askedWith = headerMap(incoming);
+  const kept = new KeptBodies(watch, headLength(askedWith, path));
   let [hasLeft, isHandedOut] = [false, false];
   const asked = upstream.ask(incoming);
   if (asked === null) {
@@ -183,6 +199,8 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
       return;
     }
     if (!asked.writableFinished) keepSending(asked);
+    const responseHeaders = headerMap(answer);
+    kept.count(headLength(responseHeaders));
     answer.on('data', (chunk: Buffer) => kept.add('response', chunk));
     answer.on('error', () => undefined);
     answer.on('close', () => {
@@ -194,17 +212,12 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
       // The server has answered what it did not read to its end.
       if (!kept.isWhole || !incoming.readableEnded) return;
       isHandedOut = true;
-      passing.onExchange({
-        sequence,
-        client,
-        method,
-        path,
-        requestHeaders: headerMap(incoming),
-        requestBody: kept.body('request'),
-        status: answer.statusCode ?? 0,
-        responseHeaders: headerMap(answer),
-        responseBody: kept.body('response'),
-      });
+      const requestBody = kept.body('request');
+      const [status, responseBody] = [answer.statusCode ?? 0, kept.body('response')];
+      const answered = { status, responseHeaders, responseBody };
+      const exchange = { sequence, client, method, path, requestHeaders: askedWith, requestBody, ...answered };
+      watch.handedOut(exchange);
+      passing.onExchange(exchange);
     });
   });
   upstream.follow(asked);
@@ -262,18 +275,20 @@ function keepSending(asked: ClientRequest): void {
   asked.on('close', () => socket?.off('drain', drained));
 }
 
-const KEEPS_ALL: PassingWatch = { keeps: () => true, unkept: () => undefined };
+const KEEPS_ALL: PassingWatch = { keeps: () => true, handedOut: () => undefined, unkept: () => undefined };
+
+/** Bytes of memory that a piece of a body takes besides its own. */
+const OF_PIECE = 128;
 
 /** The two bodies of an exchange, as far as its watch lets them be kept. */
 class KeptBodies {
   readonly #watch: PassingWatch;
   readonly #pieces: Record<'request' | 'response', Buffer[]> = { request: [], response: [] };
-  #isWhole: boolean;
+  #isWhole = true;
 
-  constructor(watch: PassingWatch) {
+  constructor(watch: PassingWatch, head: number) {
     this.#watch = watch;
-    // A request without a body that has an answer without one is to be kept, too.
-    this.#isWhole = watch.keeps(0);
+    this.count(head);
   }
 
   /** False once anything was not kept. */
@@ -281,24 +296,24 @@ class KeptBodies {
     return this.#isWhole;
   }
 
+  /** Counts what is kept elsewhere. */
+  count(bytes: number): void {
+    if (this.#isWhole && !this.#watch.keeps(bytes, this.#letGo)) this.#letGo();
+  }
+
   add(of: 'request' | 'response', piece: Buffer): void {
-    if (!this.#isWhole) return;
-    if (this.#watch.keeps(piece.length)) {
-      this.#pieces[of].push(piece);
-      return;
-    }
-    this.#isWhole = false;
-    this.#pieces.request = [];
-    this.#pieces.response = [];
+    this.count(piece.length + OF_PIECE);
+    if (this.#isWhole) this.#pieces[of].push(piece);
   }
 
   body(of: 'request' | 'response'): Buffer {
     const [only, ...others] = this.#pieces[of];
     return only !== undefined && others.length === 0 ? only : Buffer.concat(this.#pieces[of]);
   }
-}
 
-/** Names in lower case, repeated ones joined. */
-function headerMap(message: IncomingMessage): ReadonlyMap<string, string> {
-  return new Map(Object.entries(message.headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]));
+  readonly #letGo = (): void => {
+    this.#isWhole = false;
+    this.#pieces.request = [];
+    this.#pieces.response = [];
+  };
 }
