@@ -71,7 +71,7 @@ export class Account {
       const { client, operation } = countedAs(each);
       late.leaveOut(client, operation, 'the run ended before');
     }
-    return { ...withRows(this.report(), late), waiting: 0 };
+    return { ...withRows(this.report(), late), waiting: 0, writtenAt: new Date().toISOString(), isLast: true };
   }
 }
 

@@ -11,26 +11,43 @@ export interface ClientRow {
   readonly leftOut: Record<string, number>;
 }
 
-const MOST_CLIENTS = 200;
+export const MOST_CLIENTS = 200;
 const OTHERS = 'others';
 
-/** Counts requests by client and operation; clients beyond the first 200 count as one. */
+/** Counts requests by client and operation. Of more than 200 clients, those with the fewest requests count as one. */
 export class ClientRows {
-  readonly #rows = new Map<string, ClientRow>();
-  readonly #clients = new Set<string>();
+  /** By client and operation. */
+  readonly #rows = new Map<string, Map<string, ClientRow>>();
 
   /** Returns the rows, those that differ most and those of most requests first. */
   sorted(): readonly ClientRow[] {
-    return [...this.#rows.values()].sort((a, b) => b.different - a.different || b.seen - a.seen);
+    const rows = [...this.#rows.values()].flatMap((ofClient) => [...ofClient.values()]);
+    return rows.sort((a, b) => b.different - a.different || b.seen - a.seen);
   }
 
-  row(wanted: string, operation: string): ClientRow {
-    const client = this.#clients.has(wanted) || this.#clients.size < MOST_CLIENTS ? wanted : OTHERS;
-    this.#clients.add(client);
-    const name = `${client} ${operation}`;
-    const row = this.#rows.get(name) ?? emptyRow(client, operation);
-    this.#rows.set(name, row);
+  /** Returns the row of a client's operation, which is to be counted in at once. */
+  row(client: string, operation: string): ClientRow {
+    const known = this.#rows.get(client);
+    const named = this.#rows.size - (this.#rows.has(OTHERS) ? 1 : 0);
+    if (known === undefined && client !== OTHERS && named >= MOST_CLIENTS) this.#makeRoom();
+    const ofClient = known ?? new Map<string, ClientRow>();
+    this.#rows.set(client, ofClient);
+    const row = ofClient.get(operation) ?? emptyRow(client, operation);
+    ofClient.set(operation, row);
     return row;
+  }
+
+  /** Counts the client with the fewest requests, of such the one that came first, among the others. */
+  #makeRoom(): void {
+    let [fewest, least] = ['', Number.POSITIVE_INFINITY];
+    for (const [client, rows] of this.#rows) {
+      let seen = 0;
+      for (const row of rows.values()) seen += row.seen;
+      if (client !== OTHERS && seen < least) [fewest, least] = [client, seen];
+    }
+    const rows = this.#rows.get(fewest)?.values() ?? [];
+    this.#rows.delete(fewest);
+    for (const row of rows) this.add({ ...row, client: OTHERS });
   }
 
   /** Adds the counts of a row. */

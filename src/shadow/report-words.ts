@@ -50,11 +50,23 @@ function exampleValue(text: string): JsonValue | undefined {
 }
 
 /** Tells whether the report makes the exit code 1: anything that nothing explains, or a change of the lines of these kinds. */
-export function isFailing({ differences }: ShadowReport, failOn: ChangeKind | null): boolean {
+export function isFailing({ rows, differences }: ShadowReport, failOn: ChangeKind | null): boolean {
   const counted = failOn === null ? [] : CHANGE_KINDS.slice(0, CHANGE_KINDS.indexOf(failOn) + 1);
-  return differences.some(
-    ({ explainedBy, kind }) => explainedBy === null || (explainedBy === 'lines' && counted.includes(kind)),
+  return (
+    rows.some(({ different }) => different > 0) ||
+    differences.some(({ explainedBy, kind }) => explainedBy === 'lines' && counted.includes(kind))
   );
+}
+
+/** Milliseconds after which a report is late: one that runs writes it twice a second, and compares for a few seconds at most. */
+const LATE = 30_000;
+
+/** Says of when a report is that is read now, and whether the run goes on. */
+export function standingWords({ writtenAt, isLast }: ShadowReport, now: number): string {
+  const age = Math.max(0, now - Date.parse(writtenAt));
+  if (isLast) return `the run ended at ${writtenAt}`;
+  const words = `as of ${writtenAt}, ${Math.round(age / 1000)} s ago`;
+  return age < LATE ? words : `${words}: one that runs writes twice a second, so that this one has ended or hangs`;
 }
 
 /** Lines for people, beneath the verdict: the lines' own changes, each client's operations, and what was not compared. */

@@ -5,7 +5,7 @@ import { stripJson } from '../replay/format/strip.js';
 import type { JsonValue } from '../wire/json/json.js';
 import { type OperationName, operationsOf } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { type ClientRow, ClientRows } from './client-rows.js';
+import { type ClientRow, ClientRows, MOST_CLIENTS } from './client-rows.js';
 import { generalPlace, type ShadowDifference } from './judge.js';
 
 /** The fate of one request of a client. */
@@ -37,6 +37,8 @@ export interface ShadowReport {
   /** RFC 3339, UTC. */
   readonly startedAt: string;
   readonly writtenAt: string;
+  /** Tells whether it is the last one of a run that came to its end. */
+  readonly isLast: boolean;
   readonly target: ReportedServer | null;
   readonly shadow: ReportedServer | null;
   readonly requests: number;
@@ -58,6 +60,8 @@ export interface ReportedServer {
 }
 
 const MOST_KINDS = 1_000;
+/** The place of kinds beyond these. */
+const ELSEWHERE = 'elsewhere';
 const MOST_NOTES = 50;
 
 /** Counts what becomes of requests, by client and operation. */
@@ -117,6 +121,7 @@ export class Tally {
       version: 1,
       startedAt: this.#startedAt,
       writtenAt: new Date(this.#now()).toISOString(),
+      isLast: false,
       target: this.#target,
       shadow: this.#shadow,
       requests: this.#requests,
@@ -136,15 +141,17 @@ export class Tally {
     const fresh: DifferenceKind[] = [];
     const named = new Set<string>();
     for (const difference of differences) {
-      const where = this.#shownPlace(difference.where);
-      const name = `${difference.operation} ${where} ${difference.because ?? ''}`;
+      const shown = this.#shownPlace(difference.where);
+      const isNamed = this.#kinds.has(nameOf(difference, shown)) || this.#kinds.size < MOST_KINDS;
+      const where = isNamed ? shown : ELSEWHERE;
+      const name = nameOf(difference, where);
       if (named.has(name)) continue;
       named.add(name);
       const known = this.#kinds.get(name);
       const kind = known ?? this.#kindOf(difference, where);
       kind.times += 1;
-      if (!kind.clients.includes(client)) kind.clients.push(client);
-      if (known !== undefined || this.#kinds.size >= MOST_KINDS) continue;
+      if (!kind.clients.includes(client) && kind.clients.length < MOST_CLIENTS) kind.clients.push(client);
+      if (known !== undefined) continue;
       this.#kinds.set(name, kind);
       fresh.push(kind);
     }
@@ -178,6 +185,10 @@ export class Tally {
     if (isPublic || typeof value === 'bigint' || typeof value === 'boolean') return valueInWords(value);
     return valueInWords(stripJson(value, this.#replacements, where.split('/').at(-1) ?? ''));
   }
+}
+
+function nameOf({ operation, kind, because }: ShadowDifference, where: string): string {
+  return `${operation} ${where} ${kind} ${because ?? ''}`;
 }
 
 function bySeverity(one: DifferenceKind, other: DifferenceKind): number {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Account } from '../../src/shadow/account.js';
+import type { ShadowDifference } from '../../src/shadow/judge.js';
+import { isFailing, standingWords } from '../../src/shadow/report-words.js';
 import { Tally } from '../../src/shadow/tally.js';
 
 const asked = (path: string, method = 'GET') => ({ sequence: 1, client: '127.0.0.1 bot/1.0 (x)', method, path });
@@ -67,5 +69,64 @@ describe('the account of a shadow', () => {
     expect(account.last()).toMatchObject({ requests: 3, rows: [{ seen: 3, equal: 1, leftOut }] });
     // What the worker has told stays as it is.
     expect(tally.report().rows).toMatchObject([{ seen: 1, leftOut: {} }]);
+  });
+});
+
+describe('the rows of a shadow', () => {
+  test('keep the clients of most requests, however many names come once', () => {
+    const tally = new Tally(() => 0);
+    for (let count = 0; count < 3_000; count += 1) {
+      tally.add(`invented/${count}`, 'listUsers', NONE);
+      // One that comes late, and now and then, too.
+      if (count >= 1_000 && count % 150 === 0) tally.add('bot/1.0', 'getUser', NONE);
+    }
+    const { rows, requests } = tally.report();
+    expect(new Set(rows.map(({ client }) => client)).size).toBe(201);
+    expect(rows.reduce((sum, { seen, equal }) => sum + Math.min(seen, equal), 0)).toBe(requests);
+    expect(rows.find(({ client }) => client === 'bot/1.0')).toMatchObject({ operation: 'getUser', seen: 13 });
+    expect(rows[0]).toMatchObject({ client: 'others', operation: 'listUsers', seen: 2_801 });
+  });
+
+  test('name no client more than once where dropped requests are added', () => {
+    const tally = new Tally(() => 0);
+    const account = new Account(tally.report());
+    for (let count = 0; count < 300; count += 1) {
+      tally.add(`invented/${count}`, 'getUser', NONE);
+      account.dropped({ ...asked('/p/api/users'), client: `127.0.0.1 other/${count}` }, 'the queue is full');
+    }
+    account.reported(tally.report(), 0);
+    const { rows, requests } = account.report();
+    expect(new Set(rows.map(({ client }) => client)).size).toBe(201);
+    expect(rows.reduce((sum, { seen }) => sum + seen, 0)).toBe(requests);
+  });
+});
+
+describe('a run', () => {
+  const placed = (where: string, because: string | null): ShadowDifference => {
+    const explainedBy = because === null ? null : ('lines' as const);
+    const place = { step: 1, operation: 'getUser', kind: because === null ? 'new' : 'reads', explainedBy } as const;
+    return { ...place, where, because, expected: 1n, actual: 2n };
+  };
+
+  test('fails for the kinds of differences, too, that come after 1,000 others', () => {
+    const tally = new Tally(() => 0);
+    for (let count = 0; count < 1_000; count += 1)
+      tally.add('bot/1.0', 'getUser', { kind: 'compared', differences: [placed(`header x-${count}`, 'told before')] });
+    expect([isFailing(tally.report(), null), isFailing(tally.report(), 'reads')]).toEqual([false, true]);
+    for (const where of ['header y', 'header z'])
+      tally.add('bot/1.0', 'getUser', { kind: 'compared', differences: [placed(where, null)] });
+    expect(isFailing(tally.report(), null)).toBe(true);
+    expect(tally.report().differences).toHaveLength(1_001);
+    expect(tally.report().differences[0]).toMatchObject({ where: 'elsewhere', because: null, times: 2 });
+  });
+
+  test('says how old its report is, and that it has ended', () => {
+    const report = new Tally(() => Date.parse('2026-11-24T12:00:00Z')).report();
+    const at = (seconds: number) => standingWords(report, Date.parse(report.writtenAt) + seconds * 1_000);
+    expect(at(2)).toBe('as of 2026-11-24T12:00:00.000Z, 2 s ago');
+    expect(at(7_200)).toMatch(
+      /, 7200 s ago: one that runs writes twice a second, so that this one has ended or hangs$/,
+    );
+    expect(standingWords({ ...report, isLast: true }, 0)).toBe('the run ended at 2026-11-24T12:00:00.000Z');
   });
 });

@@ -60,6 +60,7 @@ describe('keyway shadow', () => {
     expect(ended.code).toBe(0);
     const status = await runKeyway(['shadow', '--status', '--reporter', 'json'], { folder });
     expect(JSON.parse(status.output).scenarios).toMatchObject([{ name: 'getStatus', outcome: 'equal' }]);
+    expect(status.complaints).toMatch(/^the run ended at /);
     const note = await readFile(join(folder, 'keyway-shadow.json'), 'utf8');
     expect(note).toContain('1 of its keys differ');
   });
@@ -107,11 +108,13 @@ describe('keyway shadow', () => {
     await report(hasBegun);
     await get(`${API}/users`);
     await report(({ compared }) => compared === 1);
+    const status = () => runKeyway(['shadow', '--status'], { folder });
+    expect((await status()).output).toMatch(/^as of \d{4}-.*Z, \d+ s ago/);
     running.child.kill('SIGKILL');
     await running.ended;
-    const status = await runKeyway(['shadow', '--status'], { folder });
-    expect(status.output).toContain('1 requests, 1 compared');
-    expect(status.code).toBe(0);
+    const { output, code } = await status();
+    expect(output).toContain('1 requests, 1 compared');
+    expect(code).toBe(0);
     expect((await readdir(folder)).filter((name) => name.startsWith('keyway-shadow.json.'))).toEqual([]);
   });
 

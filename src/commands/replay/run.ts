@@ -179,7 +179,10 @@ export async function meetServer(
 }
 
 /** Says something to people: in the report for them, beside one for programs as a complaint. */
-export function sayBeside({ reporter }: PlaySettings, { output, complain }: CommandContext): (words: string) => void {
+export function sayBeside(
+  { reporter }: Pick<PlaySettings, 'reporter'>,
+  { output, complain }: CommandContext,
+): (words: string) => void {
   return reporter === 'text' ? output.line : complain;
 }
 

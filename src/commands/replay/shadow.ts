@@ -10,11 +10,11 @@ import type { ExpectedDifference } from '../../shadow/judge.js';
 import type { SecondSettings } from '../../shadow/messages.js';
 import { serveReport } from '../../shadow/ops.js';
 import { Relay } from '../../shadow/relay.js';
-import { isFailing, reportLines, resultsOf, verdictOfReport } from '../../shadow/report-words.js';
+import { isFailing, reportLines, resultsOf, standingWords, verdictOfReport } from '../../shadow/report-words.js';
 import type { ShadowReport } from '../../shadow/tally.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import { defineCommand, NO_HOME } from '../define-command.js';
-import { createReporterNamed } from './run.js';
+import { createReporterNamed, sayBeside } from './run.js';
 import {
   addressOf,
   baseUrlOf,
@@ -156,7 +156,9 @@ async function showStatus(settings: Settings, context: CommandContext): Promise<
   const content = await fileSystem.read(settings.report, FILE_LIMITS.archive).catch((error: unknown) => {
     throw new Error(`${settings.report} cannot be read: ${failureWords(error)}`, { cause: error });
   });
-  return tell(reportIn(content.toString('utf8'), settings.report), settings, context);
+  const report = reportIn(content.toString('utf8'), settings.report);
+  sayBeside(settings, context)(standingWords(report, context.clock.now()));
+  return tell(report, settings, context);
 }
 
 function reportIn(text: string, path: string): ShadowReport {
@@ -234,8 +236,7 @@ async function shadowUntilStopped(
     },
   }).catch(namedBy('--listen'));
   const path = target.webpath === '/' ? '' : target.webpath;
-  const say = settings.reporter === 'text' ? context.output.line : context.complain;
-  say(`Shadowing ${target.origin}: use ${relay.url}${path} instead; Ctrl-C ends it`);
+  sayBeside(settings, context)(`Shadowing ${target.origin}: use ${relay.url}${path} instead; Ctrl-C ends it`);
   const over = asked.milliseconds === null ? [] : [wholeTime(asked.milliseconds, context)];
   await Promise.race([stopped, enough, ...over]);
   const report = await relay.end(LAST_REPORT);
