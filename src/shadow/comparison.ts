@@ -93,13 +93,15 @@ export class Comparison {
     const contest = contestOf(passed, operation);
     if (contest === 'certain') return this.#leaveContested(passed, operation);
     const differences = this.#differences(passed, operation, shadow);
-    if (differences.length === 0) return compared(differences);
-    if (contest === 'perhaps') return this.#leaveContested(passed, operation);
-    if (divergence.wasResynced(keyIn(matched), passed)) return leftOut(RESYNCED);
-    await this.#resyncAfter(passed, matched, differences);
+    if (differences.length > 0) {
+      if (contest === 'perhaps') return this.#leaveContested(passed, operation);
+      if (divergence.wasResynced(keyIn(matched), passed)) return leftOut(RESYNCED);
+      await this.#resyncAfter(passed, matched, differences);
+    }
     const isDone = shadow !== null && isSuccess(shadow.status);
     // What follows from it shows in every read.
-    if (isSuccess(passed.status) !== isDone) divergence.withhold(operation, []);
+    if (isSuccess(passed.status) !== isDone) divergence.withhold(operation);
+    else if (isDone) divergence.done(operation);
     return compared(differences);
   }
 
@@ -130,7 +132,7 @@ export class Comparison {
     if (touchesKeys(operation)) await keys.equalize(written, pair);
     // Also where both say the same: they say it of now, and what is still to be taken passed before.
     for (const key of written) divergence.resynced(key);
-    divergence.withhold(operation, []);
+    divergence.withhold(operation);
     return leftOut('two writes of the same overlapped');
   }
 

@@ -1,6 +1,6 @@
 import { keyIn, type MatchedRequest } from '../replay/format/effects.js';
 import type { Subject } from '../wire/operations/operation.js';
-import type { Operation } from '../wire/operations.js';
+import type { Operation, OperationName } from '../wire/operations.js';
 import { machineTime, type Passed } from './traffic.js';
 
 /** The subjects that show what a write of one changes, keys aside. */
@@ -16,20 +16,23 @@ const MOST_RESYNCED = 100_000;
 /** Knows where the shadow's state is not the target's, or was not yet when a request began. */
 export class Divergence {
   #keys = new Set<string>();
-  readonly #subjects = new Set<Subject>();
+  /** The subjects of what was replaced at the target alone, by the operation that does so. */
+  readonly #replaced = new Map<OperationName, Subject>();
   /** The times at which keys were made equal, by the machine's clock: answers that were begun before say nothing of them. */
   readonly #resynced = new Map<string, number>();
   #lastResync = 0;
 
   /** Takes a change that the target has accepted and the shadow was not told. */
-  withhold(operation: Operation | null, keys: readonly string[]): void {
+  withhold(operation: Operation | null, keys: readonly string[] = []): void {
     for (const key of keys) this.#keys.add(key);
     // What else is written is shown by no read, and nothing is kept of it.
-    if (operation?.effect.kind === 'destroys' && operation.subject !== 'keys') this.addSubject(operation.subject);
+    if (operation?.effect.kind === 'destroys' && operation.subject !== 'keys')
+      this.#replaced.set(operation.name, operation.subject);
   }
 
-  addSubject(subject: Subject): void {
-    for (const each of SHOWN_WITH[subject] ?? [subject]) this.#subjects.add(each);
+  /** Takes a write that both have done: what it replaces is the same at both again. An audit list has what was added to it before, too. */
+  done({ name }: Operation): void {
+    if (name !== 'addAudit') this.#replaced.delete(name);
   }
 
   /** Takes the keys that differ now; all others are equal. */
@@ -55,7 +58,7 @@ export class Divergence {
   /** The shadow begins with the target's state. */
   clear(): void {
     this.#keys = new Set();
-    this.#subjects.clear();
+    this.#replaced.clear();
   }
 
   /** Returns the keys of which the two answers to a request may rightly say different things. */
@@ -74,11 +77,15 @@ export class Divergence {
       beside.subjects.some((each) => each === 'configuration' || each === subject || subject === 'configuration') ||
       (key !== null && beside.keys.includes(key));
     if (isTouched) return 'a write touched it between the two answers';
-    if (this.#subjects.has(isLink(operation) ? 'dns' : subject))
+    if (this.#isReplaced(isLink(operation) ? 'dns' : subject))
       return 'it has changed since, which the shadow was not told';
     if (key === null) return null;
     if (this.#keys.has(key)) return 'the key has changed since, which the shadow was not told';
     return this.wasResynced(key, passed) ? RESYNCED : null;
+  }
+
+  #isReplaced(shown: Subject): boolean {
+    return [...this.#replaced.values()].some((subject) => (SHOWN_WITH[subject] ?? [subject]).includes(shown));
   }
 }
 

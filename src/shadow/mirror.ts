@@ -3,7 +3,7 @@ import { createCaller } from '../client/caller.js';
 import { messageOf } from '../core/errors.js';
 import { showsNamedToken } from '../core/named-tokens.js';
 import { effectOf, type MatchedRequest } from '../replay/format/effects.js';
-import { accessOf, OPERATIONS, type Operation } from '../wire/operations.js';
+import { accessOf, OPERATIONS, type Operation, operationNamed } from '../wire/operations.js';
 import { Comparison, causeOf } from './comparison.js';
 import { Divergence, touchesKeys } from './divergence.js';
 import { type ExpectedDifference, Judge } from './judge.js';
@@ -191,7 +191,7 @@ export class Mirror {
     this.#options.tally.note(`${change}: the shadow begins anew`);
     this.#begun = null;
     // Some servers have rules in memory alone, and so lose them.
-    if (!pair.shadow.isOurs) this.#divergence.addSubject('rules');
+    if (!pair.shadow.isOurs) this.#divergence.withhold(operationNamed('putRules'));
     await pair.shadow.close();
   }
 }

@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { machineTime } from '../../src/shadow/traffic.js';
 import { openLiveServer, SERVER_FILE, startLiveServer, TOKEN } from '../replay/live-server.js';
 import { bytesOf, scriptedServer } from '../stand-in/scripted-server.js';
 import { mirrored, second } from './mirrored.js';
@@ -131,6 +132,44 @@ describe('a change at the target that the shadow is not sent', () => {
     how.isAway = false;
     for (const _ of [1, 2]) await shadow.send('GET', `${API}/users/foreign-2`);
     expect(shadow.report()).toMatchObject({ compared: 2, differences: [] });
+  });
+
+  test('is none where a look has copied a key before its create was taken: a key that exists may be made again', async () => {
+    const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
+    const asked = second(other.origin, { writes: true });
+    for (const shadow of [{ line: 'current' }, asked]) {
+      const { mirror, report } = await mirrored(target.origin, { shadow, followEvery: 0, prepares: true });
+      const [startedAt, body] = [machineTime(), JSON.stringify({ name: 'waits' })];
+      const made = await fetch(`${target.origin}${API}/users`, { method: 'POST', headers: JSON_HEADERS, body });
+      const responseBody = Buffer.from(await made.arrayBuffer());
+      await mirror.follow();
+      await mirror.take({
+        ...{ sequence: 1, client: '127.0.0.1 node', method: 'POST', path: `${API}/users` },
+        ...{ requestHeaders: new Map(Object.entries(JSON_HEADERS)), requestBody: Buffer.from(body) },
+        ...{ status: made.status, responseHeaders: new Map(made.headers), responseBody },
+        ...{ startedAt, beside: { keys: [], subjects: [] } },
+      });
+      expect(report()).toMatchObject({ differences: [], compared: 1 });
+    }
+  });
+
+  test('is over once rules that the shadow was not told are replaced at both', async () => {
+    const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
+    const how = { isAway: false };
+    const origin = await inFrontOf(other.origin, async () => (how.isAway ? 'away' : null));
+    const asked = second(origin, { writes: true, destructive: true });
+    const shadow = await mirrored(target.origin, { shadow: asked, clock: hastyClock() });
+    const rules = (suffix: string) => [{ domain_suffix: [suffix], action: 'block' }];
+    const read = () => shadow.report().rows.filter(({ operation }) => operation === 'getRules');
+    how.isAway = true;
+    await shadow.send('PUT', `${API}/router/rules`, rules('.one.example'));
+    how.isAway = false;
+    await shadow.send('GET', `${API}/router/rules`);
+    await shadow.send('PUT', `${API}/router/rules`, rules('.two.example'));
+    await shadow.send('GET', `${API}/router/rules`);
+    expect(shadow.report().differences).toEqual([]);
+    const leftOut = { 'it has changed since, which the shadow was not told': 1 };
+    expect(read()).toMatchObject([{ seen: 2, equal: 1, leftOut }]);
   });
 
   test('of which one is a drawing does not leave out the status', async () => {
