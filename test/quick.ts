@@ -24,6 +24,7 @@ export const SLOW: readonly string[] = [
   'test/local/settle-requests.test.ts',
   'test/revisions/taken-out.test.ts',
   'test/service/compose.test.ts',
+  'test/shadow/saved-differences.test.ts',
 ];
 
 /** The files of `test/` and `bench/` that a file imports, types too, and they in turn, itself first. */

@@ -9,6 +9,7 @@ export const LONG = [
   'panel/batches',
   'shadow/shadow-command',
   'docs/docs',
+  'shadow/command-options',
   'panel/keys',
   'panel/changes',
   'panel/pages',

@@ -5,15 +5,24 @@ import { failureWords } from '../platform/failure-words.js';
 import { exists } from '../platform/presence.js';
 import { matchOperation } from '../replay/format/effects.js';
 import { formatScenario } from '../replay/format/format.js';
-import { type Exchange, type Given, isExchange, type ScenarioResponse } from '../replay/format/scenario.js';
+import {
+  type Exchange,
+  type Given,
+  isExchange,
+  type Scenario,
+  type ScenarioResponse,
+} from '../replay/format/scenario.js';
 import { Recorder } from '../replay/record/recorder.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { FoundServer } from './asked-server.js';
-import type { Passed } from './traffic.js';
+import { answerOf } from './pair.js';
+import { LARGE, type Passed } from './traffic.js';
 
 const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;
+/** Milliseconds that an answer may take. */
+const PLAYED_FOR = 10_000;
 
 export interface SavedDifferencesOptions {
   readonly folder: string;
@@ -34,18 +43,27 @@ export class SavedDifferences {
     this.#options = options;
   }
 
-  save(passed: Passed, title: string, { target, revision, version }: FoundServer): void {
-    const { folder, date, onFailure } = this.#options;
+  save(passed: Passed, title: string, found: FoundServer): void {
+    const { folder, onFailure } = this.#options;
+    this.#work = this.#work
+      .then(() => this.#save(passed, title, found))
+      .catch((error: unknown) => onFailure(`--save: ${folder}: ${failureWords(error)}`));
+  }
+
+  async #save(passed: Passed, title: string, { target, revision, version }: FoundServer): Promise<void> {
+    const { date, onFailure } = this.#options;
+    if (answerOf(passed).body.length > LARGE)
+      return onFailure('--save: what differs in an answer above 1 MiB is not saved');
     const { apiRoot, base } = target;
     const recorder = new Recorder({ revision: version, date, keepValues: false, apiRoot, base, traits: revision });
     const session = recorder.add(passed);
     if (session === null) return;
     const scenario = recorder.scenario(session);
-    const given = scenario.exchanges.filter(isExchange).reduce(withStateOf, scenario.given);
-    const content = Buffer.from(formatScenario({ ...scenario, given, title }));
-    this.#work = this.#work
-      .then(() => this.#write(content))
-      .catch((error: unknown) => onFailure(`--save: ${folder} cannot be written: ${failureWords(error)}`));
+    const exchanges = scenario.exchanges.filter(isExchange);
+    const whole = { ...scenario, given: exchanges.reduce(withStateOf, scenario.given), title };
+    if (await plays(whole)) return this.#write(Buffer.from(formatScenario(whole)));
+    const [operation = ''] = exchanges.map((each) => each.operation);
+    onFailure(`--save: ${operation} tells of what no scenario can begin with: what differs there is not saved`);
   }
 
   /** Resolves when all is written. */
@@ -65,6 +83,15 @@ export class SavedDifferences {
       return createWhole(fileSystem, { path, temporary }, () => fileSystem.create(temporary, content, PRIVATE_FILE));
     }
   }
+}
+
+/** Tells whether an embedded core in the scenario's state answers what the target did: it has no audit entries, and asks no resolver. */
+async function plays(scenario: Scenario): Promise<boolean> {
+  const { playEmbedded } = await import('../embedded/play.js');
+  const file = { kind: 'scenario', name: '', path: '', scenario, register: null } as const;
+  const options = { revision: null, timeoutMilliseconds: PLAYED_FOR, isStopped: () => false };
+  // One that cannot be played just now is no worse for it.
+  return (await playEmbedded(file, options)).outcome !== 'different';
 }
 
 /** The most keys of a status that a saved scenario begins with. */

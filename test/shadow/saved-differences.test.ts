@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { current } from '../../revisions/current.js';
+import { createMemoryFiles } from '../../src/platform/memory-files.js';
+import { SavedDifferences } from '../../src/shadow/saved-differences.js';
+import type { Passed } from '../../src/shadow/traffic.js';
+import type { JsonValue } from '../../src/wire/json/json.js';
+import { writeJson } from '../../src/wire/json/write-json.js';
+
+const FOUND = {
+  caller: { send: () => Promise.reject(new Error('asks nothing')), close: () => undefined },
+  target: { origin: 'http://127.0.0.1', apiRoot: '/panel/api', base: '/panel' },
+  revision: current,
+  version: '0.2.96',
+};
+
+function passed(path: string, data: JsonValue): Passed {
+  return {
+    ...{ sequence: 1, client: '127.0.0.1 node', method: 'GET', path: `/panel/api${path}`, status: 200 },
+    requestHeaders: new Map([['authorization', 'Bearer secret']]),
+    requestBody: Buffer.alloc(0),
+    responseHeaders: new Map([['content-type', 'application/json']]),
+    responseBody: Buffer.from(writeJson({ ok: true, data })),
+    ...{ startedAt: 0, beside: { keys: [], subjects: [] } },
+  };
+}
+
+test('a difference is saved where keyway replay can play it, and else it is told why not', async () => {
+  const fileSystem = createMemoryFiles();
+  const told: string[] = [];
+  const onFailure = (sentence: string) => void told.push(sentence);
+  const saved = new SavedDifferences({ folder: '/saved', date: '2026-11-24', fileSystem, onFailure });
+  const entry = { id: '7', time: '12:00:00', eventEn: 'Sign-in', eventRu: 'Вход', success: true };
+  saved.save(passed('/audit', [entry]), 'with entries', FOUND);
+  saved.save(passed('/audit', []), 'without entries', FOUND);
+  saved.save(passed('/router/rules', 'x'.repeat(1024 * 1024)), 'large', FOUND);
+  await saved.settled();
+  expect(await fileSystem.list('/saved')).toEqual(['difference-001.json']);
+  expect((await fileSystem.read('/saved/difference-001.json', 100_000)).toString()).toContain('"without entries"');
+  expect(told.toSorted()).toEqual([
+    '--save: listAudit tells of what no scenario can begin with: what differs there is not saved',
+    '--save: what differs in an answer above 1 MiB is not saved',
+  ]);
+});
