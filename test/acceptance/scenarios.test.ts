@@ -157,8 +157,11 @@ function strict(schema: unknown, { components }: Document): object {
   return Object(walk(schema));
 }
 
-/** One schema for all: refusals of credentials are the matter of the auth matrix and of login-guard.test.ts, long bodies of bad-input.test.ts. */
-const SAME_EVERYWHERE = / (?:401|413|429)$/;
+/**
+ * One schema for all: refusals of credentials are the matter of the auth matrix and of login-guard.test.ts, entity tags, which no server has, of
+ * northbound/rules.test.ts, long bodies of bad-input.test.ts.
+ */
+const SAME_EVERYWHERE = / (?:401|412|413|429)$/;
 
 /** No operation is asked where the path cannot be read (design: "A text with a lone surrogate"). */
 const NO_OPERATION = 'the path is no UTF-8';
