@@ -181,11 +181,24 @@ it.each([
   await play({ steps: [fail, add, { kind: 'edit', way: 'trim' }], inPlace: true, seed: 0 });
 });
 
+/** The places of the stories with the seeds below that show a loss, where it is not among the first; what comes later shows it, too. */
+const SHOWN_BY: Readonly<Record<string, number>> = {
+  'replaced: sync file as found': 27,
+  'replaced: syncFolder /var/lib as found': 74,
+  'replaced: syncFolder /var/lib/keyway as found': 37,
+  'replaced: syncFolder versions folder as found': 34,
+  'replaced: syncFolder /etc/server as found': 16,
+  'overwritten in place: syncFolder /var/lib/keyway as found': 186,
+  'overwritten in place: syncFolder versions folder as found': 147,
+  'overwritten in place: sync copy after create': 41,
+  'overwritten in place: syncFolder data folder after create copy': 41,
+};
+
 describe.each([
   // With these seeds every loss is found soon; with any other, in up to some hundred stories.
   { way: 'replaced', inPlace: false, seed: 1, syncs: SYNCS_REPLACING, needless: NEEDLESS_REPLACING },
   { way: 'overwritten in place', inPlace: true, seed: 14, syncs: SYNCS_IN_PLACE, needless: NEEDLESS_IN_PLACE },
-])('a file that is $way', ({ inPlace, seed, syncs, needless }) => {
+])('a file that is $way', ({ way, inPlace, seed, syncs, needless }) => {
   it('after any saves, edits, failures and crashes holds every acknowledged change and every synced edit', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anyStory(inPlace), telling(inPlace)), (story) => play(story)),
@@ -202,7 +215,8 @@ describe.each([
 
   it.each(syncs)('without "%s" something is lost', async (omit) => {
     const mutated = fc.asyncProperty(telling(inPlace), (story) => play(story, (port) => naming(port, new Set(), omit)));
-    const { failed } = await fc.check(mutated, { numRuns: 1500, seed, endOnFailure: true });
+    const path = String(SHOWN_BY[`${way}: ${omit}`] ?? 0);
+    const { failed } = await fc.check(mutated, { numRuns: 1500, seed, path, endOnFailure: true });
     expect(failed).toBe(true);
   });
 });
