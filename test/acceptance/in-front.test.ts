@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
-import { type Running, runKeyway, startKeyway } from '../cli/process.js';
+import { runHere } from '../cli/context.js';
+import { type Running, startKeyway } from '../cli/process.js';
 import { ROOT } from '../clone.js';
 import { goTo, openPage, refreshNow, signIn } from '../panel/stage.js';
 
@@ -90,7 +91,7 @@ describe('a Keyway in front of another one that plays 0.2.48', () => {
     const webpath = { earliest: '', '0.3.7': '/newest' }[revision] ?? '';
     const argv = ['replay', '--target', front + webpath, '--revision', revision, '--username', OPERATOR.username];
     const environment = { KEYWAY_PASSWORD: OPERATOR.password, KEYWAY_TOKEN: TOKEN };
-    const ended = await runKeyway([...argv, '--writes'], { folder, environment });
+    const ended = await runHere([...argv, '--writes'], { folder, environment });
     expect(ended.output).toMatch(/\n[1-9]\d equal, 0 different, \d+ skipped\n/);
     expect(ended.code).toBe(0);
     expect(await keysOf(`${front}/api/users`)).toHaveLength(3);

@@ -5,7 +5,7 @@ import { buildIfOlder } from '../build.js';
 import { CLI } from '../clone.js';
 import { isInstalled } from '../installed.js';
 import { folderForTest } from '../serve/serve-here.js';
-import { runKeyway } from './process.js';
+import { runHere } from './context.js';
 import { CTRL_C, startOnTerminal } from './terminal.js';
 
 beforeAll(buildIfOlder);
@@ -43,7 +43,7 @@ describe.skipIf(!hasScript)('a first start on a terminal', () => {
     const second = start();
     await second.shows(/^Panel: /m);
     expect(second.shown()).not.toMatch(/Address|clients cannot reach/);
-    const { output } = await runKeyway(['keys', 'link', 'First key'], { folder });
+    const { output } = await runHere(['keys', 'link', 'First key'], { folder });
     expect(output).toContain('@vpn.example.org:50000');
     second.type(CTRL_C);
     expect(await second.ended).toBe(0);

@@ -109,7 +109,7 @@ describe('a data folder that is removed while Keyway serves', () => {
     expect(problems).toEqual([expect.objectContaining({ level: 'warn', folder: data })]);
     await end(first, 'SIGKILL');
     await serve(...argv);
-    const exported = await runKeyway(['counters', 'export', '--config', 'server.json'], { folder });
+    const exported = await runHere(['counters', 'export', '--config', 'server.json'], { folder });
     expect(exported.output).toMatch(/"alpha".*"bytes_down":5,.*"beta".*"bytes_down":7,/s);
   });
 });

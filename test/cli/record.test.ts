@@ -7,7 +7,7 @@ import { readScenario } from '../../src/replay/format/scenario.js';
 import { buildIfOlder } from '../build.js';
 import { startLiveServer, TOKEN } from '../replay/live-server.js';
 import { runHere } from './context.js';
-import { listeningAt, runKeyway, startKeyway } from './process.js';
+import { listeningAt, startKeyway } from './process.js';
 
 beforeAll(buildIfOlder, 240_000);
 
@@ -31,9 +31,9 @@ describe('keyway record', () => {
     const ended = await running.ended;
     expect(ended.output).toContain('5 exchanges in 1 session\n');
     expect(ended.code).toBe(0);
-    const embedded = await runKeyway(['replay', 'rec'], { folder });
+    const embedded = await runHere(['replay', 'rec'], { folder });
     expect(embedded.output).toContain('1 equal, 0 different, 0 skipped');
-    const live = await runKeyway(['replay', 'rec', ...flags, '--token', TOKEN], { folder });
+    const live = await runHere(['replay', 'rec', ...flags, '--token', TOKEN], { folder });
     expect(live.output).toContain('1 equal, 0 different, 0 skipped');
   });
 
@@ -49,12 +49,12 @@ describe('keyway record', () => {
     };
     await writeFile(join(folder, 'saved.har'), JSON.stringify({ log: { entries: [entry] } }));
     const flags = ['--target', 'http://127.0.0.1:9', '--revision', 'current', '--out', 'out'];
-    const ended = await runKeyway(['record', '--from-har', 'saved.har', ...flags], { folder });
+    const ended = await runHere(['record', '--from-har', 'saved.har', ...flags], { folder });
     expect(ended.code).toBe(0);
     const [name = ''] = await readdir(join(folder, 'out'));
     const scenario = readScenario(await readFile(join(folder, 'out', name), 'utf8'), name);
     expect(scenario.exchanges).toMatchObject([{ operation: 'listAudit', response: { body: { data: [] } } }]);
-    expect((await runKeyway(['replay', 'out'], { folder })).code).toBe(0);
+    expect((await runHere(['replay', 'out'], { folder })).code).toBe(0);
   });
 
   /** A saved archive with a page of the panel and a read of the API below each of these web paths. */
@@ -129,8 +129,8 @@ describe('keyway record', () => {
     const flags = ['record', '--target', server.origin, '--revision', 'current'];
     const { host } = new URL(server.origin);
     const [port, file] = await Promise.all([
-      runKeyway([...flags, '--out', 'rec', '--listen', host], { folder }),
-      runKeyway([...flags, '--out', 'taken'], { folder }),
+      runHere([...flags, '--out', 'rec', '--listen', host], { folder }),
+      runHere([...flags, '--out', 'taken'], { folder }),
     ]);
     expect(port.complaints).toMatch(/--listen: .*EADDRINUSE/);
     expect(file.complaints).toMatch(/--out .*taken cannot be written/);
@@ -147,7 +147,7 @@ describe('keyway record', () => {
   });
 
   test('without what it needs names every missing flag', async () => {
-    const ended = await runKeyway(['record'], { folder: await emptyFolder() });
+    const ended = await runHere(['record'], { folder: await emptyFolder() });
     for (const flag of ['--target', '--revision', '--out']) expect(ended.complaints).toContain(`${flag}: expected`);
     expect(ended.code).toBe(2);
   });

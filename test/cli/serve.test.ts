@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
-import { type Running, type RunOptions, runKeyway, startKeyway } from './process.js';
+import { runHere } from './context.js';
+import { type Running, type RunOptions, startKeyway } from './process.js';
 
 let folder = '';
 let running: Running[] = [];
@@ -139,9 +140,9 @@ describe('keyway config restore', () => {
     });
     expect(replaced.status).toBe(200);
     expect(await keysAt(`${url}/panel/api/users`, TOKEN)).toEqual(['only']);
-    const listed = await runKeyway(['config', 'list', '--config', 'server.jsonc', '--json'], { folder });
+    const listed = await runHere(['config', 'list', '--config', 'server.jsonc', '--json'], { folder });
     const [version] = JSON.parse(listed.output) as readonly { id: string }[];
-    const restored = await runKeyway(['config', 'restore', version?.id ?? '', '--config', 'server.jsonc'], { folder });
+    const restored = await runHere(['config', 'restore', version?.id ?? '', '--config', 'server.jsonc'], { folder });
     expect(restored).toMatchObject({ code: 0, complaints: '' });
     expect(await readFile(path)).toEqual(before);
     await expect.poll(() => keysAt(`${url}/panel/api/users`, TOKEN), { timeout: 20_000 }).toHaveLength(3);
@@ -149,7 +150,7 @@ describe('keyway config restore', () => {
 
   it('of a version that is not kept changes nothing, exit code 1', async () => {
     const before = await readFile(join(folder, 'server.jsonc'));
-    const { code, complaints } = await runKeyway(['config', 'restore', 'nothing', '--config', 'server.jsonc'], {
+    const { code, complaints } = await runHere(['config', 'restore', 'nothing', '--config', 'server.jsonc'], {
       folder,
     });
     expect(code).toBe(1);

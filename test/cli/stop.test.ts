@@ -15,7 +15,8 @@ import { openRaw, rawRequest } from '../raw-client.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { envelope, STATUS } from '../southbound/called-server.js';
 import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
-import { type Running, runKeyway, startKeyway } from './process.js';
+import { runHere } from './context.js';
+import { type Running, startKeyway } from './process.js';
 import { CTRL_C, startOnTerminal } from './terminal.js';
 
 beforeAll(buildIfOlder, 300_000);
@@ -108,7 +109,7 @@ describe('"End it with Ctrl-C", as the README says of npm start,', () => {
     await terminal.ended;
     expect(terminal.shown()).toContain('stopped');
     expect(existsSync(`${config}.keyway/lock`)).toBe(false);
-    const { output } = await runKeyway(['counters', 'export', '--config', config], { folder });
+    const { output } = await runHere(['counters', 'export', '--config', config], { folder });
     const lines = output
       .trimEnd()
       .split('\n')

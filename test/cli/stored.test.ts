@@ -11,7 +11,7 @@ import { buildIfOlder } from '../build.js';
 import { smallDisk } from '../counters/small-disk.js';
 import { feedStage, until } from '../feed/stage.js';
 import { runHere } from './context.js';
-import { type Running, runKeyway, startKeyway } from './process.js';
+import { type Running, startKeyway } from './process.js';
 
 let folder = '';
 const running: Running[] = [];
@@ -30,8 +30,6 @@ afterEach(async () => {
 const api = { enabled: true, bind: '127.0.0.1:0', token: 'api-token' };
 const fileText = (keys: readonly string[]) => JSON.stringify({ mode: 'server', api, access_keys: keys }, null, 2);
 const run = (...argv: readonly string[]) => runHere([...argv, '--config', 'server.json'], { folder });
-/** The same in a process of its own, as beside one that serves. */
-const runApart = (...argv: readonly string[]) => runKeyway([...argv, '--config', 'server.json'], { folder });
 const users = ['alpha', 'beta'];
 
 interface Serving {
@@ -105,12 +103,12 @@ describe('keyway backup and restore', () => {
       ['alpha', 5],
       ['beta', 7],
     ]);
-    expect(await runApart('backup', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
+    expect(await run('backup', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
     await server.report('after', [['alpha', 100]]);
     await server.change('DELETE', '/users/beta');
     await server.change('POST', '/users', { access_key: 'gamma' });
     await server.report('gamma', [['gamma', 9]]);
-    expect(await runApart('restore', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
+    expect(await run('restore', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
     expect(await server.list()).toEqual({ beta: '7', alpha: '5' });
     expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(text);
     expect(await server.report('before', [['alpha', 5]])).toBe(true);
@@ -398,9 +396,9 @@ describe('keyway counters', () => {
     const server = await serve();
     expect(await server.list()).toEqual({ alpha: '18446744073709551615', beta: '9007199254740993' });
     await writeFile(join(folder, 'counters.jsonl'), line('beta', 3n));
-    expect((await runApart('counters', 'import', 'counters.jsonl')).code).toBe(0);
+    expect((await run('counters', 'import', 'counters.jsonl')).code).toBe(0);
     expect(await server.list()).toEqual({ alpha: '18446744073709551615', beta: '3' });
-    expect((await runApart('counters', 'export')).output).toBe(`${lines[0]}\n${line('beta', 3n)}\n`);
+    expect((await run('counters', 'export')).output).toBe(`${lines[0]}\n${line('beta', 3n)}\n`);
   });
 
   it('without a configuration file live in the data folder alone', async () => {

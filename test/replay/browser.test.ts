@@ -10,7 +10,8 @@ import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scen
 import { startProxy } from '../../src/replay/record/proxy.js';
 import { Recorder } from '../../src/replay/record/recorder.js';
 import { buildIfOlder } from '../build.js';
-import { listeningAt, runKeyway, startKeyway } from '../cli/process.js';
+import { runHere } from '../cli/context.js';
+import { listeningAt, startKeyway } from '../cli/process.js';
 import { goTo, holdTime } from '../panel/stage.js';
 import { browserOfProcess } from '../shared.js';
 import { PASSWORD, playerOn, startLiveServer, TOKEN, USERNAME } from './live-server.js';
@@ -174,7 +175,7 @@ test("a session in Keyway's own panel, recorded by the command, replays equal on
     expect((await player.finish()).left).toEqual([]);
     await putBack.close();
   }
-  const embedded = await runKeyway(['replay', folder], { folder });
+  const embedded = await runHere(['replay', folder], { folder });
   expect(embedded).toMatchObject({ code: 0, complaints: '' });
   expect(embedded.output).toContain('1 equal, 0 different, 0 skipped');
 });
