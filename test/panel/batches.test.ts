@@ -64,7 +64,7 @@ async function overServer(): Promise<Home> {
 }
 
 async function overDatabase(): Promise<Home> {
-  const many = 333;
+  const many = 60;
   const { app, panel } = await gatewayWith({ database: { url: await freshDatabase() } });
   for (const name of namesOf(many)) await app.keyway.core.createUser({ accessKey: name, name, limitBytes: null });
   return { panel, count: () => app.keyway.core.keys.size, many };

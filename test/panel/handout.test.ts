@@ -84,13 +84,13 @@ it('subscription URLs name the address that is for subscriptions alone', async (
   );
 });
 
-it('a sheet of 2,000 codes is drawn in portions, while the page goes on', { timeout: 180_000 }, async () => {
+it('a sheet of 1,200 codes is drawn in portions, while the page goes on', { timeout: 180_000 }, async () => {
   await withPanel('current', async (page) => {
     await goTo(page, 'Keys');
     await page.getByRole('button', { name: 'Create several' }).click();
-    await page.getByLabel('How many').fill('2000');
+    await page.getByLabel('How many').fill('1200');
     await page.getByRole('button', { name: 'Create', exact: true }).click();
-    await page.getByRole('heading', { name: '2,000 keys created' }).waitFor();
+    await page.getByRole('heading', { name: '1,200 keys created' }).waitFor();
     await page.evaluate(`{
       window.seen = new Set();
       setInterval(() => window.seen.add(document.querySelectorAll('.sheet .qr').length), 0);
@@ -99,7 +99,7 @@ it('a sheet of 2,000 codes is drawn in portions, while the page goes on', { time
     const print = page.getByRole('button', { name: 'Print' });
     await print.waitFor();
     expect(await print.isDisabled()).toBe(true);
-    await expect.poll(() => page.locator('.sheet .qr').count(), { timeout: 120_000 }).toBe(2_000);
+    await expect.poll(() => page.locator('.sheet .qr').count(), { timeout: 120_000 }).toBe(1_200);
     await expect.poll(() => print.isDisabled()).toBe(false);
     // What else the page does had its turn in between, again and again: a portion is 20 of them.
     expect(Number(await page.evaluate('window.seen.size'))).toBeGreaterThan(50);

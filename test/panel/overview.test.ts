@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
-import { goTo, picture, refreshNow, SERVER_FILE, type Stage } from './stage.js';
+import { goTo, picture, refreshNow, resize, SERVER_FILE, type Stage } from './stage.js';
 
 const FIRST_DAY = SERVER_FILE.replace('203.0.113.7', '0.0.0.0').replace(
   /"access_keys": \[[^\]]*\]/,
@@ -144,15 +144,15 @@ describe('the chart', () => {
   });
 });
 
-it.each([
-  [390, 3],
-  [1024, 2],
-  [1440, 2],
-])('at %d pixels no bar reaches its figure, and cards of one row end at one line: there are %d rows', async (width, rowsOfCards) => {
-  await withPanel(
-    'current',
-    async (page) => {
-      await page.locator('.ranked-bar').first().waitFor();
+it('no bar reaches its figure, and cards of one row end at one line, at every width', async () => {
+  await withPanel('current', async (page) => {
+    await page.locator('.ranked-bar').first().waitFor();
+    for (const [width, rowsOfCards] of [
+      [390, 3],
+      [1024, 2],
+      [1440, 2],
+    ] as const) {
+      await resize(page, { width, height: 900 });
       const rows = await page
         .locator('.ranking li:has(.ranked-bar)')
         .evaluateAll((found) =>
@@ -160,8 +160,9 @@ it.each([
             ['.ranked-bar', '.ranked'].map((part) => row.querySelector(part)?.getBoundingClientRect()),
           ),
         );
-      expect(rows.length).toBeGreaterThan(1);
-      for (const [bar, figure] of rows) expect(bar?.right ?? 1).toBeLessThan(figure?.left ?? 0);
+      expect(rows.length, `bars at ${width} pixels`).toBeGreaterThan(1);
+      for (const [bar, figure] of rows)
+        expect(bar?.right ?? 1, `bar at ${width} pixels`).toBeLessThan(figure?.left ?? 0);
       const cards = await page
         .locator('.board > .card')
         .evaluateAll((found) =>
@@ -171,9 +172,8 @@ it.each([
         );
       const ends = new Map<number | undefined, Set<number | undefined>>();
       for (const [top, bottom] of cards) ends.set(top, new Set([...(ends.get(top) ?? []), bottom]));
-      expect(ends.size).toBe(rowsOfCards);
-      for (const [top, bottoms] of ends) expect(bottoms.size, `cards from ${top}`).toBe(1);
-    },
-    { viewport: { width, height: 900 } },
-  );
+      expect(ends.size, `rows of cards at ${width} pixels`).toBe(rowsOfCards);
+      for (const [top, bottoms] of ends) expect(bottoms.size, `cards from ${top} at ${width} pixels`).toBe(1);
+    }
+  });
 });
