@@ -136,6 +136,7 @@ port.on('message', (message: ToWorker) => {
 });
 
 const timer = setInterval(() => {
-  work = work.then(() => mirror.follow());
+  // After each exchange it is done anyway: where the shadow hangs these would only grow in number.
+  if (waiting === 0) work = work.then(() => mirror.follow());
   tell({ kind: 'report', report: tally.report(), taken });
 }, REPORT_EVERY);
