@@ -100,3 +100,37 @@ test('an upload that is let go of passes on, and is held by nobody', async () =>
   await expect.poll(() => dropped).toEqual([1]);
   expect(kept).toEqual([]);
 });
+
+test('a large answer is put together bit by bit, while others are served', async () => {
+  const body = Buffer.alloc(20 * 1024 * 1024, 'many bytes');
+  const { origin } = await scriptedServer((_, response) => response.end(body));
+  let [turns, turnsAtLast] = [0, 0];
+  let isOver = false;
+  const turn = () => {
+    turns += 1;
+    if (!isOver) setImmediate(turn);
+  };
+  turn();
+  onTestFinished(() => {
+    isOver = true;
+  });
+  const keeps = () => {
+    turnsAtLast = turns;
+    return true;
+  };
+  const kept: [ProxiedExchange, number][] = [];
+  const proxy = await startProxy({
+    origin,
+    listen: { host: '127.0.0.1', port: 0 },
+    watch: () => ({ keeps, handedOut: () => undefined, unkept: () => expect.unreachable('it is handed out') }),
+    onExchange: (exchange) => kept.push([exchange, turns - turnsAtLast]),
+    onFailure: (reason) => expect.unreachable(reason),
+  });
+  onTestFinished(proxy.close);
+  expect(Buffer.from(await (await fetch(proxy.url)).arrayBuffer()).equals(body)).toBe(true);
+  await expect.poll(() => kept).toHaveLength(1);
+  const [[exchange, taken]] = kept as [[ProxiedExchange, number]]; // There is one.
+  expect(exchange.responseBody.equals(body)).toBe(true);
+  expect(exchange.responseBody.buffer.byteLength).toBe(body.length);
+  expect(taken).toBeGreaterThan(100);
+});

@@ -8,6 +8,7 @@ import {
 } from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { followConnections } from '../../sockets/followed-connections.js';
 import { allowHalfClose } from '../../sockets/http-server.js';
 import type { PassedExchange } from './describe.js';
@@ -203,7 +204,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
     kept.count(headLength(responseHeaders));
     answer.on('data', (chunk: Buffer) => kept.add('response', chunk));
     answer.on('error', () => undefined);
-    answer.on('close', () => {
+    answer.on('close', async () => {
       if (!answer.complete) {
         if (!hasLeft && !incoming.socket.readableEnded) onFailure(`${method}: the server ended its answer half-way`);
         outgoing.destroy();
@@ -212,6 +213,11 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
       // The server has answered what it did not read to its end.
       if (!kept.isWhole || !incoming.readableEnded) return;
       isHandedOut = true;
+      if (passing.watch !== undefined && kept.isLarge) await kept.gather();
+      if (!kept.isWhole) {
+        watch.unkept();
+        return;
+      }
       const requestBody = kept.body('request');
       const [status, responseBody] = [answer.statusCode ?? 0, kept.body('response')];
       const answered = { status, responseHeaders, responseBody };
@@ -232,7 +238,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
     incoming.socket.destroy();
   });
   // An answer that ended just now may still be on its way out of its stream.
-  asked.on('close', () => setImmediate(() => isHandedOut || watch.unkept()));
+  asked.on('close', () => setImmediate().then(() => isHandedOut || watch.unkept()));
   // An upgrade closes it without an error and without an answer.
   asked.on('close', () => outgoing.headersSent || incoming.socket.destroy());
   incoming.on('data', (chunk: Buffer) => kept.add('request', chunk));
@@ -277,6 +283,9 @@ function keepSending(asked: ClientRequest): void {
 
 const KEEPS_ALL: PassingWatch = { keeps: () => true, handedOut: () => undefined, unkept: () => undefined };
 
+/** Bytes of a body that is put together at once. */
+const AT_ONCE = 1024 * 1024;
+
 /** Bytes of memory that a piece of a body takes besides its own. */
 const OF_PIECE = 128;
 
@@ -306,6 +315,24 @@ class KeptBodies {
     if (this.#isWhole) this.#pieces[of].push(piece);
   }
 
+  get isLarge(): boolean {
+    return Math.max(lengthOf(this.#pieces.request), lengthOf(this.#pieces.response)) > AT_ONCE;
+  }
+
+  /** Puts the bodies together piece by piece: at once, 64 MiB would keep other clients waiting for some 50 ms. */
+  async gather(): Promise<void> {
+    for (const of of ['request', 'response'] as const) {
+      const pieces = this.#pieces[of];
+      const whole = Buffer.allocUnsafeSlow(lengthOf(pieces));
+      let at = 0;
+      for (const piece of pieces) {
+        at += piece.copy(whole, at);
+        await setImmediate();
+      }
+      if (this.#isWhole) this.#pieces[of] = [whole];
+    }
+  }
+
   body(of: 'request' | 'response'): Buffer {
     const [only, ...others] = this.#pieces[of];
     return only !== undefined && others.length === 0 ? only : Buffer.concat(this.#pieces[of]);
@@ -316,4 +343,8 @@ class KeptBodies {
     this.#pieces.request = [];
     this.#pieces.response = [];
   };
+}
+
+function lengthOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }
