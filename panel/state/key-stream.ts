@@ -1,6 +1,7 @@
 import type { OwnInterface } from '../api/own-interface.js';
 import { type KeyChanges, readKeyChanges } from '../api/own-keys.js';
 import { parseExact } from '../text/exact-json.js';
+import { nextTask } from '../text/steps.js';
 
 /** Milliseconds from the end of a stream to the next one: doubled each time that it brings nothing. */
 const FIRST_BREATH = 2_000;
@@ -22,6 +23,8 @@ export function createKeyStream(own: OwnInterface, take: (changes: KeyChanges) =
         if (signal.aborted) return;
         breath = FIRST_BREATH;
         take(readKeyChanges(parseExact(data)));
+        // A hundred that come at once are no one task.
+        await nextTask();
       }
     } catch {
       // Why it ended is told by the refreshes, which go on.

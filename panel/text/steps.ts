@@ -29,7 +29,7 @@ export async function inTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<
 }
 
 /** Resolves in a task of its own, without the pause that timers make. */
-function nextTask(): Promise<void> {
+export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {

@@ -4,6 +4,7 @@ import { createServer } from '../../panel/api/server.js';
 import { usersIn } from '../../panel/api/user-list.js';
 import { encodeChanges, partsOf } from '../../panel/state/kept-batches.js';
 import { sortUsers } from '../../panel/state/key-list.js';
+import { createKeyStream } from '../../panel/state/key-stream.js';
 import { chosenKeys, countSelection, unseenOf } from '../../panel/state/selection.js';
 import { createUsers } from '../../panel/state/users.js';
 import { encodeExact } from '../../panel/text/exact-json.js';
@@ -81,6 +82,28 @@ it('the map of the keys is the same while counters change, and another one when 
   expect(users.state.get().byKey).not.toBe(first);
   expect([...users.state.get().byKey.keys()]).toEqual(['a', 'c']);
   expect(users.state.get().users?.map((known) => known.access_key)).toEqual(['a', 'c']);
+});
+
+it('changes that come at once are taken in a task each', async () => {
+  vi.stubGlobal('document', { hidden: false });
+  const data = JSON.stringify({ cursor: '1', keys: [], removed: [] });
+  const own = createOwnInterface({
+    exchange: () => expect.fail(),
+    async *stream() {
+      for (let event = 0; event < 3; event += 1) yield { event: 'change', id: String(event), data };
+    },
+  });
+  let taken = 0;
+  let takenInOneTask = 0;
+  const stream = createKeyStream(own, async () => {
+    taken += 1;
+    if (taken > 1) return;
+    for (let turn = 0; turn < 1_000; turn += 1) await Promise.resolve();
+    takenInOneTask = taken;
+  });
+  stream.keep('0');
+  await expect.poll(() => taken).toBe(3);
+  expect(takenInOneTask).toBe(1);
 });
 
 /** The result of steps, and the number of their pauses. */

@@ -12,7 +12,7 @@ import { TextField } from '../../ui/field.js';
 /** More keys than this want their number typed. */
 const TYPED_FROM = 10;
 /** Names that are listed; beyond, their number is. */
-const MOST_NAMES = 2_000;
+const MOST_NAMES = 500;
 /** The most changes whose before and after are shown. */
 const MOST_CHANGES = 20;
 
