@@ -101,7 +101,7 @@ export class Comparison {
     const isDone = shadow !== null && isSuccess(shadow.status);
     // What follows from it shows in every read.
     if (isSuccess(passed.status) !== isDone) divergence.withhold(operation);
-    else if (isDone) divergence.done(operation);
+    else if (isDone) divergence.done(operation, passed);
     return compared(differences);
   }
 

@@ -16,23 +16,25 @@ const MOST_RESYNCED = 100_000;
 /** Knows where the shadow's state is not the target's, or was not yet when a request began. */
 export class Divergence {
   #keys = new Set<string>();
-  /** The subjects of what was replaced at the target alone, by the operation that does so. */
-  readonly #replaced = new Map<OperationName, Subject>();
+  /** What was replaced at the target alone, by the operation that does so; a write that began by `until` makes it the same no more. */
+  readonly #replaced = new Map<OperationName, { readonly subject: Subject; readonly until: number }>();
   /** The times at which keys were made equal, by the machine's clock: answers that were begun before say nothing of them. */
   readonly #resynced = new Map<string, number>();
   #lastResync = 0;
 
-  /** Takes a change that the target has accepted and the shadow was not told. */
-  withhold(operation: Operation | null, keys: readonly string[] = []): void {
+  /** Takes a change that the target has accepted and the shadow was not told. One that comes before its turn says until when it was made. */
+  withhold(operation: Operation | null, keys: readonly string[] = [], until = Number.NEGATIVE_INFINITY): void {
     for (const key of keys) this.#keys.add(key);
     // What else is written is shown by no read, and nothing is kept of it.
-    if (operation?.effect.kind === 'destroys' && operation.subject !== 'keys')
-      this.#replaced.set(operation.name, operation.subject);
+    if (operation?.effect.kind !== 'destroys' || operation.subject === 'keys') return;
+    const { name, subject } = operation;
+    this.#replaced.set(name, { subject, until: Math.max(until, this.#replaced.get(name)?.until ?? until) });
   }
 
   /** Takes a write that both have done: what it replaces is the same at both again. An audit list has what was added to it before, too. */
-  done({ name }: Operation): void {
-    if (name !== 'addAudit') this.#replaced.delete(name);
+  done({ name }: Operation, { startedAt }: Passed): void {
+    const { until = startedAt } = this.#replaced.get(name) ?? {};
+    if (name !== 'addAudit' && until < startedAt) this.#replaced.delete(name);
   }
 
   /** Takes the keys that differ now; all others are equal. */
@@ -85,7 +87,7 @@ export class Divergence {
   }
 
   #isReplaced(shown: Subject): boolean {
-    return [...this.#replaced.values()].some((subject) => (SHOWN_WITH[subject] ?? [subject]).includes(shown));
+    return [...this.#replaced.values()].some(({ subject }) => (SHOWN_WITH[subject] ?? [subject]).includes(shown));
   }
 }
 

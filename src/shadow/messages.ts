@@ -29,8 +29,8 @@ export type CopiedPassed = Omit<Passed, 'requestBody' | 'responseBody'> &
 /** Exchanges, or a sentence, for the worker. */
 export type ToWorker =
   | { readonly kind: 'passed'; readonly passed: readonly CopiedPassed[] }
-  /** Nothing comes of a write of this operation. */
-  | { readonly kind: 'lost'; readonly operation: string }
+  /** Nothing comes of a write of this operation, which ended by a time of the machine's clock. */
+  | { readonly kind: 'lost'; readonly operation: string; readonly at: number }
   | { readonly kind: 'note'; readonly sentence: string }
   | { readonly kind: 'end' };
 

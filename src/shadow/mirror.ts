@@ -80,9 +80,9 @@ export class Mirror {
     if (fresh.length > 0 && begun !== null) this.#options.onDifference(passed, fresh, begun.pair.target);
   }
 
-  /** A write of an operation, or of none, never came here: what it may have changed at the target is looked for. */
-  lost(operation: string): void {
-    this.#miss(OPERATIONS.find(({ name }) => name === operation) ?? null);
+  /** A write of an operation, or of none, that ended by a time of the machine's clock never comes here: what it may have changed at the target is looked for. */
+  lost(operation: string, at: number): void {
+    this.#miss(OPERATIONS.find(({ name }) => name === operation) ?? null, [], at);
   }
 
   /** Finds out what changed at the target without passing, when it is time. To be awaited between two exchanges. */
@@ -159,15 +159,14 @@ export class Mirror {
   }
 
   async #outcomeOf(passed: Passed, matched: MatchedRequest | null, begun: Begun | null): Promise<Outcome> {
-    if (begun === null)
-      return leftOut(this.#authorization() === null ? 'no credential yet' : 'the shadow has not begun');
     const operation = matched?.operation ?? null;
     const isWrite = effectOf({ method: passed.method, path: passed.path, root: 'server' }).kind !== 'reads';
     // A server that fails may have done what it was asked for.
     const isMissed = isWrite && (isSuccess(passed.status) || passed.status >= 500);
-    if (passed.startedAt < begun.at) {
+    if (begun === null || passed.startedAt < begun.at) {
       if (isMissed) this.#miss(operation);
-      return leftOut('it passed while the shadow began');
+      if (begun !== null) return leftOut('it passed while the shadow began');
+      return leftOut(this.#authorization() === null ? 'no credential yet' : 'the shadow has not begun');
     }
     try {
       const compared = await begun.comparison.compare(passed, matched, isWrite);
@@ -182,8 +181,8 @@ export class Mirror {
   }
 
   /** A write that the shadow does not get. */
-  #miss(operation: Operation | null, keys: readonly string[] = []): void {
-    this.#divergence.withhold(operation, keys);
+  #miss(operation: Operation | null, keys: readonly string[] = [], until?: number): void {
+    this.#divergence.withhold(operation, keys, until);
     if (keys.length === 0 && touchesKeys(operation)) this.#keys.unseen();
   }
 

@@ -1,5 +1,5 @@
 import type { CopiedPassed, ToWorker } from './messages.js';
-import { bytesOf, LARGE, type Passed } from './traffic.js';
+import { bytesOf, LARGE, machineTime, type Passed } from './traffic.js';
 
 /** Milliseconds for which messages are gathered: each wakes the worker, which takes a core and its caches from the clients' requests. */
 const GATHER = 250;
@@ -13,7 +13,8 @@ export class Outbox {
   readonly #post: Post;
   #passed: Passed[] = [];
   #bytes = 0;
-  #lost = new Set<string>();
+  /** The operations, with the time of the last such write. */
+  #lost = new Map<string, number>();
   #timer: NodeJS.Timeout | null = null;
 
   constructor(post: Post) {
@@ -32,7 +33,7 @@ export class Outbox {
 
   /** Takes the operation of a write of which nothing comes. */
   lose(operation: string): void {
-    this.#lost.add(operation);
+    this.#lost.set(operation, machineTime());
     this.#later();
   }
 
@@ -43,12 +44,12 @@ export class Outbox {
     const [passed, lost] = [this.#passed, this.#lost];
     this.#passed = [];
     this.#bytes = 0;
-    this.#lost = new Set();
+    this.#lost = new Map();
     if (passed.length > 0) {
       const bodies = new Bodies(passed);
       this.#post({ kind: 'passed', passed: passed.map((each) => bodies.moved(each)) }, bodies.transferred);
     }
-    for (const operation of lost) this.#post({ kind: 'lost', operation }, []);
+    for (const [operation, at] of lost) this.#post({ kind: 'lost', operation, at }, []);
   }
 
   #later(): void {

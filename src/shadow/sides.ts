@@ -1,4 +1,4 @@
-import type { Answer } from '../client/call.js';
+import { type Answer, NoAnswer } from '../client/call.js';
 import { createCaller } from '../client/caller.js';
 import type { Lines } from '../client/find-line.js';
 import { createControl, type TargetCredentials } from '../client/signed-in-caller.js';
@@ -156,7 +156,12 @@ export async function openServer(second: SecondServer, lines: Lines): Promise<Sh
   try {
     const found = await findServer({ ...second, caller, lines, secret: credentials.token, session });
     const own = control(found.target.apiRoot, found.revision);
-    const server = new AskedServer(found, () => own.authorization());
+    // How a login was refused names the operator, and changes from one to the next: it is said when the shadow begins, and in no report.
+    const authorization = () =>
+      own.authorization().catch((error: unknown) => {
+        throw error instanceof NoAnswer ? error : new Error('it refuses its own credential');
+      });
+    const server = new AskedServer(found, authorization);
     return {
       server,
       place: origin,
@@ -164,7 +169,7 @@ export async function openServer(second: SecondServer, lines: Lines): Promise<Sh
       withholds: (operation) => whyWithheld(operation, second),
       async authorization({ requestHeaders }) {
         const shown = requestHeaders.get('authorization');
-        return shown === undefined || second.forwardsCredentials ? shown : ((await own.authorization()) ?? undefined);
+        return shown === undefined || second.forwardsCredentials ? shown : ((await authorization()) ?? undefined);
       },
       logIn: () => Promise.reject(new Error('logins are not sent to a second server')),
       configuration: async (body) => standingAs(body, await server.send('GET', '/server/config')),

@@ -127,7 +127,7 @@ port.on('message', (message: ToWorker) => {
         take({ ...each, requestBody: bufferOf(each.requestBody), responseBody: bufferOf(each.responseBody) });
       return;
     case 'lost':
-      return mirror.lost(message.operation);
+      return mirror.lost(message.operation, message.at);
     case 'note':
       return tally.note(message.sentence);
     case 'end':

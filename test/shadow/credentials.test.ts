@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { PASSWORD, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { bytesOf, scriptedServer } from '../stand-in/scripted-server.js';
 import { mirrored, second } from './mirrored.js';
 
 const API = '/panel/api';
@@ -62,4 +63,32 @@ test('the report names neither a web path nor an operator where nothing could be
   expect(refused.report().notes).toEqual([expect.stringContaining('the shadow could not begin: ')]);
   const text = JSON.stringify([elsewhere.report(), refused.report()]);
   for (const secret of ['secret-path', USERNAME]) expect(text).not.toContain(secret);
+});
+
+test('the report does not name the operator whom a second server lets in no more', async () => {
+  const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
+  const how = { isClosed: false };
+  const { origin } = await scriptedServer(async (request, response) => {
+    const { method = '', url, headers } = request;
+    const body = await bytesOf(request);
+    const { authorization = '', 'content-type': type = 'text/plain' } = headers;
+    const content = method === 'GET' ? {} : { body: body.toString() };
+    const answer = await fetch(other.origin + url, {
+      method,
+      headers: { authorization, 'content-type': type },
+      ...content,
+    });
+    response.writeHead(how.isClosed ? 401 : answer.status, { 'content-type': 'application/json' });
+    response.end(how.isClosed ? '{"ok":false,"error":"Unauthorized"}' : await answer.text());
+  });
+  const credentials = { token: null, operator: { username: USERNAME, password: PASSWORD } };
+  const shadow = await mirrored(target.origin, { shadow: { ...second(origin), credentials }, followEvery: 0 });
+  await shadow.send('GET', `${API}/users`);
+  how.isClosed = true;
+  await shadow.send('GET', `${API}/users`);
+  await shadow.mirror.follow();
+  const why = 'it refuses its own credential';
+  expect(shadow.report().notes).toEqual([`the keys of both could not be held together: ${why}`]);
+  expect(shadow.report().rows).toMatchObject([{ leftOut: { [`the shadow could not be asked: ${why}`]: 1 } }]);
+  expect(JSON.stringify(shadow.report())).not.toContain(USERNAME);
 });

@@ -236,7 +236,7 @@ describe('a second server', () => {
     });
     await shadow.mirror.follow();
     expect(other.keys()).not.toEqual(target.keys());
-    shadow.mirror.lost('createUser');
+    shadow.mirror.lost('createUser', machineTime());
     await shadow.mirror.follow();
     expect(other.keys()).toEqual(target.keys());
   });

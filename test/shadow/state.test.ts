@@ -81,7 +81,7 @@ describe('a change at the target that the shadow is not sent', () => {
     const shadow = await mirrored(target.origin, { shadow: { line: 'current' } });
     await shadow.send('GET', `${API}/users`);
     await change(target.origin, 'DELETE', `${API}/users/foreign-2`);
-    shadow.mirror.lost('deleteUser');
+    shadow.mirror.lost('deleteUser', machineTime());
     for (const path of ['/users/foreign-2', '/users', '/users/foreign-2']) await shadow.send('GET', API + path);
     expect(shadow.report()).toMatchObject({ compared: 3, differences: [] });
     const leftOut = shadow.report().rows.map((row) => Object.keys(row.leftOut));
@@ -98,7 +98,7 @@ describe('a change at the target that the shadow is not sent', () => {
     await shadow.send('GET', `${API}/users/foreign-2`);
     how.isAway = true;
     await change(target.origin, 'PUT', `${API}/users/foreign-2/limit`, { limit_bytes: 3 });
-    shadow.mirror.lost('setLimit');
+    shadow.mirror.lost('setLimit', machineTime());
     await shadow.send('GET', `${API}/users/foreign-2`);
     expect(shadow.report()).toMatchObject({ compared: 1, differences: [] });
     const [row] = shadow.report().rows;
@@ -114,7 +114,7 @@ describe('a change at the target that the shadow is not sent', () => {
     const shadow = await mirrored(target.origin, { shadow: second(origin, { writes: true }) });
     await shadow.send('GET', `${API}/users`);
     how.isBroken = true;
-    shadow.mirror.lost('setLimit');
+    shadow.mirror.lost('setLimit', machineTime());
     for (const path of ['/users', '/users', '/users/foreign-2']) await shadow.send('GET', API + path);
     expect(shadow.report().compared).toBe(4);
     expect(shadow.report().differences).toMatchObject([{ operation: 'listUsers', where: 'status', times: 2 }]);
@@ -153,6 +153,28 @@ describe('a change at the target that the shadow is not sent', () => {
     }
   });
 
+  test('is left out where it came before the shadow could begin', async () => {
+    const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
+    const how = { isAway: true };
+    const origin = await inFrontOf(other.origin, async () => (how.isAway ? 'away' : null));
+    const asked = second(origin, { writes: true, destructive: true });
+    const shadow = await mirrored(target.origin, { shadow: asked, clock: hastyClock() });
+    await shadow.send('PUT', `${API}/router/rules`, [{ domain_suffix: ['.example'], action: 'block' }]);
+    how.isAway = false;
+    for (const _ of [1, 2]) await shadow.send('GET', `${API}/router/rules`);
+    expect(shadow.report().rows).toMatchObject([
+      {
+        operation: 'getRules',
+        different: 0,
+        leftOut: {
+          'it passed while the shadow began': 1,
+          'it has changed since, which the shadow was not told': 1,
+        },
+      },
+      { operation: 'putRules', leftOut: { 'the shadow has not begun': 1 } },
+    ]);
+  });
+
   test('is over once rules that the shadow was not told are replaced at both', async () => {
     const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
     const how = { isAway: false };
@@ -170,6 +192,40 @@ describe('a change at the target that the shadow is not sent', () => {
     expect(shadow.report().differences).toEqual([]);
     const leftOut = { 'it has changed since, which the shadow was not told': 1 };
     expect(read()).toMatchObject([{ seen: 2, equal: 1, leftOut }]);
+  });
+
+  test('is not over with rules that were replaced at both before, and taken after it was known', async () => {
+    const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
+    const how: { arrived: () => void; held: Promise<void> | null } = { arrived: () => undefined, held: null };
+    const origin = await inFrontOf(other.origin, async (method) => {
+      if (method !== 'PUT' || how.held === null) return null;
+      how.arrived();
+      await how.held;
+      return null;
+    });
+    const asked = second(origin, { writes: true, destructive: true });
+    const shadow = await mirrored(target.origin, { shadow: asked });
+    await shadow.send('GET', `${API}/router/rules`);
+    const rules = (suffix: string) => [{ domain_suffix: [suffix], action: 'block' }];
+    let release: () => void = () => undefined;
+    how.held = new Promise((resolve) => {
+      release = resolve;
+    });
+    const arrival = new Promise<void>((resolve) => {
+      how.arrived = resolve;
+    });
+    await change(shadow.url, 'PUT', `${API}/router/rules`, rules('.one.example'));
+    await arrival;
+    await change(target.origin, 'PUT', `${API}/router/rules`, rules('.two.example'));
+    shadow.mirror.lost('putRules', machineTime());
+    release();
+    await shadow.settled();
+    await shadow.send('GET', `${API}/router/rules`);
+    await shadow.send('PUT', `${API}/router/rules`, rules('.three.example'));
+    await shadow.send('GET', `${API}/router/rules`);
+    expect(shadow.report().differences).toEqual([]);
+    const leftOut = { 'it has changed since, which the shadow was not told': 1 };
+    expect(shadow.report().rows.find(({ operation }) => operation === 'getRules')).toMatchObject({ equal: 2, leftOut });
   });
 
   test('of which one is a drawing does not leave out the status', async () => {
