@@ -6,7 +6,8 @@ import type { Workspace } from './workspace.js';
 
 /** Says by what kind of credential something is done, and when. */
 function signatureIn({ session }: Workspace): string {
-  const credential = session.current();
+  // What ends after a sign-out was begun before it.
+  const credential = session.last();
   if (credential === null) return signature('open', Date.now());
   const token = credential.value.startsWith('kw_') ? 'token' : 'static';
   return signature(credential.kind === 'session' ? 'session' : token, Date.now());

@@ -33,9 +33,11 @@ function createCalls(
   /** The sign-in after a change of credentials that is under way; it never rejects. */
   let renewal: Promise<void> | null = null;
   let changed = false;
+  let last: Credential | null = null;
 
   function begin(credential: Credential | null): void {
     changed = false;
+    last = credential;
     state.set({ phase: 'signedIn', credential });
   }
 
@@ -94,6 +96,8 @@ function createCalls(
   return {
     begin,
     current,
+    /** Returns the credential that stood last, also after a sign-out. */
+    last: () => last,
     sendWith,
     sendTo,
     streamFrom,
@@ -115,7 +119,7 @@ function createCalls(
 export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean) {
   const keeper = createCredentialKeeper(place.root);
   const state = createStore<SessionState>({ phase: 'starting' });
-  const { begin, current, sendWith, sendTo, streamFrom, noteChange, renew } = createCalls(
+  const { begin, current, last, sendWith, sendTo, streamFrom, noteChange, renew } = createCalls(
     place,
     keeper,
     state,
@@ -163,6 +167,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
       state.subscribe(() => state.get().phase === 'signedOut' && drop());
     },
     current,
+    last,
     sendTo,
     streamFrom,
     send: (call: Parameters<Sender>[0]) => sendTo(place.root, call),

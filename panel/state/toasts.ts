@@ -25,7 +25,10 @@ export function say(
   lastId += 1;
   const shown: Toast = { id: lastId, tone, text, undo };
   const dismiss = () => toasts.set(toasts.get().filter((toast) => toast !== shown));
-  toasts.set([...toasts.get().slice(-3), shown]);
+  const before = toasts.get();
+  // What can be undone is not pushed out by what is said later.
+  const kept = before.filter((toast, index) => toast.undo !== undefined || index >= before.length - 3);
+  toasts.set([...kept, shown]);
   setTimeout(dismiss, lasts);
   return dismiss;
 }

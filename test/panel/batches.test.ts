@@ -9,6 +9,7 @@ import { withPanel } from './in-browser.js';
 import {
   gate,
   goTo,
+  holdTime,
   listenForPages,
   openPage,
   refreshNow,
@@ -635,6 +636,25 @@ it('messages and the offer to undo are in the language that is chosen meanwhile,
     expect(await page.locator('.toast').count()).toBe(0);
     expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('guest-2026');
   });
+});
+
+it('the offer to undo stays while messages of other things come', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Keys');
+      await page.getByLabel('Select Guests').check();
+      await limitSelected(page);
+      await page.getByText('Limit set.').waitFor();
+      await holdTime(page);
+      for (let copied = 0; copied < 5; copied += 1)
+        await page.getByRole('button', { name: 'Copy link: Exact' }).click();
+      await expect.poll(() => page.locator('.toast').getByText('Link copied.').count()).toBe(4);
+      await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('The limit is as it was.').waitFor();
+    },
+    { clock: true },
+  );
 });
 
 it('a batch is noted once in the audit list, though the page is reloaded at its end', async () => {

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
@@ -200,6 +201,48 @@ it('what is typed of a key in its row stays when the page becomes narrow and wid
     await page.keyboard.press('Enter');
     await page.getByText('Saved: Guests.').waitFor();
     expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 2 * 1024 ** 4 });
+  });
+});
+
+/** Saves a new name of Guests in its row; the server's answer waits. */
+async function saveUnanswered(page: Page) {
+  const answer = gate();
+  await page.route('**/keyway/v1/keys/guest-2026', async (route) => {
+    await answer.opened;
+    await route.continue();
+  });
+  await goTo(page, 'Keys');
+  await page.getByRole('button', { name: 'Edit: Guests' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('Visitors');
+  const sent = page.waitForRequest('**/keyway/v1/keys/guest-2026');
+  await page.keyboard.press('Enter');
+  await sent;
+  return answer;
+}
+
+it('a row that is saved leaves another one open that is edited meanwhile, and the focus there', async () => {
+  await withPanel('current', async (page) => {
+    const answer = await saveUnanswered(page);
+    await page.getByRole('button', { name: 'Edit: Exact' }).click();
+    const name = page.locator('.row form').getByLabel('Name', { exact: true });
+    await name.fill('Exact');
+    answer.open();
+    await page.getByText('Saved: Visitors.').waitFor();
+    await page.keyboard.type('ly');
+    expect(await name.inputValue()).toBe('Exactly');
+  });
+});
+
+it('a key that is saved after a sign-out is not named any more, and noted as what it was: of a session', async () => {
+  await withPanel('current', async (page, stage) => {
+    const answer = await saveUnanswered(page);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Username').waitFor();
+    answer.open();
+    await expect
+      .poll(async () => JSON.stringify(await stage.call('GET', '/audit')))
+      .toContain('Changed a key · session · ');
+    expect(await page.locator('.toast').allInnerTexts()).toEqual([]);
   });
 });
 

@@ -111,10 +111,8 @@ export function KeysPage() {
           leaving={leaving}
           editing={narrow ? null : editing}
           onOpen={(key) => goTo('keys', key)}
-          onEdit={(key) => {
-            setEditing(key);
-            if (key === null) grid.current?.focus();
-          }}
+          onEdit={setEditing}
+          onEdited={(key) => setEditing((now) => (now === key ? null : now))}
           onCopy={(key) => copyLink(workspace, key)}
           onDelete={(key) => {
             setTarget(key);

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { sentence, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
@@ -23,15 +23,22 @@ export function RowEdit({ user: given, onClose }: RowEditProps) {
   const { user, name } = { ...draft.form, user: draft.form.user ?? given };
   const [limit, setText] = useState(() => limitText(draft.form.limit, words.language));
   const [busy, setBusy] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
   const reading = readLimit(limit, 'GiB');
   const setLimit = (amount: string) => {
     setText(amount);
     draft.change({ limit: { amount, unit: 'GiB' } });
   };
-  const close = () => {
-    draft.discard();
+  const leave = () => {
+    // Not from where somebody types by now, who did not wait for the answer.
+    if (form.current?.matches(':focus-within')) form.current.closest<HTMLElement>('.grid')?.focus();
     onClose();
   };
+  const close = () => {
+    draft.discard();
+    leave();
+  };
+  const isSignedOut = () => workspace.session.state.get().phase === 'signedOut';
   const save = async (event: Event) => {
     event.preventDefault();
     if (busy || !reading.ok) return;
@@ -39,10 +46,11 @@ export function RowEdit({ user: given, onClose }: RowEditProps) {
     try {
       await changeKey(workspace, user, { ...(user.name === undefined ? {} : { name }), limit: reading.bytes });
       await workspace.contact.now();
-      saySaved(user, name);
+      if (!isSignedOut()) saySaved(user, name);
       close();
     } catch (problem) {
       note(workspace, 'updateKey', false);
+      if (isSignedOut()) return;
       const label = labelOf({ key: user.access_key, name: user.name ?? '' });
       say('bad', (words) => words('failed.save', { name: label, why: sentence(problem, words) }));
       setBusy(false);
@@ -50,11 +58,12 @@ export function RowEdit({ user: given, onClose }: RowEditProps) {
   };
   return (
     <form
+      ref={form}
       class="row-edit"
       onSubmit={save}
       onKeyDown={(event) => {
         event.stopPropagation();
-        if (event.key === 'Escape') onClose();
+        if (event.key === 'Escape') leave();
       }}
     >
       <input

@@ -15,8 +15,9 @@ export interface RowActions {
   readonly onOpen: (key: string) => void;
   /** Copies the key's share link. */
   readonly onCopy: (key: string) => void;
-  /** Edits name and limit in the row; null ends that. */
-  readonly onEdit: (key: string | null) => void;
+  /** Edits name and limit in the row. */
+  readonly onEdit: (key: string) => void;
+  readonly onEdited: (key: string) => void;
   readonly onDelete: (key: string) => void;
 }
 
@@ -77,7 +78,7 @@ export function KeyRow(props: RowProps) {
       )}
       {editing ? (
         <Cell of="edit">
-          <RowEdit user={user} onClose={() => props.onEdit(null)} />
+          <RowEdit user={user} onClose={() => props.onEdited(key)} />
         </Cell>
       ) : narrow ? (
         <PhoneFacts {...props} title={title} />

@@ -113,6 +113,7 @@ export function KeyTable(props: TableProps) {
               onOpen={props.onOpen}
               onCopy={props.onCopy}
               onEdit={props.onEdit}
+              onEdited={props.onEdited}
               onDelete={props.onDelete}
             />
           );
