@@ -60,9 +60,9 @@ export async function openPair(opening: Opening): Promise<Pair> {
   const found = await findServer({ ...asked, caller, lines, secret });
   const target = new AskedServer(found, async () => authorization());
   if ('line' in wanted) {
-    const shadow = await openCore(wanted.line, await configurationOf(target), { lines, clock, random });
+    // What is changed from here on may be missing in the configuration.
     divergence.clear();
-    return { target, shadow };
+    return { target, shadow: await openCore(wanted.line, await configurationOf(target), { lines, clock, random }) };
   }
   const pair = { target, shadow: await openServer(wanted, lines) };
   try {

@@ -71,6 +71,8 @@ export class Tally {
   readonly #replacements = new Replacements(false);
   readonly #rows = new ClientRows();
   readonly #kinds = new Map<string, DifferenceKind>();
+  /** Places as they are shown; no more than of kinds, for what stands for a name is kept for good. */
+  readonly #places = new Map<string, string>();
   readonly #notes: string[] = [];
   #target: ReportedServer | null = null;
   #shadow: ReportedServer | null = null;
@@ -164,9 +166,18 @@ export class Tally {
     return { operation, where: shown, kind, because, explainedBy, times: 0, clients: [], example };
   }
 
-  /** Names of members may be somebody's too. */
   #shownPlace(where: string): string {
-    const [part = '', pointer] = generalPlace(where).split(' ', 2);
+    const place = generalPlace(where);
+    const known = this.#places.get(place);
+    if (known !== undefined || this.#places.size >= MOST_KINDS) return known ?? ELSEWHERE;
+    const shown = this.#strippedPlace(place);
+    this.#places.set(place, shown);
+    return shown;
+  }
+
+  /** Names of members may be somebody's too. */
+  #strippedPlace(place: string): string {
+    const [part = '', pointer] = place.split(' ', 2);
     if (part !== 'body' || pointer === undefined) return `${part}${pointer === undefined ? '' : ` ${pointer}`}`;
     const steps = pointer.split('/').map((step) => (step === '*' || step === '' ? step : this.#shownName(step)));
     return `body ${steps.join('/')}`;

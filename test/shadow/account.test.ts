@@ -120,6 +120,20 @@ describe('a run', () => {
     expect(tally.report().differences[0]).toMatchObject({ where: 'elsewhere', because: null, times: 2 });
   });
 
+  test('keeps no more names of members than kinds of differences', () => {
+    const tally = new Tally(() => 0);
+    const add = (operation: string, where: string, texts: { expected: string; actual: string }) =>
+      tally.add('bot/1.0', operation, {
+        kind: 'compared',
+        differences: [{ ...placed(where, null), operation, ...texts }],
+      });
+    for (let count = 0; count < 3_000; count += 1)
+      add('getUser', `body /data/somebody-${count}`, { expected: 'of target', actual: 'of shadow' });
+    // Texts are numbered as they are kept: one of each place, and two of the examples.
+    const [fresh] = add('getRules', 'body /data/domain', { expected: 'new', actual: 'newer' });
+    expect(fresh).toMatchObject({ where: 'elsewhere', example: { target: '"<text:1003>"', shadow: '"<text:1004>"' } });
+  });
+
   test('says how old its report is, and that it has ended', () => {
     const report = new Tally(() => Date.parse('2026-11-24T12:00:00Z')).report();
     const at = (seconds: number) => standingWords(report, Date.parse(report.writtenAt) + seconds * 1_000);

@@ -175,6 +175,31 @@ describe('a change at the target that the shadow is not sent', () => {
     ]);
   });
 
+  test('is left out where it came while the shadow was opened', async () => {
+    const target = await startLiveServer('current');
+    const how: { isAway: boolean; opening: () => Promise<void> } = { isAway: true, opening: async () => undefined };
+    const origin = await inFrontOf(target.origin, async (_method, path) => {
+      if (how.isAway && path !== `${API}/router/rules`) return 'away';
+      if (path === `${API}/users`) await how.opening();
+      return null;
+    });
+    const shadow = await mirrored(origin, { shadow: { line: 'current' }, clock: hastyClock() });
+    how.isAway = false;
+    // A configuration is read before the keys.
+    how.opening = async () => {
+      how.opening = async () => undefined;
+      const rules = [{ domain_suffix: ['.example'], action: 'block' }];
+      expect(await change(target.origin, 'PUT', `${API}/router/rules`, rules)).toBe(200);
+      shadow.mirror.lost('putRules', machineTime());
+    };
+    for (const _ of [1, 2]) await shadow.send('GET', `${API}/router/rules`);
+    const leftOut = {
+      'it passed while the shadow began': 1,
+      'it has changed since, which the shadow was not told': 1,
+    };
+    expect(shadow.report().rows).toMatchObject([{ operation: 'getRules', different: 0, leftOut }]);
+  });
+
   test('is over once rules that the shadow was not told are replaced at both', async () => {
     const [target, other] = [await startLiveServer('current'), await startLiveServer('current')];
     const how = { isAway: false };
