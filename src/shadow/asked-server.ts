@@ -8,6 +8,10 @@ import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { hasNames } from '../wire/traits/snapshot.js';
 
+/** Members of a configuration, and of an inbound, that say where and as whom a server stands. */
+export const STANDING = ['listen', 'bind_ip', 'api', 'domain', 'tls', 'fallback'];
+export const STANDING_INBOUND = ['listen', 'port', 'path', 'webpath', 'token', 'username', 'password_hash'];
+
 export type Keys = ReadonlyMap<string, KeySnapshot>;
 
 /** A server's place and the line that it speaks. */

@@ -9,7 +9,7 @@ import { type Operation, type OperationName, serves } from '../wire/operations.j
 import { pointerSteps, type SchemaNode } from '../wire/schema-check.js';
 import type { Recorded } from '../wire/schemas.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { idOf } from './asked-server.js';
+import { idOf, STANDING, STANDING_INBOUND } from './asked-server.js';
 import type { OldEntries } from './pair.js';
 
 /** A place of an answer that is known to differ, and why. `operation` and the segments of `where` may be `*`. */
@@ -59,9 +59,10 @@ const COUNTED = new Set([
   ...['online_users', 'total_bytes_up', 'total_bytes_down', 'upload', 'download'],
 ]);
 
-/** Members that say where and as whom a server stands: that they are there, and of which type, is held together. */
-const STANDING = /^\/data\/(?:listen|bind_ip|api|domain|tls|fallback|server|endpoint|links|host)(?:\/|$)/;
-const STANDING_INBOUND = /^\/data\/inbounds\/[^/]+\/(?:listen|port|path|webpath|token|username|password_hash)$/;
+/** Places that say where and as whom a server stands: that they are there, and of which type, is held together. */
+const OF_ANSWERS = ['server', 'endpoint', 'links', 'host'];
+const STANDS = new RegExp(`^/data/(?:${[...STANDING, ...OF_ANSWERS].join('|')})(?:/|$)`);
+const INBOUND_STANDS = new RegExp(`^/data/inbounds/[^/]+/(?:${STANDING_INBOUND.join('|')})$`);
 
 /** Times that a place has to differ between two reads of the target before it counts as noise, and the share of all of them. */
 const NOISE = 2;
@@ -208,7 +209,7 @@ function isOwn(difference: RunDifference, pair: AnsweredTwice, from: Revision): 
   if (isOfTraffic(pair) && pointer.startsWith('/data/')) return isSameKind;
   const member = pointerSteps(pointer).at(-1) ?? '';
   if (COUNTED.has(member) && isCounting(operation)) return isSameKind || expected === null || actual === null;
-  if (STANDING.test(pointer) || STANDING_INBOUND.test(generalPlace(pointer).replaceAll('*', '0'))) return isSameKind;
+  if (STANDS.test(pointer) || INBOUND_STANDS.test(generalPlace(pointer))) return isSameKind;
   const mark = operation !== null && serves(from, operation) ? markAt(operation.answer(from), pointer) : null;
   return mark !== null && OWN.has(mark) && isSameKind;
 }

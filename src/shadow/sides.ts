@@ -14,7 +14,7 @@ import { dataIn, isJsonObject, type JsonObject, jsonIn } from '../wire/json/json
 import { writeJson } from '../wire/json/write-json.js';
 import type { Operation } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { AskedServer, type FoundServer, findServer } from './asked-server.js';
+import { AskedServer, type FoundServer, findServer, STANDING, STANDING_INBOUND } from './asked-server.js';
 import type { Passed } from './traffic.js';
 
 /** The server that is tried beside the target. */
@@ -191,10 +191,7 @@ function whyWithheld(
   return destructive ? null : 'a write besides keys, without --destructive';
 }
 
-/** Members that say where and as whom a server stands: the second one keeps its own. */
-const STANDING = ['listen', 'bind_ip', 'api', 'domain', 'tls', 'fallback'];
-const STANDING_INBOUND = ['listen', 'port', 'path', 'webpath', 'token', 'username', 'password_hash'];
-
+/** Returns a configuration with which the second server stays where and as whom it is. */
 function standingAs(body: Buffer, answer: Answer): Buffer | null {
   const [wanted, own] = [jsonIn(body), dataIn(answer.body)];
   if (!isJsonObject(wanted) || !isJsonObject(own)) return null;

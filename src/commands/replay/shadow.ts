@@ -4,8 +4,9 @@ import { createWhole, removeStaleTemporaries, temporaryPath } from '../../files/
 import { failureWords } from '../../platform/failure-words.js';
 import { CHANGE_KINDS } from '../../replay/compare/line-changes.js';
 import { summaryOf } from '../../replay/compare/result.js';
+import { readFixtureJson } from '../../replay/format/scenario.js';
+import { listOf, object, shaped, TEXT } from '../../replay/format/shape.js';
 import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
-import { readExpected } from '../../shadow/expected.js';
 import type { ExpectedDifference } from '../../shadow/judge.js';
 import type { SecondSettings } from '../../shadow/messages.js';
 import { serveReport } from '../../shadow/ops.js';
@@ -257,6 +258,9 @@ function namedBy(flag: string): (error: unknown) => never {
   };
 }
 
+const REGISTER = listOf(object({ operation: TEXT, where: TEXT, reason: TEXT }));
+
+/** Reads a register of expected differences. Rejects with `ShapeError`, which names the file, the JSON path and what was expected there. */
 async function expectedOf(
   path: string | null,
   { folder, fileSystem }: CommandContext,
@@ -266,7 +270,7 @@ async function expectedOf(
   const content = await fileSystem.read(whole, FILE_LIMITS.archive).catch((error: unknown) => {
     throw new Error(`--expect: ${whole} cannot be read: ${failureWords(error)}`, { cause: error });
   });
-  return readExpected(content.toString('utf8'), whole);
+  return shaped(REGISTER, readFixtureJson(content.toString('utf8'), whole), { file: whole, path: '' });
 }
 
 /** Keeps the last report where SIGKILL leaves it: a whole one, at most a second old. */
