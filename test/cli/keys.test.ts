@@ -12,7 +12,7 @@ import { keyDigest } from '../../src/core/key-digest.js';
 import { type AccessKey, MAX_U64 } from '../../src/core/model.js';
 import { createGateway } from '../../src/index.js';
 import { ROOT } from '../clone.js';
-import { describeDatabase, freshDatabase } from '../database/database.js';
+import { bareDatabase, describeDatabase } from '../database/database.js';
 import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import type { StandIn } from '../stand-in/stand-in.js';
@@ -462,7 +462,7 @@ describe('keyway keys on a running server', () => {
 
 describeDatabase('keyway keys --database', () => {
   it('changes the keys of a shared database, and of one without a schema says what makes it', async () => {
-    const environment = { KEYWAY_DATABASE_URL: await freshDatabase() };
+    const environment = { KEYWAY_DATABASE_URL: await bareDatabase() };
     const there = (...argv: string[]) => keys(argv, { environment });
     expect((await there('list')).complaints).toContain('keyway database migrate');
     expect((await runHere(['database', 'migrate'], { folder, environment })).code).toBe(0);

@@ -97,6 +97,7 @@ it('a keyboard alone signs in, creates a key and deletes it', async () => {
   await withPanel(
     'current',
     async (page, stage) => {
+      await page.getByLabel('Username').waitFor();
       await tabTo(page, 'Username');
       await page.keyboard.type('admin');
       await tabTo(page, /^Password$/);
