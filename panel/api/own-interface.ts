@@ -7,6 +7,9 @@ export type OwnCall = Omit<HttpCall, 'authorization'>;
 /** The kinds of calls that a credential is let in for: all of them, those about keys and jobs, or none. */
 export type Reach = 'all' | 'keys' | 'none';
 
+/** Returns true where calls about keys are let in; a null reach is not known yet. */
+export const reachesKeys = (reach: Reach | null): boolean => reach === 'all' || reach === 'keys';
+
 /** Keyway's own interface (docs/api.md), with the credential that stands. */
 export interface OwnInterface {
   /** Rejects with `ApiFailure`, whose `envelope.code` names the failure. */

@@ -42,12 +42,14 @@ function createCalls(
   }
 
   function current(): Credential | null {
-    const now = state.get();
-    return now.phase === 'signedIn' ? now.credential : null;
+    return state.get().phase === 'signedIn' ? last : null;
   }
 
+  const shown = (credential: Credential | null) =>
+    credential === null ? {} : { authorization: `Bearer ${credential.value}` };
+
   const sendWith = (call: Parameters<Sender>[0], credential: Credential | null, root = place.root) =>
-    exchange(root, { ...call, ...(credential === null ? {} : { authorization: `Bearer ${credential.value}` }) });
+    exchange(root, { ...call, ...shown(credential) });
 
   /** Sends with the credential that stands; at a 401 first looks whether another tab has a newer one. */
   async function sendTo(root: string, call: Parameters<Sender>[0]): Promise<HttpAnswer> {
@@ -68,11 +70,8 @@ function createCalls(
   }
 
   /** Reads a stream of events with the credential that stands. */
-  const streamFrom = (root: string, path: string, signal: AbortSignal) => {
-    const credential = current();
-    const shown = credential === null ? {} : { authorization: `Bearer ${credential.value}` };
-    return streamEvents(root, { path, ...shown }, signal);
-  };
+  const streamFrom = (root: string, path: string, signal: AbortSignal) =>
+    streamEvents(root, { path, ...shown(current()) }, signal);
 
   async function newerThan(used: Credential | null): Promise<Credential | null> {
     const stored = current() ?? keeper.read();
@@ -81,8 +80,7 @@ function createCalls(
   }
 
   function lose(used: Credential | null): void {
-    const now = state.get();
-    if (now.phase !== 'signedIn' || now.credential?.value !== used?.value) return;
+    if (state.get().phase !== 'signedIn' || last?.value !== used?.value) return;
     if (used !== null) keeper.forget(used);
     state.set({ phase: 'lost', reason: reasonFor(used) });
   }
@@ -119,12 +117,7 @@ function createCalls(
 export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean) {
   const keeper = createCredentialKeeper(place.root);
   const state = createStore<SessionState>({ phase: 'starting' });
-  const { begin, current, last, sendWith, sendTo, streamFrom, noteChange, renew } = createCalls(
-    place,
-    keeper,
-    state,
-    isContinuous,
-  );
+  const { begin, sendWith, noteChange, renew, ...calls } = createCalls(place, keeper, state, isContinuous);
 
   keeper.onChange((credential) => {
     if (credential !== null) begin(credential);
@@ -166,11 +159,8 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     onSignOut(drop: () => void): void {
       state.subscribe(() => state.get().phase === 'signedOut' && drop());
     },
-    current,
-    last,
-    sendTo,
-    streamFrom,
-    send: (call: Parameters<Sender>[0]) => sendTo(place.root, call),
+    ...calls,
+    send: (call: Parameters<Sender>[0]) => calls.sendTo(place.root, call),
     async start(): Promise<void> {
       const before = state.get();
       // Somebody who is typing into the form, after a look at another server, goes on with it.
@@ -193,7 +183,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
      * that to the login. Calls that are refused meanwhile wait for it. Rejects as the change does.
      */
     async replaceCredentials(change: () => Promise<void>, again: Again | null): Promise<void> {
-      const stays = current()?.stays ?? false;
+      const stays = calls.current()?.stays ?? false;
       const run = async () => {
         await change();
         noteChange();
@@ -206,7 +196,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
       await renew(run());
     },
     signOut() {
-      const credential = current();
+      const credential = calls.current();
       state.set({ phase: 'signedOut', problem: null });
       if (credential !== null) keeper.forget(credential);
     },

@@ -27,7 +27,7 @@ export function say(
   const dismiss = () => toasts.set(toasts.get().filter((toast) => toast !== shown));
   const before = toasts.get();
   // What can be undone is not pushed out by what is said later.
-  const kept = before.filter((toast, index) => toast.undo !== undefined || index >= before.length - 3);
+  const kept = before.filter(({ undo }, index) => undo ?? index > before.length - 4);
   toasts.set([...kept, shown]);
   setTimeout(dismiss, lasts);
   return dismiss;

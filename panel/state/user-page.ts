@@ -1,11 +1,12 @@
 import { isAbsent } from '../api/failure.js';
+import { reachesKeys } from '../api/own-interface.js';
 import { fieldsOf } from '../api/wire.js';
 import type { Workspace } from './workspace.js';
 
 /** Asks for the address of the page that the user of a key sees in a browser; null where none is served. */
 export async function userPage(workspace: Workspace, key: string): Promise<string | null> {
   const { reach, offers, server } = workspace;
-  const own = reach.get() === 'all' || reach.get() === 'keys' ? await keywaysPage(workspace, key) : null;
+  const own = reachesKeys(reach.get()) ? await keywaysPage(workspace, key) : null;
   if (own !== null || offers.get().share === false) return own;
   try {
     return await server.subscription(key);

@@ -2,7 +2,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { isAbsent } from '../api/failure.js';
 import { learnOffers } from '../api/offers.js';
-import { createOwnInterface, learnReach, type Reach } from '../api/own-interface.js';
+import { createOwnInterface, learnReach, type Reach, reachesKeys } from '../api/own-interface.js';
 import type { Place } from '../api/places.js';
 import { createServer } from '../api/server.js';
 import type { ServerStatus } from '../api/wire.js';
@@ -37,7 +37,7 @@ export function createWorkspace(place: Place) {
   let reachOf: string | null = null;
   /** Said by the server of itself, and how long that took in milliseconds. */
   const status = createStore<(ServerStatus & { readonly took: number }) | null>(null);
-  const tellsChanges = () => reach.get() === 'all' || reach.get() === 'keys';
+  const tellsChanges = () => reachesKeys(reach.get());
   const tellsConfiguration = () => offers.get().config === true;
   const users = createUsers({ server, own, tellsChanges, tellsConfiguration, root: place.root });
   contact.add(() => askStatus());

@@ -1,3 +1,4 @@
+import { reachesKeys } from '../../api/own-interface.js';
 import { useWords } from '../../i18n/text.js';
 import { goTo, route } from '../../state/route.js';
 import { useWorkspace } from '../../state/workspace.js';
@@ -11,7 +12,7 @@ const TABS = ['audit', 'events'] as const;
 /** The audit list, and where Keyway's own interface is what happened there. */
 export function AuditPage() {
   const words = useWords();
-  const hasEvents = useStore(useWorkspace().reach, (reach) => reach === 'all' || reach === 'keys');
+  const hasEvents = useStore(useWorkspace().reach, reachesKeys);
   const tab = useStore(route, ({ key }) => TABS.find((name) => name === key) ?? 'audit');
   const tabs = hasEvents && (
     <Segments

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { reachesKeys } from '../../api/own-interface.js';
 import type { User } from '../../api/wire.js';
 import { sentence, useWords } from '../../i18n/text.js';
 import { tellsOnline, titleOf, usedBytes } from '../../state/key-list.js';
@@ -37,7 +38,7 @@ export function Details({ accessKey, onClose }: DetailsProps) {
   const [last, setLast] = useState(user);
   if (user !== undefined && user !== last) setLast(user);
   const [doing, setDoing] = useState<'edit' | 'reset' | 'rotate' | 'delete' | null>(null);
-  const canRotate = useStore(workspace.reach, (reach) => reach === 'all' || reach === 'keys');
+  const canRotate = useStore(workspace.reach, reachesKeys);
   const shown = user ?? last;
   const gone = <Notice tone="warn">{words('keys.gone')}</Notice>;
   if (shown === undefined) {

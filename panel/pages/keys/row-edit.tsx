@@ -38,7 +38,6 @@ export function RowEdit({ user: given, onClose }: RowEditProps) {
     draft.discard();
     leave();
   };
-  const isSignedOut = () => workspace.session.state.get().phase === 'signedOut';
   const save = async (event: Event) => {
     event.preventDefault();
     if (busy || !reading.ok) return;
@@ -46,11 +45,10 @@ export function RowEdit({ user: given, onClose }: RowEditProps) {
     try {
       await changeKey(workspace, user, { ...(user.name === undefined ? {} : { name }), limit: reading.bytes });
       await workspace.contact.now();
-      if (!isSignedOut()) saySaved(user, name);
+      if (workspace.session.state.get().phase !== 'signedOut') saySaved(user, name);
       close();
     } catch (problem) {
       note(workspace, 'updateKey', false);
-      if (isSignedOut()) return;
       const label = labelOf({ key: user.access_key, name: user.name ?? '' });
       say('bad', (words) => words('failed.save', { name: label, why: sentence(problem, words) }));
       setBusy(false);

@@ -1,3 +1,4 @@
+import { reachesKeys } from '../../api/own-interface.js';
 import { patchKey } from '../../api/own-keys.js';
 import type { User } from '../../api/wire.js';
 import { note } from '../../state/audit-notes.js';
@@ -53,8 +54,7 @@ export async function changeKey(workspace: Workspace, user: User, { name, limit 
   const named = isNamed && { name: name === '' ? null : name };
   const limited = isLimited && { limit_bytes: limit };
   if (!isNamed && !isLimited) return;
-  if (isAddressable(key) && (reach.get() === 'all' || reach.get() === 'keys'))
-    await patchKey(own, key, { ...named, ...limited });
+  if (isAddressable(key) && reachesKeys(reach.get())) await patchKey(own, key, { ...named, ...limited });
   else if (named === false) await server.setLimit(key, limit);
   else {
     const known = users.state.get().byKey.get(key) ?? user;

@@ -100,6 +100,7 @@ export function KeyTable(props: TableProps) {
           const index = window.first + offset;
           return (
             <KeyRow
+              {...props}
               key={user.access_key}
               user={user}
               index={index}
@@ -110,11 +111,6 @@ export function KeyTable(props: TableProps) {
               leaving={props.leaving.has(user.access_key)}
               narrow={narrow}
               onTick={tick}
-              onOpen={props.onOpen}
-              onCopy={props.onCopy}
-              onEdit={props.onEdit}
-              onEdited={props.onEdited}
-              onDelete={props.onDelete}
             />
           );
         })}
