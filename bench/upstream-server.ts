@@ -122,6 +122,7 @@ const server = createServer(async (request, response) => {
   response.writeHead(data === undefined ? 400 : 200, {
     'content-type': 'application/json',
     'content-length': bytes.length,
+    'access-control-allow-origin': '*',
   });
   response.end(bytes);
 });

@@ -1,4 +1,5 @@
-import { setPriority } from 'node:os';
+import { existsSync, readdirSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { REVISIONS } from '../../revisions/all.js';
@@ -19,14 +20,8 @@ const REPORT_EVERY = 500;
 const TELL_EVERY = 250;
 /** Milliseconds for which what still waits is compared at the end. */
 const LAST_COMPARED = 3_000;
-/** Comparing comes after whoever waits for an answer. */
-const NICE = 10;
-/**
- * Milliseconds of rest after each exchange, as long as so few wait: a thread that has begun keeps its core for some milliseconds,
- * whoever wants it, which clients would feel.
- */
-const REST = 1;
-const FEW_WAITING = 1_000;
+/** Linux names the threads of a process here, each of which has a priority of its own. */
+const THREADS = '/proc/self/task';
 
 const port = parentPort;
 if (port === null) throw new Error('expected to be a worker');
@@ -65,10 +60,17 @@ const mirror = new Mirror({
   },
 });
 
-setPriority(0, NICE);
+giveWay();
+
+/** Has whoever waits for an answer come first: the main thread alone keeps its priority, not those that compare, compile and collect garbage. */
+function giveWay(): void {
+  const threads = existsSync(THREADS) ? readdirSync(THREADS).map(Number) : [];
+  for (const thread of threads)
+    if (thread !== process.pid) setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);
+}
 
 /** One after the other, in the order in which the target answered. */
-let [isEnding, isOver] = [false, false];
+let isOver = false;
 let work: Promise<unknown> = mirror.begin().catch(refuse);
 
 function refuse(error: unknown): void {
@@ -88,13 +90,11 @@ function take(passed: Passed): void {
     waiting -= 1;
     await mirror.follow();
     done(bytesOf(passed));
-    if (!isEnding && waiting < FEW_WAITING) await sleep(REST);
   });
 }
 
 /** Ends the run, whatever still waits. */
 async function end(): Promise<void> {
-  isEnding = true;
   await Promise.race([work, sleep(LAST_COMPARED)]);
   await saved?.settled();
   isOver = true;
