@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -20,8 +20,8 @@ const REPORT_EVERY = 500;
 const TELL_EVERY = 250;
 /** Milliseconds for which what still waits is compared at the end. */
 const LAST_COMPARED = 3_000;
-/** Linux names the threads of a process here, each of which has a priority of its own. */
-const THREADS = '/proc/self/task';
+/** Linux says here which process this is; its main thread has the same number. */
+const SELF = '/proc/self';
 
 const port = parentPort;
 if (port === null) throw new Error('expected to be a worker');
@@ -64,9 +64,9 @@ giveWay();
 
 /** Has whoever waits for an answer come first: the main thread alone keeps its priority, not those that compare, compile and collect garbage. */
 function giveWay(): void {
-  const threads = existsSync(THREADS) ? readdirSync(THREADS).map(Number) : [];
-  for (const thread of threads)
-    if (thread !== process.pid) setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);
+  if (!existsSync(`${SELF}/task`)) return;
+  const threads = readdirSync(`${SELF}/task`).filter((thread) => thread !== readlinkSync(SELF));
+  for (const thread of threads) setPriority(Number(thread), constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
 /** One after the other, in the order in which the target answered. */
