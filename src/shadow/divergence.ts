@@ -16,7 +16,7 @@ const MOST_RESYNCED = 100_000;
 /** Knows where the shadow's state is not the target's, or was not yet when a request began. */
 export class Divergence {
   #keys = new Set<string>();
-  /** What was replaced at the target alone, by the operation that does so; a write that began by `until` makes it the same no more. */
+  /** Replacements at the target alone, by operation; a write that began by `until` does not undo one. */
   readonly #replaced = new Map<OperationName, { readonly subject: Subject; readonly until: number }>();
   /** The times at which keys were made equal, by the machine's clock: answers that were begun before say nothing of them. */
   readonly #resynced = new Map<string, number>();

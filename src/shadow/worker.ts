@@ -65,8 +65,9 @@ giveWay();
 /** Has whoever waits for an answer come first: the main thread alone keeps its priority, not those that compare, compile and collect garbage. */
 function giveWay(): void {
   if (!existsSync(`${SELF}/task`)) return;
-  const threads = readdirSync(`${SELF}/task`).filter((thread) => thread !== readlinkSync(SELF));
-  for (const thread of threads) setPriority(Number(thread), constants.priority.PRIORITY_BELOW_NORMAL);
+  const main = readlinkSync(SELF);
+  for (const thread of readdirSync(`${SELF}/task`))
+    if (thread !== main) setPriority(Number(thread), constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
 /** One after the other, in the order in which the target answered. */

@@ -410,6 +410,14 @@ async function limitSelected(page: Page): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
 }
 
+/** Limits two keys, and waits until that is done. */
+async function limitTwo(page: Page): Promise<void> {
+  await goTo(page, 'Keys');
+  for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
+  await limitSelected(page);
+  await page.getByText('Limit of 2 keys set.').waitFor();
+}
+
 it('of a batch that is stopped before the server takes it nothing is done, also where it gets there later', async () => {
   await withPanel('current', async (page, stage) => {
     await goTo(page, 'Keys');
@@ -567,10 +575,7 @@ it.each([
         await stage.call('GET', '/users/exact-limit'),
       ];
       const before = await limits();
-      await goTo(page, 'Keys');
-      for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
-      await limitSelected(page);
-      await page.getByText('Limit of 2 keys set.').waitFor();
+      await limitTwo(page);
       await page.reload();
       await page.getByText('Limit of 2 keys set.').waitFor();
       // Somebody else gives one of them another limit, which is not taken back.
@@ -600,10 +605,7 @@ it('limits are not given back unseen where there is no list yet: that is said, a
   await withPanel(
     'current',
     async (page, stage) => {
-      await goTo(page, 'Keys');
-      for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
-      await limitSelected(page);
-      await page.getByText('Limit of 2 keys set.').waitFor();
+      await limitTwo(page);
       let isAway = true;
       const away = { status: 502, json: { ok: false, error: 'away' } };
       await page.route(`${stage.api}/users`, (route) => (isAway ? route.fulfill(away) : route.continue()));
@@ -761,10 +763,7 @@ it('a limit that was changed again stays when limits are given back before the l
   await withPanel(
     'current',
     async (page, stage) => {
-      await goTo(page, 'Keys');
-      for (const name of ['Guests', 'Exact']) await page.getByLabel(`Select ${name}`).check();
-      await limitSelected(page);
-      await page.getByText('Limit of 2 keys set.').waitFor();
+      await limitTwo(page);
       await stage.call('PUT', '/users/guest-2026/limit', { limit_bytes: 1 });
       await page.getByRole('button', { name: 'Undo' }).click();
       await page.getByText('The limit is as it was.').waitFor();
