@@ -1,7 +1,7 @@
 import type { MirrorOptions } from './mirror.js';
+import type { Packed } from './packing.js';
 import type { SecondServer } from './sides.js';
 import type { ShadowReport } from './tally.js';
-import type { Passed } from './traffic.js';
 
 /** A server as it goes between threads: its line by its name, its certificates as mere bytes. */
 type BetweenThreads<T> = Omit<T, 'revision' | 'ca'> & {
@@ -22,13 +22,9 @@ export interface WorkerSettings
   readonly date: string;
 }
 
-/** An exchange whose bodies may be parts of one buffer with those of others. */
-export type CopiedPassed = Omit<Passed, 'requestBody' | 'responseBody'> &
-  Readonly<Record<'requestBody' | 'responseBody', Uint8Array>>;
-
 /** Exchanges, or a sentence, for the worker. */
 export type ToWorker =
-  | { readonly kind: 'passed'; readonly passed: readonly CopiedPassed[] }
+  | { readonly kind: 'passed'; readonly packed: Packed }
   /** Nothing comes of a write of this operation, which ended by a time of the machine's clock. */
   | { readonly kind: 'lost'; readonly operation: string; readonly at: number }
   | { readonly kind: 'note'; readonly sentence: string }

@@ -10,9 +10,10 @@ import { systemClock, systemRandom } from '../platform/system-ports.js';
 import type { FromWorker, ToWorker, WorkerSettings } from './messages.js';
 import { Mirror } from './mirror.js';
 import { ShadowRefused } from './opening.js';
+import { type Packed, unpacked } from './packing.js';
 import { SavedDifferences } from './saved-differences.js';
 import { Tally } from './tally.js';
-import { bytesOf, type Passed } from './traffic.js';
+import { bytesOf } from './traffic.js';
 
 /** Milliseconds between two reports, and between two looks whether keys are to be followed. */
 const REPORT_EVERY = 500;
@@ -67,7 +68,7 @@ function giveWay(): void {
   if (!existsSync(`${SELF}/task`)) return;
   const main = readlinkSync(SELF);
   for (const thread of readdirSync(`${SELF}/task`))
-    if (thread !== main) setPriority(Number(thread), constants.priority.PRIORITY_BELOW_NORMAL);
+    if (thread !== main) setPriority(Number(thread), constants.priority.PRIORITY_LOW);
 }
 
 /** One after the other, in the order in which the target answered. */
@@ -82,15 +83,17 @@ function refuse(error: unknown): void {
 /** The number of exchanges that the report counts, and of those that wait to be taken. */
 let [taken, waiting] = [0, 0];
 
-function take(passed: Passed): void {
-  waiting += 1;
+function take(packed: Packed): void {
+  waiting += packed.number;
   work = work.then(async () => {
-    if (isOver) return;
-    await mirror.take(passed).catch(refuse);
-    taken += 1;
-    waiting -= 1;
-    await mirror.follow();
-    done(bytesOf(passed));
+    for (const passed of unpacked(packed)) {
+      if (isOver) return;
+      await mirror.take(passed).catch(refuse);
+      taken += 1;
+      waiting -= 1;
+      await mirror.follow();
+      done(bytesOf(passed));
+    }
   });
 }
 
@@ -124,9 +127,7 @@ function tellFinished(): void {
 port.on('message', (message: ToWorker) => {
   switch (message.kind) {
     case 'passed':
-      for (const each of message.passed)
-        take({ ...each, requestBody: bufferOf(each.requestBody), responseBody: bufferOf(each.responseBody) });
-      return;
+      return take(message.packed);
     case 'lost':
       return mirror.lost(message.operation, message.at);
     case 'note':

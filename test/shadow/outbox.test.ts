@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ToWorker } from '../../src/shadow/messages.js';
 import { Outbox } from '../../src/shadow/outbox.js';
+import { unpacked } from '../../src/shadow/packing.js';
 import type { Passed } from '../../src/shadow/traffic.js';
 
 const MIB = 1024 * 1024;
@@ -17,7 +18,7 @@ function opened() {
   const outbox = new Outbox((message, transferred) => posted.push({ message, transferred }));
   const bodies = () =>
     posted.flatMap(({ message }) =>
-      message.kind === 'passed' ? message.passed.map(({ responseBody }) => Buffer.from(responseBody).toString()) : [],
+      message.kind === 'passed' ? [...unpacked(message.packed)].map(({ responseBody }) => responseBody.toString()) : [],
     );
   return { outbox, posted, bodies };
 }
@@ -26,7 +27,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('the messages for the worker', () => {
-  test('are gathered, with one copy of their bodies', () => {
+  test('are gathered, with one copy of all', () => {
     const { outbox, posted, bodies } = opened();
     for (const text of ['one', 'two']) outbox.add(passed(Buffer.from(text)));
     for (const _ of [1, 2]) outbox.lose('setLimit');
@@ -48,19 +49,22 @@ describe('the messages for the worker', () => {
     expect(posted.map(({ message }) => message.kind)).toEqual(['passed', 'lost', 'passed']);
   });
 
-  test('go at once where they are large', () => {
-    const { outbox, bodies } = opened();
-    outbox.add(passed(Buffer.from('small')));
-    outbox.add(passed(Buffer.alloc(MIB, 'x')));
-    expect(bodies().map(({ length }) => length)).toEqual([5, MIB]);
+  test('go at once where others fill their memory', () => {
+    const { outbox, posted, bodies } = opened();
+    for (const text of ['x', 'y', 'z']) outbox.add(passed(Buffer.alloc(MIB / 8, text)));
+    expect(bodies().map((body) => body.slice(0, 1))).toEqual(['x', 'y']);
+    vi.runAllTimers();
+    expect(bodies().map((body) => body.slice(0, 1))).toEqual(['x', 'y', 'z']);
+    expect(posted).toHaveLength(3);
   });
 
   test('take a body with them that has its memory for itself, and a copy of one that shares it', () => {
     const { outbox, posted, bodies } = opened();
     const [own, shared] = [Buffer.alloc(2 * MIB, 'x'), Buffer.alloc(4 * MIB, 'y').subarray(0, 2 * MIB)];
     for (const body of [own, shared]) outbox.add(passed(body));
-    expect(posted.map(({ transferred }) => transferred.includes(own.buffer))).toEqual([true, false]);
-    expect(posted.some(({ transferred }) => transferred.includes(shared.buffer))).toBe(false);
+    vi.runAllTimers();
+    const transferred = posted.flatMap((each) => each.transferred);
+    expect([own, shared].map(({ buffer }) => transferred.includes(buffer))).toEqual([true, false]);
     expect(bodies()).toEqual(['x'.repeat(2 * MIB), 'y'.repeat(2 * MIB)]);
   });
 });

@@ -1,0 +1,97 @@
+import { LARGE, type Passed } from './traffic.js';
+
+/** Exchanges on their way to the worker. */
+export interface Packed {
+  readonly number: number;
+  /** For each the lengths of its head and its bodies, as 32 bits each, and these; but for bodies that go by themselves. */
+  readonly bytes: Uint8Array;
+  /** Bodies above `LARGE`, in their order. */
+  readonly large: readonly Uint8Array[];
+}
+
+/** An exchange without its bodies, as a JSON value. */
+type Head = Omit<Passed, 'requestBody' | 'responseBody' | HeadersName> & Readonly<Record<HeadersName, Headers>>;
+type HeadersName = 'requestHeaders' | 'responseHeaders';
+type Headers = readonly (readonly [string, string])[];
+
+const LENGTH = Uint32Array.BYTES_PER_ELEMENT;
+/** Bytes that are packed together, unless a single exchange has more. */
+const TOGETHER = 256 * 1024;
+
+/**
+ * Packs exchanges as bytes as they come. As objects they would outlive some collections of garbage on the clients' thread,
+ * each of which would take milliseconds longer.
+ */
+export class Packing {
+  #bytes = Buffer.alloc(0);
+  #filled = 0;
+  #number = 0;
+  #large: Buffer[] = [];
+
+  get isEmpty(): boolean {
+    return this.#number === 0;
+  }
+
+  /** Takes an exchange, whose bodies are nobody else's from now on; false where there is no room for it beside the others. */
+  add({ requestBody, responseBody, ...passed }: Passed): boolean {
+    const { requestHeaders, responseHeaders } = passed;
+    const head: Head = { ...passed, requestHeaders: [...requestHeaders], responseHeaders: [...responseHeaders] };
+    const parts = [Buffer.from(JSON.stringify(head)), requestBody, responseBody] as const;
+    const [, ...bodies] = parts;
+    const together = parts.filter((part) => part === parts[0] || part.length <= LARGE);
+    const needed = together.reduce((sum, { length }) => sum + length, parts.length * LENGTH);
+    if (this.#filled + needed > this.#bytes.length) {
+      if (this.#number > 0) return false;
+      this.#bytes = Buffer.allocUnsafeSlow(Math.max(TOGETHER, needed));
+    }
+    for (const { length } of parts) this.#filled = this.#bytes.writeUInt32LE(length, this.#filled);
+    for (const part of together) this.#filled += part.copy(this.#bytes, this.#filled);
+    this.#large.push(...bodies.filter(({ length }) => length > LARGE).map(withOwnMemory));
+    this.#number += 1;
+    return true;
+  }
+
+  /** Returns what is packed, with the memory that it takes along, and begins anew. */
+  take(): { readonly packed: Packed; readonly memory: readonly ArrayBuffer[] } {
+    const [bytes, number, large] = [this.#bytes.subarray(0, this.#filled), this.#number, this.#large];
+    this.#bytes = Buffer.alloc(0);
+    this.#filled = 0;
+    this.#number = 0;
+    this.#large = [];
+    const memory = [bytes, ...large].flatMap(({ buffer }) => (buffer instanceof ArrayBuffer ? [buffer] : []));
+    return { packed: { number, bytes, large }, memory };
+  }
+}
+
+/** Returns a body, or its copy where others share its memory. */
+function withOwnMemory(body: Buffer): Buffer {
+  if (body.buffer.byteLength === body.length) return body;
+  const copy = Buffer.allocUnsafeSlow(body.length);
+  body.copy(copy);
+  return copy;
+}
+
+/** Unpacks one exchange after the other: those that wait stay bytes. */
+export function* unpacked({ number, bytes, large }: Packed): Generator<Passed> {
+  const packed = bufferOf(bytes);
+  const bodies = large.map(bufferOf);
+  let at = 0;
+  const take = (length: number) => {
+    at += length;
+    return packed.subarray(at - length, at);
+  };
+  const takeBody = (length: number) => (length > LARGE ? (bodies.shift() ?? NONE) : take(length));
+  for (let index = 0; index < number; index += 1) {
+    const [head, request, response] = [0, 1, 2].map((each) => packed.readUInt32LE(at + each * LENGTH));
+    at += 3 * LENGTH;
+    const { requestHeaders, responseHeaders, ...passed }: Head = JSON.parse(take(head ?? 0).toString());
+    const headers = { requestHeaders: new Map(requestHeaders), responseHeaders: new Map(responseHeaders) };
+    yield { ...passed, ...headers, requestBody: takeBody(request ?? 0), responseBody: takeBody(response ?? 0) };
+  }
+}
+
+const NONE = Buffer.alloc(0);
+
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

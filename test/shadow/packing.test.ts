@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Packing, unpacked } from '../../src/shadow/packing.js';
+import { LARGE, type Passed } from '../../src/shadow/traffic.js';
+
+/** As Node reads heads: a character a byte. */
+const LATIN = fc
+  .array(fc.integer({ min: 0x20, max: 0xff }))
+  .map((codes) => codes.map((code) => String.fromCharCode(code)).join(''));
+const HEADERS = fc.array(fc.tuple(LATIN, LATIN)).map((headers) => new Map(headers));
+const BODY = fc.oneof(
+  fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes)),
+  fc.integer({ min: LARGE - 2, max: LARGE + 2 }).map((length) => Buffer.alloc(length, 'x')),
+  // Part of memory that others share.
+  fc.constant(null).map(() => Buffer.alloc(2 * LARGE, 'y').subarray(7, LARGE + 9)),
+);
+const PASSED: fc.Arbitrary<Passed> = fc.record({
+  sequence: fc.nat(),
+  client: LATIN,
+  method: fc.constantFrom('GET', 'POST'),
+  path: LATIN,
+  status: fc.integer({ min: 200, max: 599 }),
+  startedAt: fc.double({ min: 1e12, max: 2e12, noNaN: true }),
+  beside: fc.record({ keys: fc.array(fc.string({ unit: 'binary' })), subjects: fc.constant(['keys' as const]) }),
+  requestHeaders: HEADERS,
+  requestBody: BODY,
+  responseHeaders: HEADERS,
+  responseBody: BODY,
+});
+
+describe('exchanges that are packed', () => {
+  test('come out as they were, in their order, on another thread', () => {
+    fc.assert(
+      fc.property(fc.array(PASSED, { maxLength: 6 }), (exchanges) => {
+        const packing = new Packing();
+        const arrived: Passed[] = [];
+        const send = () => {
+          const { packed, memory } = packing.take();
+          arrived.push(...unpacked(structuredClone(packed, { transfer: [...memory] })));
+        };
+        const expected = exchanges.map((each) => structuredClone({ ...each, requestBody: null, responseBody: null }));
+        const bodies = exchanges.map((each) =>
+          [each.requestBody, each.responseBody].map((body) => body.toString('hex')),
+        );
+        for (const each of exchanges) {
+          if (packing.add(each)) continue;
+          send();
+          expect(packing.add(each)).toBe(true);
+        }
+        if (!packing.isEmpty) send();
+        expect(arrived.map((each) => ({ ...each, requestBody: null, responseBody: null }))).toEqual(expected);
+        expect(
+          arrived.map((each) => [each.requestBody, each.responseBody].map((body) => body.toString('hex'))),
+        ).toEqual(bodies);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
