@@ -92,7 +92,7 @@ export class Judge {
     const [target, shadow] = this.#comparable(pair);
     const one = { ...runOf(pair, target, bases.target), foreign: pair.unclear };
     const other = { ...runOf(pair, shadow, bases.shadow), foreign: pair.unclear };
-    const found = compareRuns(one, other, one, { left: from, right: to }).differences;
+    const found = compareRuns(one, other, null, { left: from, right: to }).differences;
     const places = new Set(found.map(({ where }) => where));
     return found
       .filter((each) => !this.#isNoise(each) && !isOwn(each, pair, from) && !isSpelling(each, places))
@@ -112,7 +112,7 @@ export class Judge {
   #learn(pair: AnsweredTwice, [first, second]: readonly [Answer, Answer]): void {
     const { from, bases } = this.#options;
     const one = runOf(pair, first, bases.target);
-    const { differences } = compareRuns(one, runOf(pair, second, bases.target), one, { left: from, right: from });
+    const { differences } = compareRuns(one, runOf(pair, second, bases.target), null, { left: from, right: from });
     count(this.#askedAgain, pair.operation?.name ?? '');
     for (const each of new Set(differences.map(placeOf))) count(this.#noise, each);
   }

@@ -24,7 +24,7 @@ function runOf(...steps: readonly (readonly [string, string, number, unknown])[]
 describe('two runs', () => {
   test('that answer the same do not differ', () => {
     const run = runOf(['GET', '/users', 200, [{ a: 1 }]]);
-    expect(compareRuns(run, run, run, sides)).toEqual({ differences: [], partedAt: null });
+    expect(compareRuns(run, run, null, sides)).toEqual({ differences: [], partedAt: null });
   });
 
   test('differ where the left one does not differ from itself', () => {
@@ -39,7 +39,7 @@ describe('two runs', () => {
   test('say once that one of them does not serve an operation', () => {
     const left = runOf(['GET', '/dns/config', 200, { enabled: false, adblock_urls: [] }]);
     const right = runOf(['GET', '/dns/config', 404, undefined]);
-    expect(compareRuns(left, right, left, sides).differences).toEqual([
+    expect(compareRuns(left, right, null, sides).differences).toEqual([
       { step: 1, operation: 'getDnsConfig', where: 'operation', expected: 'served', actual: 'not served' },
     ]);
   });
@@ -48,7 +48,7 @@ describe('two runs', () => {
     const list = ['GET', '/users'] as const;
     const left = runOf(['POST', '/users', 200, 'k'], [...list, 200, ['k']], ['DELETE', '/audit', 404, undefined]);
     const right = runOf(['POST', '/users', 400, undefined], [...list, 200, []], ['DELETE', '/audit', 200, null]);
-    const { differences, partedAt } = compareRuns(left, right, left, sides);
+    const { differences, partedAt } = compareRuns(left, right, null, sides);
     expect(partedAt).toBe(1);
     expect(differences.map(({ operation, where }) => `${operation} ${where}`)).toEqual([
       'createUser status',
@@ -60,7 +60,7 @@ describe('two runs', () => {
     const named = (run: Run, key: string): Run => ({ ...run, bindings: new Map([['key:1', key]]) });
     const left = named(runOf(['GET', '/users', 200, [{ access_key: 'aaaa' }]]), 'aaaa');
     const right = named(runOf(['GET', '/users', 200, [{ access_key: 'bbbb' }]]), 'bbbb');
-    expect(compareRuns(left, right, left, sides).differences).toEqual([]);
+    expect(compareRuns(left, right, null, sides).differences).toEqual([]);
   });
 
   const user = (access_key: string, name: string | null = null) => ({ access_key, name });
@@ -68,9 +68,9 @@ describe('two runs', () => {
   test('pair the keys of a list by themselves, in whatever order they come', () => {
     const left = runOf(['GET', '/users', 200, [user('alpha'), user('beta', "Anna's laptop")]]);
     const right = runOf(['GET', '/users', 200, [user('beta', "Anna's laptop"), user('alpha')]]);
-    expect(compareRuns(left, right, left, sides).differences).toEqual([]);
+    expect(compareRuns(left, right, null, sides).differences).toEqual([]);
     const other = runOf(['GET', '/users', 200, [user('beta'), user('alpha')]]);
-    expect(compareRuns(left, other, left, sides).differences).toEqual([
+    expect(compareRuns(left, other, null, sides).differences).toEqual([
       {
         step: 1,
         operation: 'listUsers',
@@ -95,7 +95,7 @@ describe('two runs', () => {
       );
     const left = { ...steps('both', 'left-only'), foreign: new Set(['left-only']) };
     const right = { ...steps('both'), foreign: new Set<string>() };
-    expect(compareRuns(left, right, left, sides).differences).toEqual([]);
+    expect(compareRuns(left, right, null, sides).differences).toEqual([]);
     expect(compareRuns(steps('both', 'made'), right, steps('both', 'made'), sides).differences).toHaveLength(3);
   });
 

@@ -42,11 +42,11 @@ interface Sides {
 }
 
 /**
- * Compares what two servers answered. `again` is a second run of the left one: where it differs from the first by itself
- * (times, counts, generated values) nothing is reported. Once one server has accepted a change that the other refused,
+ * Compares what two servers answered. `again` is a second run of the left one, null for none: where it differs from the first
+ * by itself (times, counts, generated values) nothing is reported. Once one server has accepted a change that the other refused,
  * they stand in different states: of what follows only operations that one of them does not have are reported.
  */
-export function compareRuns(left: Run, right: Run, again: Run, sides: Sides) {
+export function compareRuns(left: Run, right: Run, again: Run | null, sides: Sides) {
   const differences: RunDifference[] = [];
   let partedAt: number | null = null;
   const hasForeign = [left, right].some(({ foreign = NO_KEYS }) => foreign.size > 0);
@@ -55,7 +55,7 @@ export function compareRuns(left: Run, right: Run, again: Run, sides: Sides) {
     if (other === undefined) break;
     const leftPlaces = placesOf(one, left);
     const rightPlaces = placesOf(other, right);
-    const second = again.steps[index];
+    const second = again?.steps[index];
     const noise =
       second === undefined ? new Set<string>() : differing(leftPlaces, placesOf(second, { ...left, ...again }));
     const operation = operationName(one.exchange);
@@ -238,8 +238,10 @@ function namer(bindings: Bindings): (text: string) => string {
 }
 
 function differing(left: Places, right: Places): ReadonlySet<string> {
-  const places = new Set([...left.keys(), ...right.keys()]);
-  return new Set([...places].filter((place) => !sameJson(left.get(place), right.get(place))));
+  const found = new Set<string>();
+  for (const [place, value] of left) if (!sameJson(value, right.get(place))) found.add(place);
+  for (const place of right.keys()) if (!left.has(place)) found.add(place);
+  return found;
 }
 
 /** The same difference in several places and scenarios, once: `where` has `*` for the places in lists, the values are an example. */
