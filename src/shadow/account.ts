@@ -23,7 +23,7 @@ export class Account {
   #waiting: Pick<ProxiedRequest, 'client' | 'method' | 'path'>[] = [];
   readonly #open = new Map<number, ProxiedRequest>();
   readonly #dropped = new ClientRows();
-  readonly #notes: string[] = [];
+  #lost: string | null = null;
 
   constructor(empty: ShadowReport) {
     this.#report = empty;
@@ -47,8 +47,8 @@ export class Account {
   }
 
   /** Takes why no report comes any more. */
-  lose(sentence: string): void {
-    this.#notes.push(sentence);
+  lose(why: string): void {
+    this.#lost = why;
   }
 
   /** Takes a report of the worker, which counts so many exchanges. */
@@ -60,8 +60,7 @@ export class Account {
 
   /** Returns the report of what has come to its end. */
   report(): ShadowReport {
-    const notes = [...this.#report.notes, ...this.#notes];
-    return { ...withRows(this.#report, this.#dropped), waiting: this.#waiting.length, notes };
+    return { ...withRows(this.#report, this.#dropped), waiting: this.#waiting.length, lost: this.#lost };
   }
 
   /** Returns the last report, in which what waits or is open is not compared. */

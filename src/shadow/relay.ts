@@ -91,7 +91,7 @@ export class Relay {
       });
       worker.on('error', ({ message }) => {
         backlog.close();
-        account.lose(`nothing was compared any more: ${message}`);
+        account.lose(message);
         options.onReport(account.report());
         options.onLost(message);
       });

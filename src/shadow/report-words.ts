@@ -71,7 +71,7 @@ export function standingWords({ writtenAt, isLast }: ShadowReport, now: number):
 
 /** Lines for people, beneath the verdict: the lines' own changes, each client's operations, and what was not compared. */
 export function reportLines(report: ShadowReport): readonly string[] {
-  const { target, shadow, rows, requests, compared, waiting, notes } = report;
+  const { target, shadow, rows, requests, compared, waiting, lost, notes } = report;
   const expected = report.differences.filter(({ because }) => because !== null);
   const named = target === null || shadow === null ? '' : ` from ${target.version} to ${shadow.version}`;
   return [
@@ -82,7 +82,7 @@ export function reportLines(report: ShadowReport): readonly string[] {
       'Not compared:',
       leftOutOf(rows).map(([why, count]) => `${String(count).padStart(8)}  ${why}`),
     ),
-    ...section('Meanwhile:', notes),
+    ...section('Meanwhile:', lost === null ? notes : [...notes, `nothing was compared any more: ${lost}`]),
   ];
 }
 

@@ -49,6 +49,8 @@ export interface ShadowReport {
   readonly differences: readonly DifferenceKind[];
   /** Operations that the target's line serves, by whether any client used them. */
   readonly operations: { readonly seen: readonly string[]; readonly unseen: readonly string[] };
+  /** Why nothing is compared any more; null while it is. */
+  readonly lost: string | null;
   /** Sentences about what happened meanwhile. */
   readonly notes: readonly string[];
 }
@@ -135,6 +137,7 @@ export class Tally {
         seen: this.#served.filter((each) => used.has(each)),
         unseen: this.#served.filter((each) => !used.has(each)),
       },
+      lost: null,
       notes: [...this.#notes],
     };
   }

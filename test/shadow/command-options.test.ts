@@ -173,10 +173,12 @@ describe('keyway shadow', () => {
     await running.ended;
     const status = await runKeyway(['shadow', '--status'], { folder });
     expect(status.output).toContain('0 requests, 0 compared, 30 more wait to be');
-    await writeFile(join(folder, 'keyway-shadow.json'), 'null');
-    const broken = await runKeyway(['shadow', '--status'], { folder });
-    expect(broken.complaints).toContain('keyway-shadow.json is no report of this version of keyway shadow');
-    expect(broken.code).toBe(2);
+    for (const other of ['null', '{"version":1}', '[1']) {
+      await writeFile(join(folder, 'keyway-shadow.json'), other);
+      const broken = await runKeyway(['shadow', '--status'], { folder });
+      expect(broken.complaints).toContain('keyway-shadow.json is no report of this version of keyway shadow');
+      expect(broken.code).toBe(2);
+    }
   });
 
   test('holds a list of 100,000 keys together, and passes it on as it is', { timeout: 240_000 }, async () => {

@@ -291,9 +291,9 @@ describe('a client is never touched', () => {
     await writeFile(`${fault}.now`, '');
     // Nine will never be compared.
     expect(await counting.running.ended).toMatchObject({ code: 2 });
-    await lost.report(({ notes }) =>
-      notes.some((each) => each.includes('nothing was compared any more: made to fail')),
-    );
+    await lost.report((report) => report.lost === 'made to fail');
+    const status = await runKeyway(['shadow', '--status'], { folder: lost.folder });
+    expect(status).toMatchObject({ code: 2, output: expect.stringContaining('any more: made to fail') });
     expect(await lost.get(`${API}/server/status`)).toContain('uptime');
     lost.running.child.kill('SIGTERM');
     expect(await lost.running.ended).toMatchObject({ code: 2 });

@@ -1,7 +1,4 @@
 import { resolve } from 'node:path';
-import { FILE_LIMITS } from '../../core/file-limits.js';
-import { createWhole, removeStaleTemporaries, temporaryPath } from '../../files/write-file.js';
-import { failureWords } from '../../platform/failure-words.js';
 import { CHANGE_KINDS } from '../../replay/compare/line-changes.js';
 import { summaryOf } from '../../replay/compare/result.js';
 import { readFixtureJson } from '../../replay/format/scenario.js';
@@ -28,6 +25,7 @@ import {
   timeoutOf,
   trustedBy,
 } from './settings.js';
+import { ReportFile, readNamed, readReport } from './shadow-report-file.js';
 
 const FLAGS = [
   valueFlag('target', 'URL'),
@@ -153,23 +151,9 @@ function durationOf(reading: FlagReading): number | null {
 }
 
 async function showStatus(settings: Settings, context: CommandContext): Promise<ExitCode> {
-  const { fileSystem } = context;
-  const content = await fileSystem.read(settings.report, FILE_LIMITS.archive).catch((error: unknown) => {
-    throw new Error(`${settings.report} cannot be read: ${failureWords(error)}`, { cause: error });
-  });
-  const report = reportIn(content.toString('utf8'), settings.report);
+  const report = await readReport(settings.report, context);
   sayBeside(settings, context)(standingWords(report, context.clock.now()));
   return tell(report, settings, context);
-}
-
-function reportIn(text: string, path: string): ShadowReport {
-  try {
-    const report: ShadowReport | null = JSON.parse(text);
-    if (report?.version === 1) return report;
-  } catch {
-    // Not even JSON.
-  }
-  throw new Error(`${path} is no report of this version of keyway shadow`);
 }
 
 /** The most milliseconds that a timer takes: it ends a longer time at once. */
@@ -183,7 +167,6 @@ async function wholeTime(milliseconds: number, { wait }: CommandContext): Promis
 const LAST_REPORT = 5_000;
 /** Milliseconds between two looks at the keys of both servers. */
 const FOLLOW_EVERY = 60_000;
-const PRIVATE = 0o600;
 
 async function shadowUntilStopped(
   settings: Settings,
@@ -195,11 +178,7 @@ async function shadowUntilStopped(
   const trusted = await trustedBy(asked.ca, context);
   const ca = trusted.ca ?? null;
   const expected = await expectedOf(asked.expect, context);
-  const state: { report: ShadowReport | null; refused: string | null; isLost: boolean } = {
-    report: null,
-    refused: null,
-    isLost: false,
-  };
+  const state: { report: ShadowReport | null; refused: string | null } = { report: null, refused: null };
   const file = new ReportFile(settings.report, context);
   await file.begin();
   let finish: () => void = () => undefined;
@@ -222,12 +201,11 @@ async function shadowUntilStopped(
     listen,
     onReport(report) {
       state.report = report;
-      file.write(report);
+      void file.write(report);
       if (asked.until !== null && report.compared >= asked.until) finish();
     },
     onLost(why) {
       context.complain(`keyway shadow: nothing is compared any more, and clients are served on: ${why}`);
-      state.isLost = true;
       // So many will never be compared.
       if (asked.until !== null) finish();
     },
@@ -242,13 +220,12 @@ async function shadowUntilStopped(
   await Promise.race([stopped, enough, ...over]);
   const report = await relay.end(LAST_REPORT);
   ops?.close();
-  await file.finish(report);
+  await file.write(report);
   if (state.refused !== null) {
     context.complain(`keyway shadow: ${state.refused}`);
     return 3;
   }
-  const code = tell(report, settings, context);
-  return state.isLost && code === 0 ? 2 : code;
+  return tell(report, settings, context);
 }
 
 /** Makes an error name the flag that it comes from. */
@@ -261,62 +238,11 @@ function namedBy(flag: string): (error: unknown) => never {
 const REGISTER = listOf(object({ operation: TEXT, where: TEXT, reason: TEXT }));
 
 /** Reads a register of expected differences. Rejects with `ShapeError`, which names the file, the JSON path and what was expected there. */
-async function expectedOf(
-  path: string | null,
-  { folder, fileSystem }: CommandContext,
-): Promise<readonly ExpectedDifference[]> {
+async function expectedOf(path: string | null, context: CommandContext): Promise<readonly ExpectedDifference[]> {
   if (path === null) return [];
-  const whole = resolve(folder, path);
-  const content = await fileSystem.read(whole, FILE_LIMITS.archive).catch((error: unknown) => {
-    throw new Error(`--expect: ${whole} cannot be read: ${failureWords(error)}`, { cause: error });
-  });
-  return shaped(REGISTER, readFixtureJson(content.toString('utf8'), whole), { file: whole, path: '' });
-}
-
-/** Keeps the last report where SIGKILL leaves it: a whole one, at most a second old. */
-class ReportFile {
-  readonly #path: string;
-  readonly #context: CommandContext;
-  #isWriting = false;
-  #work: Promise<void> = Promise.resolve();
-  #hasFailed = false;
-
-  constructor(path: string, context: CommandContext) {
-    this.#path = path;
-    this.#context = context;
-  }
-
-  /** Removes what one that was killed has left beside it. */
-  async begin(): Promise<void> {
-    await removeStaleTemporaries(this.#context.fileSystem, this.#path).catch(() => undefined);
-  }
-
-  write(report: ShadowReport): void {
-    // The next report comes soon.
-    if (this.#isWriting) return;
-    this.#isWriting = true;
-    this.#work = this.#replace(report).finally(() => {
-      this.#isWriting = false;
-    });
-  }
-
-  async finish(report: ShadowReport): Promise<void> {
-    this.#work = this.#work.then(() => this.#replace(report));
-    await this.#work;
-  }
-
-  async #replace(report: ShadowReport): Promise<void> {
-    const { fileSystem, complain } = this.#context;
-    const [path, content] = [this.#path, Buffer.from(`${JSON.stringify(report, null, 1)}\n`)];
-    const temporary = temporaryPath(path);
-    try {
-      await createWhole(fileSystem, { path, temporary }, () => fileSystem.create(temporary, content, PRIVATE));
-    } catch (error) {
-      if (!this.#hasFailed)
-        complain(`keyway shadow: --report: ${this.#path} cannot be written: ${failureWords(error)}`);
-      this.#hasFailed = true;
-    }
-  }
+  const whole = resolve(context.folder, path);
+  const text = await readNamed(whole, context).catch(namedBy('--expect'));
+  return shaped(REGISTER, readFixtureJson(text, whole), { file: whole, path: '' });
 }
 
 function tell(report: ShadowReport, settings: Settings, context: CommandContext): ExitCode {
@@ -330,8 +256,8 @@ function tell(report: ShadowReport, settings: Settings, context: CommandContext)
   if (settings.reporter === 'text') for (const each of reportLines(report)) context.output.line(each);
   for (const problem of problems) context.complain(`keyway shadow: ${problem}`);
   if (isFailing(report, settings.failOn)) return 1;
-  if (report.compared > 0) return 0;
-  return report.shadow === null ? 3 : 2;
+  if (report.compared === 0) return report.shadow === null ? 3 : 2;
+  return report.lost === null ? 0 : 2;
 }
 
 export const shadow = defineCommand<Settings, null>({

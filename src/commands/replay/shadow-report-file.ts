@@ -1,0 +1,90 @@
+import { FILE_LIMITS } from '../../core/file-limits.js';
+import { createWhole, removeStaleTemporaries, temporaryPath } from '../../files/write-file.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { type ShadowReport, Tally } from '../../shadow/tally.js';
+import type { CommandContext } from '../command.js';
+
+const PRIVATE = 0o600;
+
+/** Keeps the last report where SIGKILL leaves it: a whole one, at most a second old. */
+export class ReportFile {
+  readonly #path: string;
+  readonly #context: CommandContext;
+  #next: ShadowReport | null = null;
+  #work: Promise<void> | null = null;
+  #hasFailed = false;
+
+  constructor(path: string, context: CommandContext) {
+    this.#path = path;
+    this.#context = context;
+  }
+
+  /** Removes what one that was killed has left beside it. */
+  async begin(): Promise<void> {
+    await removeStaleTemporaries(this.#context.fileSystem, this.#path).catch(() => undefined);
+  }
+
+  /** Resolves when this report is written, or a later one. */
+  write(report: ShadowReport): Promise<void> {
+    this.#next = report;
+    this.#work ??= this.#writeAll();
+    return this.#work;
+  }
+
+  async #writeAll(): Promise<void> {
+    for (let report = this.#next; report !== null; report = this.#next) {
+      this.#next = null;
+      await this.#replace(report);
+    }
+    this.#work = null;
+  }
+
+  async #replace(report: ShadowReport): Promise<void> {
+    const { fileSystem, complain } = this.#context;
+    const [path, content] = [this.#path, Buffer.from(`${JSON.stringify(report, null, 1)}\n`)];
+    const temporary = temporaryPath(path);
+    try {
+      await createWhole(fileSystem, { path, temporary }, () => fileSystem.create(temporary, content, PRIVATE));
+    } catch (error) {
+      if (!this.#hasFailed)
+        complain(`keyway shadow: --report: ${this.#path} cannot be written: ${failureWords(error)}`);
+      this.#hasFailed = true;
+    }
+  }
+}
+
+/** Reads a file that the command line names. Rejects with an `Error` for people. */
+export async function readNamed(path: string, { fileSystem }: CommandContext): Promise<string> {
+  const content = await fileSystem.read(path, FILE_LIMITS.archive).catch((error: unknown) => {
+    throw new Error(`${path} cannot be read: ${failureWords(error)}`, { cause: error });
+  });
+  return content.toString('utf8');
+}
+
+/** Reads what a `ReportFile` has written. Rejects with an `Error` for people, also where it is something else. */
+export async function readReport(path: string, context: CommandContext): Promise<ShadowReport> {
+  const text = await readNamed(path, context);
+  try {
+    const report: unknown = JSON.parse(text);
+    if (isReport(report)) return report;
+  } catch {
+    // Not even JSON.
+  }
+  throw new Error(`${path} is no report of this version of keyway shadow`);
+}
+
+/** Tells whether a value has the version and the members of an empty report, and lists where that has lists. */
+function isReport(value: unknown): value is ShadowReport {
+  if (typeof value !== 'object' || value === null) return false;
+  const empty = Object.entries(new Tally(() => 0).report());
+  const members = new Map(Object.entries(value));
+  return empty.every(([name, member]) =>
+    name === 'version' ? members.get(name) === member : isAlike(members.get(name), member),
+  );
+}
+
+function isAlike(value: unknown, member: unknown): boolean {
+  return member === null
+    ? value !== undefined
+    : typeof value === typeof member && Array.isArray(value) === Array.isArray(member);
+}
