@@ -68,7 +68,7 @@ function giveWay(): void {
   if (!existsSync(`${SELF}/task`)) return;
   const main = readlinkSync(SELF);
   for (const thread of readdirSync(`${SELF}/task`))
-    if (thread !== main) setPriority(Number(thread), constants.priority.PRIORITY_LOW);
+    if (thread !== main) setPriority(Number(thread), constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
 /** One after the other, in the order in which the target answered. */
