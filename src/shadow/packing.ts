@@ -23,7 +23,8 @@ const TOGETHER = 256 * 1024;
  * each of which would take milliseconds longer.
  */
 export class Packing {
-  #bytes = Buffer.alloc(0);
+  /** Kept for those that come after. */
+  #bytes = Buffer.allocUnsafeSlow(TOGETHER);
   #filled = 0;
   #number = 0;
   #large: Buffer[] = [];
@@ -42,7 +43,7 @@ export class Packing {
     const needed = together.reduce((sum, { length }) => sum + length, parts.length * LENGTH);
     if (this.#filled + needed > this.#bytes.length) {
       if (this.#number > 0) return false;
-      this.#bytes = Buffer.allocUnsafeSlow(Math.max(TOGETHER, needed));
+      this.#bytes = Buffer.allocUnsafeSlow(needed);
     }
     for (const { length } of parts) this.#filled = this.#bytes.writeUInt32LE(length, this.#filled);
     for (const part of together) this.#filled += part.copy(this.#bytes, this.#filled);
@@ -53,8 +54,9 @@ export class Packing {
 
   /** Returns what is packed, with the memory that it takes along, and begins anew. */
   take(): { readonly packed: Packed; readonly memory: readonly ArrayBuffer[] } {
-    const [bytes, number, large] = [this.#bytes.subarray(0, this.#filled), this.#number, this.#large];
-    this.#bytes = Buffer.alloc(0);
+    const [number, large] = [this.#number, this.#large];
+    // Thousands may wait, each with little in it.
+    const bytes = copyOf(this.#bytes.subarray(0, this.#filled));
     this.#filled = 0;
     this.#number = 0;
     this.#large = [];
@@ -65,9 +67,13 @@ export class Packing {
 
 /** Returns a body, or its copy where others share its memory. */
 function withOwnMemory(body: Buffer): Buffer {
-  if (body.buffer.byteLength === body.length) return body;
-  const copy = Buffer.allocUnsafeSlow(body.length);
-  body.copy(copy);
+  return body.buffer.byteLength === body.length ? body : copyOf(body);
+}
+
+/** Returns a copy that shares its memory with nothing. */
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
   return copy;
 }
 

@@ -56,4 +56,17 @@ describe('exchanges that are packed', () => {
       { numRuns: 50 },
     );
   });
+
+  test('take no more memory on their way than they have bytes, and keep none that goes on', () => {
+    const packing = new Packing();
+    const [about] = fc.sample(PASSED, { numRuns: 1, seed: 1 });
+    if (about === undefined) throw new Error('nothing was drawn');
+    for (const length of [0, 3, LARGE, 5]) {
+      packing.add({ ...about, requestBody: Buffer.alloc(0), responseBody: Buffer.alloc(length, 'z') });
+      const { packed, memory } = packing.take();
+      expect(memory.map(({ byteLength }) => byteLength)).toEqual([packed.bytes.length]);
+      const [arrived] = unpacked(structuredClone(packed, { transfer: [...memory] }));
+      expect(arrived?.responseBody.toString()).toBe('z'.repeat(length));
+    }
+  });
 });
