@@ -3,7 +3,7 @@ import { LARGE, type Passed } from './traffic.js';
 /** Exchanges on their way to the worker. */
 export interface Packed {
   readonly number: number;
-  /** For each the lengths of its head and its bodies, as 32 bits each, and these; but for bodies that go by themselves. */
+  /** For each exchange three lengths of 32 bits (head, request body, response body) and these parts; bodies above `LARGE` are in `large`. */
   readonly bytes: Uint8Array;
   /** Bodies above `LARGE`, in their order. */
   readonly large: readonly Uint8Array[];
@@ -65,7 +65,7 @@ export class Packing {
   }
 }
 
-/** Returns a body, or its copy where others share its memory. */
+/** Returns a body, or its copy where others share its memory. Above `LARGE` it was put together of pieces: no client waits for its bytes. */
 function withOwnMemory(body: Buffer): Buffer {
   return body.buffer.byteLength === body.length ? body : copyOf(body);
 }

@@ -62,11 +62,18 @@ export function isFailing({ rows, differences }: ShadowReport, failOn: ChangeKin
 const LATE = 30_000;
 
 /** Says of when a report is that is read now, and whether the run goes on. */
-export function standingWords({ writtenAt, isLast }: ShadowReport, now: number): string {
+export function standingWords({ writtenAt, isLast, lost }: ShadowReport, now: number): string {
   const age = Math.max(0, now - Date.parse(writtenAt));
   if (isLast) return `the run ended at ${writtenAt}`;
+  // From then on nobody writes.
+  if (lost !== null) return `as of ${writtenAt}: ${lostWords(lost)}; clients are served on`;
   const words = `as of ${writtenAt}, ${Math.round(age / 1000)} s ago`;
   return age < LATE ? words : `${words}: one that runs writes twice a second, so that this one has ended or hangs`;
+}
+
+/** Says that a comparison has ended by a fault of its own. */
+export function lostWords(why: string): string {
+  return `nothing was compared any more: ${why}`;
 }
 
 /** Lines for people, beneath the verdict: the lines' own changes, each client's operations, and what was not compared. */
@@ -82,7 +89,7 @@ export function reportLines(report: ShadowReport): readonly string[] {
       'Not compared:',
       leftOutOf(rows).map(([why, count]) => `${String(count).padStart(8)}  ${why}`),
     ),
-    ...section('Meanwhile:', lost === null ? notes : [...notes, `nothing was compared any more: ${lost}`]),
+    ...section('Meanwhile:', lost === null ? notes : [...notes, lostWords(lost)]),
   ];
 }
 

@@ -49,7 +49,7 @@ export interface ShadowReport {
   readonly differences: readonly DifferenceKind[];
   /** Operations that the target's line serves, by whether any client used them. */
   readonly operations: { readonly seen: readonly string[]; readonly unseen: readonly string[] };
-  /** Why nothing is compared any more; null while it is. */
+  /** Why nothing is compared any more; null unless comparing ended by a fault. */
   readonly lost: string | null;
   /** Sentences about what happened meanwhile. */
   readonly notes: readonly string[];

@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -173,7 +173,8 @@ describe('keyway shadow', () => {
     await running.ended;
     const status = await runKeyway(['shadow', '--status'], { folder });
     expect(status.output).toContain('0 requests, 0 compared, 30 more wait to be');
-    for (const other of ['null', '{"version":1}', '[1']) {
+    const written = JSON.parse(await readFile(join(folder, 'keyway-shadow.json'), 'utf8'));
+    for (const other of ['null', '{"version":1}', '[1', JSON.stringify({ ...written, operations: null })]) {
       await writeFile(join(folder, 'keyway-shadow.json'), other);
       const broken = await runKeyway(['shadow', '--status'], { folder });
       expect(broken.complaints).toContain('keyway-shadow.json is no report of this version of keyway shadow');

@@ -29,7 +29,7 @@ const PASSED: fc.Arbitrary<Passed> = fc.record({
 });
 
 describe('exchanges that are packed', () => {
-  test('come out as they were, in their order, on another thread', () => {
+  test('come out as they were, in their order', () => {
     fc.assert(
       fc.property(fc.array(PASSED, { maxLength: 6 }), (exchanges) => {
         const packing = new Packing();

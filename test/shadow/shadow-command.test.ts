@@ -294,6 +294,8 @@ describe('a client is never touched', () => {
     await lost.report((report) => report.lost === 'made to fail');
     const status = await runKeyway(['shadow', '--status'], { folder: lost.folder });
     expect(status).toMatchObject({ code: 2, output: expect.stringContaining('any more: made to fail') });
+    const json = await runKeyway(['shadow', '--status', '--reporter', 'json'], { folder: lost.folder });
+    expect(json).toMatchObject({ code: 2, output: expect.stringContaining('any more: made to fail') });
     expect(await lost.get(`${API}/server/status`)).toContain('uptime');
     lost.running.child.kill('SIGTERM');
     expect(await lost.running.ended).toMatchObject({ code: 2 });

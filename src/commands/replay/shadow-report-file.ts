@@ -73,18 +73,18 @@ export async function readReport(path: string, context: CommandContext): Promise
   throw new Error(`${path} is no report of this version of keyway shadow`);
 }
 
-/** Tells whether a value has the version and the members of an empty report, and lists where that has lists. */
+/** Tells whether a value has the version and the members of an empty report, each of its type. */
 function isReport(value: unknown): value is ShadowReport {
-  if (typeof value !== 'object' || value === null) return false;
-  const empty = Object.entries(new Tally(() => 0).report());
-  const members = new Map(Object.entries(value));
-  return empty.every(([name, member]) =>
-    name === 'version' ? members.get(name) === member : isAlike(members.get(name), member),
-  );
+  const empty = new Tally(() => 0).report();
+  return isOfForm(value, empty) && Object(value).version === empty.version;
 }
 
-function isAlike(value: unknown, member: unknown): boolean {
-  return member === null
-    ? value !== undefined
-    : typeof value === typeof member && Array.isArray(value) === Array.isArray(member);
+/** Tells whether a value has the type of another, and its members where that is an object; where that is null it may be anything. */
+function isOfForm(value: unknown, form: unknown): boolean {
+  if (form === null) return value !== undefined;
+  if (Array.isArray(form)) return Array.isArray(value);
+  if (typeof form !== 'object') return typeof value === typeof form;
+  if (typeof value !== 'object' || value === null) return false;
+  const members = new Map<string, unknown>(Object.entries(value));
+  return Object.entries(Object(form)).every(([name, member]) => isOfForm(members.get(name), member));
 }

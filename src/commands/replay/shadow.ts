@@ -8,7 +8,14 @@ import type { ExpectedDifference } from '../../shadow/judge.js';
 import type { SecondSettings } from '../../shadow/messages.js';
 import { serveReport } from '../../shadow/ops.js';
 import { Relay } from '../../shadow/relay.js';
-import { isFailing, reportLines, resultsOf, standingWords, verdictOfReport } from '../../shadow/report-words.js';
+import {
+  isFailing,
+  lostWords,
+  reportLines,
+  resultsOf,
+  standingWords,
+  verdictOfReport,
+} from '../../shadow/report-words.js';
 import type { ShadowReport } from '../../shadow/tally.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import { defineCommand, NO_HOME } from '../define-command.js';
@@ -252,12 +259,15 @@ function tell(report: ShadowReport, settings: Settings, context: CommandContext)
   reporter.begin?.(results.length);
   for (const result of results) reporter.done?.(result);
   const problems = report.compared > 0 ? [] : ['nothing was compared'];
-  reporter.end({ results, summary: summaryOf(results), verdict: verdictOfReport(report), problems });
+  const lost = report.lost === null ? [] : [lostWords(report.lost)];
+  const ending = { summary: summaryOf(results), verdict: verdictOfReport(report), problems: [...problems, ...lost] };
+  reporter.end({ results, ...ending });
   if (settings.reporter === 'text') for (const each of reportLines(report)) context.output.line(each);
   for (const problem of problems) context.complain(`keyway shadow: ${problem}`);
   if (isFailing(report, settings.failOn)) return 1;
-  if (report.compared === 0) return report.shadow === null ? 3 : 2;
-  return report.lost === null ? 0 : 2;
+  if (report.lost !== null) return 2;
+  if (report.compared > 0) return 0;
+  return report.shadow === null ? 3 : 2;
 }
 
 export const shadow = defineCommand<Settings, null>({
