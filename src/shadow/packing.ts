@@ -19,8 +19,8 @@ const LENGTH = Uint32Array.BYTES_PER_ELEMENT;
 const TOGETHER = 256 * 1024;
 
 /**
- * Packs exchanges as bytes as they come. As objects they would outlive some collections of garbage on the clients' thread,
- * each of which would take milliseconds longer.
+ * Packs exchanges as bytes as they come. As objects they would be copied for the worker all at once, which would keep the
+ * clients' thread for milliseconds.
  */
 export class Packing {
   /** Kept for those that come after. */
