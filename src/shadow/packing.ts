@@ -36,16 +36,15 @@ export class Packing {
   /** Takes an exchange, whose bodies are nobody else's from now on; false where there is no room for it beside the others. */
   add({ requestBody, responseBody, ...passed }: Passed): boolean {
     const { requestHeaders, responseHeaders } = passed;
-    const head: Head = { ...passed, requestHeaders: [...requestHeaders], responseHeaders: [...responseHeaders] };
-    const parts = [Buffer.from(JSON.stringify(head)), requestBody, responseBody] as const;
-    const [, ...bodies] = parts;
-    const together = parts.filter((part) => part === parts[0] || part.length <= LARGE);
-    const needed = together.reduce((sum, { length }) => sum + length, parts.length * LENGTH);
+    const about: Head = { ...passed, requestHeaders: [...requestHeaders], responseHeaders: [...responseHeaders] };
+    const [head, bodies] = [Buffer.from(JSON.stringify(about)), [requestBody, responseBody]];
+    const together = [head, ...bodies.filter(({ length }) => length <= LARGE)];
+    const needed = together.reduce((sum, { length }) => sum + length, 3 * LENGTH);
     if (this.#filled + needed > this.#bytes.length) {
       if (this.#number > 0) return false;
       this.#bytes = Buffer.allocUnsafeSlow(needed);
     }
-    for (const { length } of parts) this.#filled = this.#bytes.writeUInt32LE(length, this.#filled);
+    for (const { length } of [head, ...bodies]) this.#filled = this.#bytes.writeUInt32LE(length, this.#filled);
     for (const part of together) this.#filled += part.copy(this.#bytes, this.#filled);
     this.#large.push(...bodies.filter(({ length }) => length > LARGE).map(withOwnMemory));
     this.#number += 1;

@@ -44,8 +44,7 @@ const lineNamed = (text: string | null) => {
   const resolved = text === null ? null : resolveRevision(text);
   return resolved?.ok === true ? resolved.revision : null;
 };
-const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
-const pemOf = (ca: Uint8Array | null) => (ca === null ? null : bufferOf(ca));
+const pemOf = (ca: Uint8Array | null) => (ca === null ? null : Buffer.from(ca));
 const { target, shadow } = settings;
 const mirror = new Mirror({
   ...settings,
