@@ -16,8 +16,8 @@ export interface WorkerSettings
   extends Pick<MirrorOptions, 'prepares' | 'expected' | 'timeoutMilliseconds' | 'followEvery'> {
   readonly target: BetweenThreads<MirrorOptions['target']>;
   readonly shadow: { readonly line: string } | SecondSettings;
-  /** The folder for scenarios of differences; null to keep none. */
-  readonly save: string | null;
+  /** The folder for scenarios of differences, and the milliseconds that they may take at the end; null to keep none. */
+  readonly save: { readonly folder: string; readonly milliseconds: number } | null;
   /** `YYYY-MM-DD`. */
   readonly date: string;
 }

@@ -110,14 +110,14 @@ export class Relay {
    * Lets requests under way come to their end, and the worker; resolves to the last report, in which each request counts,
    * whether or not they do within so many milliseconds.
    */
-  async end(milliseconds: number): Promise<ShadowReport> {
-    const late = () => new Promise<void>((resolve) => setTimeout(resolve, milliseconds).unref());
+  async end({ clients, worker }: Readonly<Record<'clients' | 'worker', number>>): Promise<ShadowReport> {
+    const late = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds).unref());
     // An answer that never ends is not waited for.
-    await Promise.race([this.#proxy.close(), late()]);
+    await Promise.race([this.#proxy.close(), late(clients)]);
     this.#outbox.flush();
     const message: ToWorker = { kind: 'end' };
     this.#worker.postMessage(message);
-    await Promise.race([this.#ended, late()]);
+    await Promise.race([this.#ended, late(worker)]);
     await this.#worker.terminate();
     return this.#account.last();
   }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FileSystemPort } from '../core/ports.js';
 import { createWhole, temporaryPath } from '../files/write-file.js';
 import { failureWords } from '../platform/failure-words.js';
@@ -37,6 +38,7 @@ export interface SavedDifferencesOptions {
 export class SavedDifferences {
   readonly #options: SavedDifferencesOptions;
   #number = 0;
+  #waiting = 0;
   #work: Promise<void> = Promise.resolve();
 
   constructor(options: SavedDifferencesOptions) {
@@ -45,9 +47,13 @@ export class SavedDifferences {
 
   save(passed: Passed, title: string, found: FoundServer): void {
     const { folder, onFailure } = this.#options;
+    this.#waiting += 1;
     this.#work = this.#work
       .then(() => this.#save(passed, title, found))
-      .catch((error: unknown) => onFailure(`--save: ${folder}: ${failureWords(error)}`));
+      .catch((error: unknown) => onFailure(`--save: ${folder}: ${failureWords(error)}`))
+      .finally(() => {
+        this.#waiting -= 1;
+      });
   }
 
   async #save(passed: Passed, title: string, { target, revision, version }: FoundServer): Promise<void> {
@@ -66,9 +72,11 @@ export class SavedDifferences {
     onFailure(`--save: ${operation} tells of what no scenario can begin with: what differs there is not saved`);
   }
 
-  /** Resolves when all is written. */
-  async settled(): Promise<void> {
-    await this.#work;
+  /** Resolves when all is written, or after so many milliseconds: what is not written then is told. */
+  async settled(milliseconds: number): Promise<void> {
+    await Promise.race([this.#work, sleep(milliseconds, undefined, { ref: false })]);
+    if (this.#waiting > 0)
+      this.#options.onFailure(`--save: what differs in ${this.#waiting} requests is not saved: no time was left`);
   }
 
   /** Takes the next free number: a file that stands there already is never touched. */

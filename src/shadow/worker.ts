@@ -35,7 +35,7 @@ const saved =
   settings.save === null
     ? null
     : new SavedDifferences({
-        folder: settings.save,
+        folder: settings.save.folder,
         date: settings.date,
         fileSystem: createFileSystem(),
         onFailure: (sentence) => tally.note(sentence),
@@ -99,7 +99,7 @@ function take(packed: Packed): void {
 /** Ends the run, whatever still waits. */
 async function end(): Promise<void> {
   await Promise.race([work, sleep(LAST_COMPARED)]);
-  await saved?.settled();
+  await saved?.settled(settings.save?.milliseconds ?? 0);
   isOver = true;
   clearInterval(timer);
   tell({ kind: 'ended', report: tally.report(), taken });

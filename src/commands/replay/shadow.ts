@@ -172,6 +172,8 @@ async function wholeTime(milliseconds: number, { wait }: CommandContext): Promis
 
 /** The most milliseconds that the last report may take. */
 const LAST_REPORT = 5_000;
+/** The most milliseconds that scenarios may take before it: whoever compares gives way to all else on the machine. */
+const LAST_SAVED = 30_000;
 /** Milliseconds between two looks at the keys of both servers. */
 const FOLLOW_EVERY = 60_000;
 
@@ -201,7 +203,7 @@ async function shadowUntilStopped(
       expected,
       timeoutMilliseconds,
       followEvery: FOLLOW_EVERY,
-      save: asked.save === null ? null : resolve(context.folder, asked.save),
+      save: asked.save === null ? null : { folder: resolve(context.folder, asked.save), milliseconds: LAST_SAVED },
       date: new Date(context.clock.now()).toISOString().slice(0, 10),
     },
     ...trusted,
@@ -225,7 +227,8 @@ async function shadowUntilStopped(
   sayBeside(settings, context)(`Shadowing ${target.origin}: use ${relay.url}${path} instead; Ctrl-C ends it`);
   const over = asked.milliseconds === null ? [] : [wholeTime(asked.milliseconds, context)];
   await Promise.race([stopped, enough, ...over]);
-  const report = await relay.end(LAST_REPORT);
+  const worker = asked.save === null ? LAST_REPORT : LAST_REPORT + LAST_SAVED;
+  const report = await relay.end({ clients: LAST_REPORT, worker });
   ops?.close();
   await file.write(report);
   if (state.refused !== null) {
