@@ -9,7 +9,14 @@ import { type Bench, type Measure, type Row, timeText } from './measure.js';
 import { mainThreadMilliseconds, residentBytes } from './process-figures.js';
 import { getStatus, getUsers, listUsers, setLimits } from './requests.js';
 import { TOKEN } from './sample-keys.js';
-import { type BenchServer, startCommand, startPlainProxy, startRelay, startUpstream } from './servers.js';
+import {
+  type BenchServer,
+  startCommand,
+  startIdleWork,
+  startPlainProxy,
+  startRelay,
+  startUpstream,
+} from './servers.js';
 import { median } from './statistics.js';
 
 const KEYS = 1_000;
@@ -22,7 +29,7 @@ const LOOK_EVERY = 100;
 /** Milliseconds after which a shadow has compared what a round has left to it, and reported it. */
 const SETTLED = 1_000;
 
-const KINDS = ['off', 'on', 'hung'] as const;
+const KINDS = ['off', 'on', 'hung', 'busy'] as const;
 type Kind = (typeof KINDS)[number];
 
 export const shadow: Measure = {
@@ -40,14 +47,16 @@ export const shadow: Measure = {
       const relay = (args: readonly string[]) => bench.using(startRelay([...flags, ...args]));
       const servers = {
         off: await bench.using(startPlainProxy(target.port)),
+        busy: await bench.using(startPlainProxy(target.port)),
         on: await relay([`${reports}-on.json`, '--to', 'current']),
         hung: await relay([`${reports}-hung.json`, '--shadow', hungAt, '--shadow-token', 'x']),
       };
       await untilBegun(`${reports}-on.json`);
-      const rounds = await takeTurns(bench, servers);
+      const rounds = await takeTurns(bench, servers, await bench.using(startIdleWork()));
       return [
         ...latencyRows('with an embedded core', rounds.on, rounds.off),
         ...latencyRows('with a shadow that hangs', rounds.hung, rounds.off),
+        ...busyRows(rounds.busy, rounds.off),
         await droppedRow(`${reports}-on.json`),
         memoryRow('with an embedded core', servers.on, 200),
         await memoryOfMany(bench, `${reports}-many.json`),
@@ -69,55 +78,70 @@ interface Round extends LoadRound {
   readonly answering: number;
 }
 
-/** Puts the load on each in turn, in another order each time, after as many uncounted requests on each: V8 compiles by use. */
-async function takeTurns(bench: Bench, servers: Record<Kind, BenchServer>): Promise<Record<Kind, readonly Round[]>> {
+/**
+ * Puts the load on each in turn, in another order each time, after as many uncounted requests on each: V8 compiles by use. Beside
+ * the busy one another program computes for as long as all threads but the answering one did with an embedded core.
+ */
+async function takeTurns(
+  bench: Bench,
+  servers: Record<Kind, BenchServer>,
+  work: BenchServer,
+): Promise<Record<Kind, readonly Round[]>> {
   const requests = [...getUsers(KEYS).slice(0, 80), ...setLimits(KEYS).slice(0, 10), ...getStatus];
   const order = { connections: CONNECTIONS, requests, every: EVERY };
   const [warm, cycles, milliseconds] = bench.quick ? [600, 5, 2_000] : [1_500, 15, 3_000];
   for (const kind of KINDS) await bench.load.put(servers[kind], { ...order, until: { each: warm } });
-  const rounds: Record<Kind, Round[]> = { off: [], on: [], hung: [] };
+  const rounds: Record<Kind, Round[]> = { off: [], on: [], hung: [], busy: [] };
+  let share = 0;
   for (let cycle = 0; cycle < cycles; cycle += 1) {
     const first = cycle % KINDS.length;
     for (const kind of [...KINDS.slice(first), ...KINDS.slice(0, first)]) {
       await sleep(SETTLED);
+      await work.child.ask({ share: kind === 'busy' ? share : 0 });
       const { pid } = servers[kind].child;
       const before = mainThreadMilliseconds(pid);
       const round = await bench.load.put(servers[kind], { ...order, until: { milliseconds } });
-      const answering = ((mainThreadMilliseconds(pid) - before) * 1_000) / round.answers;
-      rounds[kind].push({ ...round, answering });
+      const answering = mainThreadMilliseconds(pid) - before;
+      if (kind === 'on') share = round.busy - answering / round.elapsed;
+      rounds[kind].push({ ...round, answering: (answering * 1_000) / round.answers });
     }
   }
   await sleep(SETTLED);
   return rounds;
 }
 
+type Figure = 'p50' | 'p99' | 'answering';
+
+/** Both medians, and that of the rounds' ratios. */
+function against(name: Figure, rounds: readonly Round[], off: readonly Round[]) {
+  const [one = 0, other = 0] = [rounds, off].map((each) => median(each.map((round) => round[name])));
+  return { one, other, ratio: median(rounds.map((each, index) => each[name] / (off[index]?.[name] ?? Number.NaN))) };
+}
+
+function latencyRow(measure: string, name: Figure, rounds: readonly Round[], off: readonly Round[]): Row {
+  const { one, other, ratio } = against(name, rounds, off);
+  const text = (value: number) => (name === 'answering' ? `${value.toFixed(0)} µs` : timeText(value));
+  return { measure, gateway: text(one), against: text(other), value: `${ratio.toFixed(3)} ×`, bar: '', met: null };
+}
+
 function latencyRows(how: string, shadowed: readonly Round[], off: readonly Round[]): readonly Row[] {
-  const figures = (name: 'p50' | 'p99' | 'answering') => {
-    const [one, other] = [shadowed, off].map((rounds) => median(rounds.map((each) => each[name])));
-    const ratio = median(shadowed.map((each, index) => each[name] / (off[index]?.[name] ?? Number.NaN)));
-    return { one: one ?? 0, other: other ?? 0, ratio };
-  };
-  const row = (name: 'p50' | 'p99', most: number, spare: number): Row => {
-    const { one, other, ratio } = figures(name);
+  const row = (name: Figure, most: number, spare: number): Row => {
+    const { one, other, ratio } = against(name, shadowed, off);
+    const measure = `500 requests a second through keyway shadow ${how}: ${name} against its proxy without a shadow`;
     return {
-      measure: `500 requests a second through keyway shadow ${how}: ${name} against its proxy without a shadow`,
-      gateway: timeText(one),
-      against: timeText(other),
-      value: `${ratio.toFixed(3)} ×`,
+      ...latencyRow(measure, name, shadowed, off),
       bar: `≤ ${most} ×${spare > 0 ? ` or ${spare} ms more` : ''}`,
       met: ratio <= most || one - other <= spare,
     };
   };
-  const { one, other, ratio } = figures('answering');
-  const answering: Row = {
-    measure: 'the same: processor time of the thread that answers, for each request',
-    gateway: `${one.toFixed(0)} µs`,
-    against: `${other.toFixed(0)} µs`,
-    value: `${ratio.toFixed(3)} ×`,
-    bar: '',
-    met: null,
-  };
-  return [row('p50', 1.05, 0), row('p99', 1.1, 1), answering];
+  const answering = 'the same: processor time of the thread that answers, for each request';
+  return [row('p50', 1.05, 0), row('p99', 1.1, 1), latencyRow(answering, 'answering', shadowed, off)];
+}
+
+/** What it costs clients that anything at all computes for as long as a shadow does. */
+function busyRows(busy: readonly Round[], off: readonly Round[]): readonly Row[] {
+  const measure = 'through that proxy, beside another program that computes as long at the lowest priority';
+  return (['p50', 'p99'] as const).map((name) => latencyRow(`${measure}: ${name}`, name, busy, off));
 }
 
 /** The requests that an embedded core was not given for want of room, of all. */

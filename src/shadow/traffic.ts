@@ -64,7 +64,7 @@ export class WritesBeside {
     const matched = matchRequest(request);
     const key = matched === null ? null : keyIn(matched);
     this.#open.set(sequence, { beganAt: this.#time, key });
-    if (effectOf(request).kind === 'reads') return;
+    if (effectOf(request, matched).kind === 'reads') return;
     const subjects = [matched?.operation.subject ?? 'other'];
     this.#writing.set(sequence, key === null ? { keys: [], subjects } : { keys: [key], subjects: [] });
   }

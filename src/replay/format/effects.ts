@@ -54,8 +54,7 @@ export function matchRequest(request: Asked): MatchedRequest | null {
 type Asked = Pick<ScenarioRequest, 'method' | 'root' | 'path'>;
 
 /** Tells the most that a request may do to a server that serves its operation, whatever the server answers. */
-export function effectOf(request: Asked): Effect {
-  const matched = matchRequest(request);
+export function effectOf(request: Asked, matched = matchRequest(request)): Effect {
   if (matched !== null) return matched.operation.effect;
   return SAFE_METHODS.has(request.method) ? READS : MAY_CHANGE;
 }
