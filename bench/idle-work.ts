@@ -1,11 +1,11 @@
-/** Computes at the lowest priority, to no end, for the share of the time that it is told. */
+/** Computes at the priority of a shadow's worker, to no end, for the share of the time that it is told. */
 import { constants, setPriority } from 'node:os';
 
 /** Milliseconds: as often as a shadow's worker gets something to do. */
 const EVERY = 250;
 
 let share = 0;
-setPriority(constants.priority.PRIORITY_LOW);
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 process.on('message', (order: { readonly share: number }) => {
   share = order.share;
   process.send?.({});

@@ -32,7 +32,7 @@ export const startUpstream = (keys: number, core?: number, cost = 0): Promise<Be
 export const startPlainProxy = (port: number): Promise<BenchServer> =>
   startTalking('./plain-proxy.js', [`http://127.0.0.1:${port}`], null);
 
-/** What computes at the lowest priority while it is told to, wherever there is room; it has no port. */
+/** What computes at a low priority while it is told to, wherever there is room; it has no port. */
 export const startIdleWork = (): Promise<BenchServer> => startTalking('./idle-work.js', [], null);
 
 async function startTalking(

@@ -106,6 +106,7 @@ async function takeTurns(
       rounds[kind].push({ ...round, answering: (answering * 1_000) / round.answers });
     }
   }
+  await work.child.ask({ share: 0 });
   await sleep(SETTLED);
   return rounds;
 }
@@ -140,7 +141,7 @@ function latencyRows(how: string, shadowed: readonly Round[], off: readonly Roun
 
 /** What it costs clients that anything at all computes for as long as a shadow does. */
 function busyRows(busy: readonly Round[], off: readonly Round[]): readonly Row[] {
-  const measure = 'through that proxy, beside another program that computes as long at the lowest priority';
+  const measure = 'through that proxy, beside another program that computes as long at that priority';
   return (['p50', 'p99'] as const).map((name) => latencyRow(`${measure}: ${name}`, name, busy, off));
 }
 

@@ -61,8 +61,8 @@ export class Packing {
 }
 
 /**
- * Writes a head as lines: none of its texts has an end of a line in it (RFC 9112, section 5), but for what writes have named.
- * Clients wait meanwhile, and JSON would take five times as long.
+ * Writes a head as lines: none of its texts has an end of a line in it, which Node's parser refuses, but for what writes have
+ * named. Clients wait meanwhile, and JSON would take twice as long.
  */
 function linesOf(head: Head): string {
   const { sequence, client, method, path, status, startedAt, beside, requestHeaders, responseHeaders } = head;

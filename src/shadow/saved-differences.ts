@@ -74,7 +74,12 @@ export class SavedDifferences {
 
   /** Resolves when all is written, or after so many milliseconds: what is not written then is told. */
   async settled(milliseconds: number): Promise<void> {
-    await Promise.race([this.#work, sleep(milliseconds, undefined, { ref: false })]);
+    const state = { isOver: false };
+    const over = sleep(milliseconds, undefined, { ref: false }).then(() => {
+      state.isOver = true;
+    });
+    // One that is compared meanwhile may come to it.
+    while (this.#waiting > 0 && !state.isOver) await Promise.race([this.#work, over]);
     if (this.#waiting > 0)
       this.#options.onFailure(`--save: what differs in ${this.#waiting} requests is not saved: no time was left`);
   }

@@ -99,8 +99,8 @@ function take(packed: Packed): void {
 /** Ends the run, whatever still waits. */
 async function end(): Promise<void> {
   await Promise.race([work, sleep(LAST_COMPARED)]);
-  await saved?.settled(settings.save?.milliseconds ?? 0);
   isOver = true;
+  await saved?.settled(settings.save?.milliseconds ?? 0);
   clearInterval(timer);
   tell({ kind: 'ended', report: tally.report(), taken });
   // The process ends with what cannot be closed.

@@ -33,13 +33,27 @@ test('a difference is saved where keyway replay can play it, and else it is told
   saved.save(passed('/audit', [entry]), 'with entries', FOUND);
   saved.save(passed('/audit', []), 'without entries', FOUND);
   saved.save(passed('/router/rules', 'x'.repeat(1024 * 1024)), 'large', FOUND);
-  await saved.settled(10_000);
+  await saved.settled(50_000);
   expect(await fileSystem.list('/saved')).toEqual(['difference-001.json']);
   expect((await fileSystem.read('/saved/difference-001.json', 100_000)).toString()).toContain('"without entries"');
   expect(told.toSorted()).toEqual([
     '--save: listAudit tells of what no scenario can begin with: what differs there is not saved',
     '--save: what differs in an answer above 1 MiB is not saved',
   ]);
+});
+
+test('a difference that is found while others are saved at the end is saved, too', async () => {
+  const fileSystem = createMemoryFiles();
+  const told: string[] = [];
+  const onFailure = (sentence: string) => void told.push(sentence);
+  const saved = new SavedDifferences({ folder: '/saved', date: '2026-11-24', fileSystem, onFailure });
+  saved.save(passed('/audit', []), 'one', FOUND);
+  const settled = saved.settled(50_000);
+  await Promise.resolve();
+  saved.save(passed('/audit', []), 'other', FOUND);
+  await settled;
+  expect(await fileSystem.list('/saved')).toEqual(['difference-001.json', 'difference-002.json']);
+  expect(told).toEqual([]);
 });
 
 test('what a folder that hangs has not taken at the end is told', async () => {

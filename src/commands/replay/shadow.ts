@@ -227,7 +227,7 @@ async function shadowUntilStopped(
   sayBeside(settings, context)(`Shadowing ${target.origin}: use ${relay.url}${path} instead; Ctrl-C ends it`);
   const over = asked.milliseconds === null ? [] : [wholeTime(asked.milliseconds, context)];
   await Promise.race([stopped, enough, ...over]);
-  const worker = asked.save === null ? LAST_REPORT : LAST_REPORT + LAST_SAVED;
+  const worker = asked.save === null ? LAST_REPORT : 2 * LAST_REPORT + LAST_SAVED;
   const report = await relay.end({ clients: LAST_REPORT, worker });
   ops?.close();
   await file.write(report);
