@@ -1,3 +1,4 @@
+import { pairsOf } from '../replay/record/passed-heads.js';
 import { LARGE, type Passed } from './traffic.js';
 
 /** Exchanges on their way to the worker. */
@@ -75,10 +76,7 @@ function linesOf(head: Head): string {
 function headIn(lines: string): Head {
   const [sequence, client = '', method = '', path = '', status, startedAt, beside = '', size, ...texts] =
     lines.split('\n');
-  const headers = Array.from(
-    { length: texts.length / 2 },
-    (_, index) => [texts[2 * index] ?? '', texts[2 * index + 1] ?? ''] as const,
-  );
+  const headers = pairsOf(texts);
   return {
     sequence: Number(sequence),
     client,

@@ -27,6 +27,8 @@ const PLAYED_FOR = 10_000;
 
 export interface SavedDifferencesOptions {
   readonly folder: string;
+  /** The milliseconds that writing may take at the end. */
+  readonly milliseconds: number;
   /** `YYYY-MM-DD`. */
   readonly date: string;
   readonly fileSystem: FileSystemPort;
@@ -72,14 +74,12 @@ export class SavedDifferences {
     onFailure(`--save: ${operation} tells of what no scenario can begin with: what differs there is not saved`);
   }
 
-  /** Resolves when all is written, or after so many milliseconds: what is not written then is told. */
-  async settled(milliseconds: number): Promise<void> {
-    const state = { isOver: false };
-    const over = sleep(milliseconds, undefined, { ref: false }).then(() => {
-      state.isOver = true;
-    });
+  /** Resolves when all is written, or when its time is over: what is not written then is told. */
+  async settled(): Promise<void> {
+    const over = sleep(this.#options.milliseconds, 'over', { ref: false });
+    let ended: unknown;
     // One that is compared meanwhile may come to it.
-    while (this.#waiting > 0 && !state.isOver) await Promise.race([this.#work, over]);
+    while (this.#waiting > 0 && ended !== 'over') ended = await Promise.race([this.#work, over]);
     if (this.#waiting > 0)
       this.#options.onFailure(`--save: what differs in ${this.#waiting} requests is not saved: no time was left`);
   }

@@ -35,7 +35,7 @@ const saved =
   settings.save === null
     ? null
     : new SavedDifferences({
-        folder: settings.save.folder,
+        ...settings.save,
         date: settings.date,
         fileSystem: createFileSystem(),
         onFailure: (sentence) => tally.note(sentence),
@@ -100,7 +100,7 @@ function take(packed: Packed): void {
 async function end(): Promise<void> {
   await Promise.race([work, sleep(LAST_COMPARED)]);
   isOver = true;
-  await saved?.settled(settings.save?.milliseconds ?? 0);
+  await saved?.settled();
   clearInterval(timer);
   tell({ kind: 'ended', report: tally.report(), taken });
   // The process ends with what cannot be closed.

@@ -28,12 +28,18 @@ test('a difference is saved where keyway replay can play it, and else it is told
   const fileSystem = createMemoryFiles();
   const told: string[] = [];
   const onFailure = (sentence: string) => void told.push(sentence);
-  const saved = new SavedDifferences({ folder: '/saved', date: '2026-11-24', fileSystem, onFailure });
+  const saved = new SavedDifferences({
+    folder: '/saved',
+    milliseconds: 50_000,
+    date: '2026-11-24',
+    fileSystem,
+    onFailure,
+  });
   const entry = { id: '7', time: '12:00:00', eventEn: 'Sign-in', eventRu: 'Вход', success: true };
   saved.save(passed('/audit', [entry]), 'with entries', FOUND);
   saved.save(passed('/audit', []), 'without entries', FOUND);
   saved.save(passed('/router/rules', 'x'.repeat(1024 * 1024)), 'large', FOUND);
-  await saved.settled(50_000);
+  await saved.settled();
   expect(await fileSystem.list('/saved')).toEqual(['difference-001.json']);
   expect((await fileSystem.read('/saved/difference-001.json', 100_000)).toString()).toContain('"without entries"');
   expect(told.toSorted()).toEqual([
@@ -46,9 +52,15 @@ test('a difference that is found while others are saved at the end is saved, too
   const fileSystem = createMemoryFiles();
   const told: string[] = [];
   const onFailure = (sentence: string) => void told.push(sentence);
-  const saved = new SavedDifferences({ folder: '/saved', date: '2026-11-24', fileSystem, onFailure });
+  const saved = new SavedDifferences({
+    folder: '/saved',
+    milliseconds: 50_000,
+    date: '2026-11-24',
+    fileSystem,
+    onFailure,
+  });
   saved.save(passed('/audit', []), 'one', FOUND);
-  const settled = saved.settled(50_000);
+  const settled = saved.settled();
   await Promise.resolve();
   saved.save(passed('/audit', []), 'other', FOUND);
   await settled;
@@ -60,9 +72,9 @@ test('what a folder that hangs has not taken at the end is told', async () => {
   const fileSystem = { ...createMemoryFiles(), makeFolder: () => new Promise<never>(() => undefined) };
   const told: string[] = [];
   const onFailure = (sentence: string) => void told.push(sentence);
-  const saved = new SavedDifferences({ folder: '/saved', date: '2026-11-24', fileSystem, onFailure });
+  const saved = new SavedDifferences({ folder: '/saved', milliseconds: 10, date: '2026-11-24', fileSystem, onFailure });
   saved.save(passed('/audit', []), 'one', FOUND);
   saved.save(passed('/audit', []), 'other', FOUND);
-  await saved.settled(10);
+  await saved.settled();
   expect(told).toEqual(['--save: what differs in 2 requests is not saved: no time was left']);
 });

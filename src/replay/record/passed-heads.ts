@@ -70,6 +70,7 @@ function without(unwanted: string, rawHeaders: readonly string[]): string[] {
     .flat();
 }
 
-function pairsOf(raw: readonly string[]): [string, string][] {
+/** Returns names and values that stand one after the other in pairs. */
+export function pairsOf(raw: readonly string[]): [string, string][] {
   return Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index] ?? '', raw[2 * index + 1] ?? '']);
 }
