@@ -4,12 +4,14 @@ import { ClientRows } from './client-rows.js';
 import { programOf, type ShadowReport } from './tally.js';
 import type { Dropped } from './traffic.js';
 
-/** The client and the operation that a request counts for. */
-export function countedAs({ client, method, path }: Pick<ProxiedRequest, 'client' | 'method' | 'path'>) {
-  const operation = matchRequest({ method, path, root: 'server' })?.operation.name;
+/** The client and the operation that a request counts for, and what that may do. */
+function countedAs({ client, method, path }: Pick<ProxiedRequest, 'client' | 'method' | 'path'>) {
+  const request = { method, path, root: 'server' } as const;
+  const matched = matchRequest(request);
   return {
     client: programOf(client.slice(client.indexOf(' ') + 1)),
-    operation: operation ?? (method === 'OPTIONS' ? 'cors' : 'unmatched'),
+    operation: matched?.operation.name ?? (method === 'OPTIONS' ? 'cors' : 'unmatched'),
+    effect: effectOf(request, matched),
   };
 }
 
@@ -41,9 +43,9 @@ export class Account {
   /** Returns the operation of a write, which is lost to the shadow; null for what changes nothing. */
   dropped(request: ProxiedRequest, why: Dropped): string | null {
     this.#open.delete(request.sequence);
-    const { client, operation } = countedAs(request);
+    const { client, operation, effect } = countedAs(request);
     this.#dropped.leaveOut(client, operation, why);
-    return effectOf({ method: request.method, path: request.path, root: 'server' }).kind === 'reads' ? null : operation;
+    return effect.kind === 'reads' ? null : operation;
   }
 
   /** Takes why no report comes any more. */
