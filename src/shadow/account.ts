@@ -5,7 +5,7 @@ import { programOf, type ShadowReport } from './tally.js';
 import type { Dropped } from './traffic.js';
 
 /** The client and the operation that a request counts for, and what that may do. */
-function countedAs({ client, method, path }: Pick<ProxiedRequest, 'client' | 'method' | 'path'>) {
+function countedAs({ client, method, path }: ProxiedRequest) {
   const request = { method, path, root: 'server' } as const;
   const matched = matchRequest(request);
   return {
@@ -22,7 +22,7 @@ export class Account {
   /** The number of exchanges that are in it. */
   #taken = 0;
   /** Exchanges that the worker was handed and that are not in its report, in their order. */
-  #waiting: Pick<ProxiedRequest, 'client' | 'method' | 'path'>[] = [];
+  readonly #waiting: ProxiedRequest[] = [];
   readonly #open = new Map<number, ProxiedRequest>();
   readonly #dropped = new ClientRows();
   #lost: string | null = null;
@@ -35,9 +35,9 @@ export class Account {
     this.#open.set(request.sequence, request);
   }
 
-  handed({ sequence, client, method, path }: ProxiedRequest): void {
-    this.#open.delete(sequence);
-    this.#waiting.push({ client, method, path });
+  handed(request: ProxiedRequest): void {
+    this.#open.delete(request.sequence);
+    this.#waiting.push(request);
   }
 
   /** Returns the operation of a write, which is lost to the shadow; null for what changes nothing. */

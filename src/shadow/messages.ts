@@ -32,8 +32,8 @@ export type ToWorker =
 
 /** A message from the worker. */
 export type FromWorker =
-  /** So many exchanges of so many bytes wait no more. */
-  | { readonly kind: 'done'; readonly requests: number; readonly bytes: number }
+  /** So many exchanges more wait no longer. */
+  | { readonly kind: 'done'; readonly requests: number }
   /** The report, which counts the first so many of the exchanges. */
   | { readonly kind: 'report' | 'ended'; readonly report: ShadowReport; readonly taken: number }
   | { readonly kind: 'refused'; readonly why: string; readonly details: readonly string[] };

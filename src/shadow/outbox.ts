@@ -1,15 +1,19 @@
 import type { ToWorker } from './messages.js';
 import { Packing } from './packing.js';
-import { machineTime, type Passed } from './traffic.js';
+import { machineTime, type UnreadPassed } from './traffic.js';
 
 /** Milliseconds for which messages are gathered: each wakes the worker, which takes a core and its caches from the clients' requests. */
 const GATHER = 250;
 
+/** Tasks that are done at once: of these the first fetches the code for all, which takes most of its time, and clients wait for all. */
+const TOGETHER = 16;
+
 type Post = (message: ToWorker, transferred: readonly ArrayBuffer[]) => void;
 
-/** Gathers what the worker is to be told, and sends it a few times a second. */
+/** Gathers what is to be done about requests and what the worker is to be told, and sends that a few times a second. */
 export class Outbox {
   readonly #post: Post;
+  #tasks: (() => void)[] = [];
   readonly #packing = new Packing();
   /** The operations, with the time of the last such write. */
   #lost = new Map<string, number>();
@@ -19,8 +23,15 @@ export class Outbox {
     this.#post = post;
   }
 
+  /** Takes what is to be done about a request soon: in this order, and before what comes after it is sent. */
+  soon(task: () => void): void {
+    this.#tasks.push(task);
+    if (this.#tasks.length === TOGETHER) setImmediate(() => this.#doTasks());
+    this.#later();
+  }
+
   /** Takes an exchange, whose bodies are nobody else's from now on. */
-  add(passed: Passed): void {
+  add(passed: UnreadPassed): void {
     // What was lost before is to be known before.
     if (this.#lost.size > 0) this.flush();
     if (!this.#packing.add(passed)) {
@@ -36,8 +47,9 @@ export class Outbox {
     this.#later();
   }
 
-  /** Sends all that was gathered at once. */
+  /** Does and sends all that was gathered at once. */
   flush(): void {
+    this.#doTasks();
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     const lost = this.#lost;
@@ -47,6 +59,10 @@ export class Outbox {
       this.#post({ kind: 'passed', packed }, memory);
     }
     for (const [operation, at] of lost) this.#post({ kind: 'lost', operation, at }, []);
+  }
+
+  #doTasks(): void {
+    for (const task of this.#tasks.splice(0)) task();
   }
 
   #later(): void {

@@ -1,17 +1,20 @@
-import { pairsOf } from '../replay/record/passed-heads.js';
-import { LARGE, type Passed } from './traffic.js';
+import { readExchange } from '../replay/record/proxy.js';
+import type { Passed, UnreadPassed } from './traffic.js';
 
 /** Exchanges on their way to the worker. */
 export interface Packed {
   readonly number: number;
-  /** For each exchange three lengths of 32 bits (head, request body, response body) and these parts; bodies above `LARGE` are in `large`. */
+  /** For each exchange three lengths of 32 bits (head, request body, response body) and these parts; bodies above `ALONE` are in `large`. */
   readonly bytes: Uint8Array;
-  /** Bodies above `LARGE`, in their order. */
+  /** Bodies above `ALONE`, in their order. */
   readonly large: readonly Uint8Array[];
 }
 
 /** An exchange without its bodies. */
-type Head = Omit<Passed, 'requestBody' | 'responseBody'>;
+type Head = Omit<UnreadPassed, 'requestBody' | 'responseBody'>;
+
+/** Bytes of a body above which it is not copied beside others. */
+export const ALONE = 64 * 1024;
 
 const LENGTH = Uint32Array.BYTES_PER_ELEMENT;
 /** Bytes that are packed together, unless a single exchange has more. */
@@ -33,9 +36,9 @@ export class Packing {
   }
 
   /** Takes an exchange, whose bodies are nobody else's from now on; false where there is no room for it beside the others. */
-  add(passed: Passed): boolean {
+  add(passed: UnreadPassed): boolean {
     const [head, bodies] = [Buffer.from(linesOf(passed)), [passed.requestBody, passed.responseBody]];
-    const together = [head, ...bodies.filter(({ length }) => length <= LARGE)];
+    const together = [head, ...bodies.filter(({ length }) => length <= ALONE)];
     const needed = together.reduce((sum, { length }) => sum + length, 3 * LENGTH);
     if (this.#filled + needed > this.#bytes.length) {
       if (this.#number > 0) return false;
@@ -43,7 +46,7 @@ export class Packing {
     }
     for (const { length } of [head, ...bodies]) this.#filled = this.#bytes.writeUInt32LE(length, this.#filled);
     for (const part of together) this.#filled += part.copy(this.#bytes, this.#filled);
-    this.#large.push(...bodies.filter(({ length }) => length > LARGE).map(withOwnMemory));
+    this.#large.push(...bodies.filter(({ length }) => length > ALONE).map(withOwnMemory));
     this.#number += 1;
     return true;
   }
@@ -66,17 +69,14 @@ export class Packing {
  * named. Clients wait meanwhile, and JSON would take twice as long.
  */
 function linesOf(head: Head): string {
-  const { sequence, client, method, path, status, startedAt, beside, requestHeaders, responseHeaders } = head;
-  let lines = `${sequence}\n${client}\n${method}\n${path}\n${status}\n${startedAt}\n${JSON.stringify(beside)}\n${requestHeaders.size}`;
-  for (const headers of [requestHeaders, responseHeaders])
-    for (const [name, value] of headers) lines += `\n${name}\n${value}`;
-  return lines;
+  const { sequence, client, method, path, status, startedAt, beside, requestHead, responseHead } = head;
+  const about = [sequence, client, method, path, status, startedAt, JSON.stringify(beside), requestHead.length];
+  return [...about, ...requestHead, ...responseHead].join('\n');
 }
 
 function headIn(lines: string): Head {
   const [sequence, client = '', method = '', path = '', status, startedAt, beside = '', size, ...texts] =
     lines.split('\n');
-  const headers = pairsOf(texts);
   return {
     sequence: Number(sequence),
     client,
@@ -85,12 +85,12 @@ function headIn(lines: string): Head {
     status: Number(status),
     startedAt: Number(startedAt),
     beside: JSON.parse(beside),
-    requestHeaders: new Map(headers.slice(0, Number(size))),
-    responseHeaders: new Map(headers.slice(Number(size))),
+    requestHead: texts.slice(0, Number(size)),
+    responseHead: texts.slice(Number(size)),
   };
 }
 
-/** Returns a body, or its copy where others share its memory. Above `LARGE` it was put together of pieces: no client waits for its bytes. */
+/** Returns a body, or its copy where others share its memory. */
 function withOwnMemory(body: Buffer): Buffer {
   return body.buffer.byteLength === body.length ? body : copyOf(body);
 }
@@ -111,12 +111,12 @@ export function* unpacked({ number, bytes, large }: Packed): Generator<Passed> {
     at += length;
     return packed.subarray(at - length, at);
   };
-  const takeBody = (length: number) => (length > LARGE ? (bodies.shift() ?? NONE) : take(length));
+  const takeBody = (length: number) => (length > ALONE ? (bodies.shift() ?? NONE) : take(length));
   for (let index = 0; index < number; index += 1) {
     const [head, request, response] = [0, 1, 2].map((each) => packed.readUInt32LE(at + each * LENGTH));
     at += 3 * LENGTH;
     const about = headIn(take(head ?? 0).toString());
-    yield { ...about, requestBody: takeBody(request ?? 0), responseBody: takeBody(response ?? 0) };
+    yield readExchange({ ...about, requestBody: takeBody(request ?? 0), responseBody: takeBody(response ?? 0) });
   }
 }
 

@@ -54,28 +54,30 @@ export class Relay {
       else started.worker.postMessage(message, transferred);
     };
     const outbox = new Outbox(tell);
-    const begun = new Map<number, number>();
     const proxy = await startProxy({
       origin: options.worker.target.origin,
       ...(options.ca === undefined ? {} : { ca: options.ca }),
       listen: options.listen,
       watch(request) {
         const { sequence } = request;
-        account.begun(request);
-        writes.begin(request);
-        begun.set(sequence, machineTime());
-        return backlog.watch((why) => {
-          begun.delete(sequence);
-          writes.end(sequence, null);
-          const lost = account.dropped(request, why);
-          if (lost !== null) outbox.lose(lost);
+        const startedAt = machineTime();
+        outbox.soon(() => {
+          account.begun(request);
+          writes.begin(request);
         });
-      },
-      onExchange(exchange) {
-        const startedAt = begun.get(exchange.sequence) ?? machineTime();
-        begun.delete(exchange.sequence);
-        account.handed(exchange);
-        outbox.add({ ...exchange, startedAt, beside: writes.end(exchange.sequence, exchange) });
+        return backlog.watch({
+          passed: (exchange) =>
+            outbox.soon(() => {
+              account.handed(request);
+              outbox.add({ ...exchange, startedAt, beside: writes.end(sequence, exchange) });
+            }),
+          dropped: (why) =>
+            outbox.soon(() => {
+              writes.end(sequence, null);
+              const lost = account.dropped(request, why);
+              if (lost !== null) outbox.lose(lost);
+            }),
+        });
       },
       onFailure: (reason) => tell({ kind: 'note', sentence: reason }),
     });
@@ -85,7 +87,7 @@ export class Relay {
     });
     const ended = new Promise<void>((resolve) => {
       worker.on('message', (message: FromWorker) => {
-        if (message.kind === 'done') backlog.done(message);
+        if (message.kind === 'done') backlog.done(message.requests);
         if (message.kind === 'refused') options.onRefused(message.why, message.details);
         if (message.kind !== 'report' && message.kind !== 'ended') return;
         account.reported(message.report, message.taken);
@@ -123,6 +125,8 @@ export class Relay {
     await Promise.race([this.#ended, late(worker)]);
     // What it waits for in a folder that hangs holds up its end.
     await Promise.race([this.#worker.terminate(), late(clients)]);
+    // What came since counts, too.
+    this.#outbox.flush();
     return this.#account.last();
   }
 }

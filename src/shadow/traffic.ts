@@ -1,7 +1,12 @@
-import { effectOf, keyIn, keysNamed, makesKeys, matchRequest } from '../replay/format/effects.js';
-import { decompressed, type PassedExchange } from '../replay/record/describe.js';
-import { headLength } from '../replay/record/passed-heads.js';
-import type { PassingWatch, ProxiedExchange, ProxiedRequest } from '../replay/record/proxy.js';
+import { effectOf, isSafe, keyIn, keysNamed, makesKeys, matchRequest } from '../replay/format/effects.js';
+import { decompressed } from '../replay/record/describe.js';
+import {
+  type PassingWatch,
+  type ProxiedExchange,
+  type ProxiedRequest,
+  readExchange,
+  type UnreadExchange,
+} from '../replay/record/proxy.js';
 import { dataIn, isJsonObject, jsonIn } from '../wire/json/json.js';
 import type { Subject } from '../wire/operations/operation.js';
 
@@ -11,13 +16,19 @@ export interface Touched {
   readonly subjects: readonly Subject[];
 }
 
-/** An exchange with the target, with what of it decides whether two answers can be held together. */
-export interface Passed extends ProxiedExchange {
+/** What of an exchange decides whether two answers can be held together. */
+interface Moment {
   /** Milliseconds of the machine's own clock, which all threads share. */
   readonly startedAt: number;
   /** All that writes under way at the same time may have touched. */
   readonly beside: Touched;
 }
+
+/** An exchange with the target. */
+export interface Passed extends ProxiedExchange, Moment {}
+
+/** The same, before anybody has read its heads. */
+export interface UnreadPassed extends UnreadExchange, Moment {}
 
 /** Milliseconds of a clock that all threads of this machine share. */
 export function machineTime(): number {
@@ -49,8 +60,8 @@ const MOST_READ = 64 * 1024;
 /** Tells which writes overlap which requests. */
 export class WritesBeside {
   #time = 0;
-  /** The requests under way in the order of their beginnings, with the key in their path. */
-  readonly #open = new Map<number, { readonly beganAt: number; readonly key: string | null }>();
+  /** The requests under way in the order of their beginnings. */
+  readonly #open = new Map<number, { readonly beganAt: number; readonly request: ProxiedRequest }>();
   readonly #writing = new Map<number, Touched>();
   /** Writes that ended since the oldest of these began, in the order of their ends. */
   readonly #ended: Ended[] = [];
@@ -58,21 +69,21 @@ export class WritesBeside {
   /** The end of the last write that there was no room for. */
   #forgottenAt = 0;
 
-  begin({ sequence, method, path }: ProxiedRequest): void {
+  begin(request: ProxiedRequest): void {
     this.#time += 1;
-    const request = { method, path, root: 'server' as const };
-    const matched = matchRequest(request);
-    const key = matched === null ? null : keyIn(matched);
-    this.#open.set(sequence, { beganAt: this.#time, key });
-    if (effectOf(request, matched).kind === 'reads') return;
-    const subjects = [matched?.operation.subject ?? 'other'];
+    const { sequence, method, path } = request;
+    this.#open.set(sequence, { beganAt: this.#time, request });
+    if (isSafe(method)) return;
+    const matched = matchRequest({ method, path, root: 'server' });
+    if (effectOf({ method, path }, matched).kind === 'reads') return;
+    const [key, subjects] = [keyOf(request), [matched?.operation.subject ?? 'other']];
     this.#writing.set(sequence, key === null ? { keys: [], subjects } : { keys: [key], subjects: [] });
   }
 
   /** Takes the end of a request; what it wrote is known more exactly where an exchange is given. */
-  end(sequence: number, exchange: ProxiedExchange | null): Touched {
+  end(sequence: number, exchange: UnreadExchange | null): Touched {
     this.#time += 1;
-    const { beganAt, key } = this.#open.get(sequence) ?? { beganAt: this.#time, key: null };
+    const { beganAt, request } = this.#open.get(sequence) ?? { beganAt: this.#time, request: null };
     const written = this.#writing.get(sequence);
     this.#open.delete(sequence);
     this.#writing.delete(sequence);
@@ -84,6 +95,7 @@ export class WritesBeside {
     if (beganAt < this.#forgottenAt) subjects.add('configuration');
     if (written !== undefined) this.#keep(exchange === null ? written : touchedBy(exchange, written));
     // Of a request of one key only that matters.
+    const key = keys.length === 0 || request === null ? null : keyOf(request);
     return { keys: key === null ? keys : keys.filter((each) => each === key), subjects: [...subjects] };
   }
 
@@ -103,16 +115,22 @@ export class WritesBeside {
   }
 }
 
+/** The key in a request's path, if it has one there. */
+function keyOf({ method, path }: ProxiedRequest): string | null {
+  const matched = matchRequest({ method, path, root: 'server' });
+  return matched === null ? null : keyIn(matched);
+}
+
 function weightOf({ keys }: Touched): number {
   return 1 + keys.length;
 }
 
 /** Returns what a write has touched, of which `known` is known by its head. */
-function touchedBy(exchange: ProxiedExchange, known: Touched): Touched {
+function touchedBy(exchange: UnreadExchange, known: Touched): Touched {
   const { status, requestBody, responseBody } = exchange;
   if (status >= 400 && status < 500) return { keys: [], subjects: [] };
   if (status >= 500 || requestBody.length + responseBody.length > MOST_READ) return known;
-  const keys = keysWritten(exchange);
+  const keys = keysWritten(readExchange(exchange));
   return keys.length === 0 ? known : { keys, subjects: [] };
 }
 
@@ -123,11 +141,6 @@ const MOST_REQUESTS = 10_000;
 export const LARGE = 1024 * 1024;
 const LARGE_EVERY = 30_000;
 
-/** Bytes of an exchange that waits for the shadow. */
-export function bytesOf({ path, requestHeaders, requestBody, responseHeaders, responseBody }: PassedExchange): number {
-  return headLength(requestHeaders, path) + requestBody.length + headLength(responseHeaders) + responseBody.length;
-}
-
 /** Why an exchange was not kept for the shadow. */
 export type Dropped =
   | 'the queue is full'
@@ -135,53 +148,50 @@ export type Dropped =
   | 'no whole answer'
   | 'nothing was compared any more';
 
+/** Is told once what becomes of a request. */
+interface Follower {
+  /** Takes the exchange, which waits for the shadow from now on. */
+  passed(exchange: UnreadExchange): void;
+  /** Takes why nothing comes of it here. */
+  dropped(why: Dropped): void;
+}
+
 /** The bound of what is kept for the shadow: what does not fit is dropped, and the client never waits. */
 export class Backlog {
   #bytes = 0;
-  #requests = 0;
+  /** Bytes of each exchange that waits for the shadow, in their order. */
+  readonly #waiting: number[] = [];
+  /** Requests of which something is kept; the one of which nothing came for longest first. */
+  readonly #underWay = new Set<Watched>();
   #largeAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
-  /** Gives up a request that is still under way; the one of which nothing came for longest first. */
-  readonly #underWay = new Set<() => void>();
 
-  /** Follows one request; `dropped` is told once where nothing of it comes here. */
-  watch(dropped: (why: Dropped) => void): PassingWatch {
-    let taken = 0;
-    let why: Dropped | null = null;
-    let release: () => void = () => undefined;
-    const giveUp = (reason: Dropped) => {
-      why = reason;
-      this.#bytes -= taken;
-      taken = 0;
-      this.#underWay.delete(makeRoom);
-      release();
-    };
-    const makeRoom = () => giveUp('the queue is full');
-    return {
-      keeps: (bytes, letGo) => {
-        if (why !== null) return false;
-        release = letGo;
-        this.#underWay.delete(makeRoom);
-        if (this.#isClosed) giveUp('nothing was compared any more');
-        else if (taken <= LARGE && taken + bytes > LARGE && !this.#admitsLarge())
-          giveUp('above 1 MiB, of which one in 30 s is looked at');
-        else if (this.#requests >= MOST_REQUESTS || !this.#hasRoom(bytes)) makeRoom();
-        if (why !== null) return false;
-        taken += bytes;
-        this.#bytes += bytes;
-        this.#underWay.add(makeRoom);
-        return true;
-      },
-      handedOut: (exchange) => {
-        this.#underWay.delete(makeRoom);
-        this.#bytes += bytesOf(exchange) - taken;
-        this.#requests += 1;
-      },
-      unkept: () => {
-        if (why === null) giveUp('no whole answer');
-        dropped(why ?? 'no whole answer');
-      },
-    };
+  watch(follower: Follower): PassingWatch {
+    return new Watched(this, follower);
+  }
+
+  /** Tells why so many bytes more of a request are not kept; null where they are. */
+  takes(request: Watched, bytes: number): Dropped | null {
+    if (this.#isClosed) return 'nothing was compared any more';
+    const isLarge = request.bytes <= LARGE && request.bytes + bytes > LARGE;
+    if (isLarge && !this.#admitsLarge()) return 'above 1 MiB, of which one in 30 s is looked at';
+    this.#underWay.delete(request);
+    if (this.#waiting.length >= MOST_REQUESTS || !this.#hasRoom(bytes)) return 'the queue is full';
+    this.#bytes += bytes;
+    this.#underWay.add(request);
+    return null;
+  }
+
+  /** Counts that nothing of a request is kept any more. */
+  letGo(request: Watched): void {
+    this.#underWay.delete(request);
+    this.#bytes -= request.bytes;
+  }
+
+  /** Counts the exchange of a request among those that wait for the shadow. */
+  waits(request: Watched): void {
+    this.#underWay.delete(request);
+    this.#waiting.push(request.bytes);
   }
 
   /** Keeps nothing any more. */
@@ -189,16 +199,16 @@ export class Backlog {
     this.#isClosed = true;
   }
 
-  /** So many exchanges of so many bytes wait no more. */
-  done({ requests, bytes }: { readonly requests: number; readonly bytes: number }): void {
-    this.#requests -= requests;
-    this.#bytes -= bytes;
+  /** Counts the first so many exchanges no more. */
+  done(requests: number): void {
+    for (const bytes of this.#waiting.splice(0, requests)) this.#bytes -= bytes;
   }
 
+  /** Makes room, where there is none, by what is still under way. */
   #hasRoom(bytes: number): boolean {
-    for (const makeRoom of this.#underWay) {
+    for (const request of this.#underWay) {
       if (this.#bytes + bytes <= MOST_BYTES) break;
-      makeRoom();
+      request.giveUp('the queue is full');
     }
     return this.#bytes + bytes <= MOST_BYTES;
   }
@@ -208,5 +218,48 @@ export class Backlog {
     if (now - this.#largeAt < LARGE_EVERY) return false;
     this.#largeAt = now;
     return true;
+  }
+}
+
+const NOTHING_KEPT = () => undefined;
+
+/** A request while it passes. */
+class Watched implements PassingWatch {
+  readonly #backlog: Backlog;
+  readonly #follower: Follower;
+  #letGo: () => void = NOTHING_KEPT;
+  #why: Dropped | null = null;
+  /** Bytes that are kept of it. */
+  bytes = 0;
+
+  constructor(backlog: Backlog, follower: Follower) {
+    this.#backlog = backlog;
+    this.#follower = follower;
+  }
+
+  keeps(bytes: number, letGo: () => void): boolean {
+    if (this.#why !== null) return false;
+    this.#letGo = letGo;
+    const why = this.#backlog.takes(this, bytes);
+    if (why === null) this.bytes += bytes;
+    else this.giveUp(why);
+    return why === null;
+  }
+
+  giveUp(why: Dropped): void {
+    this.#why = why;
+    this.#backlog.letGo(this);
+    this.bytes = 0;
+    this.#letGo();
+  }
+
+  passed(exchange: UnreadExchange): void {
+    this.#backlog.waits(this);
+    this.#follower.passed(exchange);
+  }
+
+  unkept(): void {
+    if (this.#why === null) this.giveUp('no whole answer');
+    this.#follower.dropped(this.#why ?? 'no whole answer');
   }
 }

@@ -13,7 +13,6 @@ import { ShadowRefused } from './opening.js';
 import { type Packed, unpacked } from './packing.js';
 import { SavedDifferences } from './saved-differences.js';
 import { Tally } from './tally.js';
-import { bytesOf } from './traffic.js';
 
 /** Milliseconds between two reports, and between two looks whether keys are to be followed. */
 const REPORT_EVERY = 500;
@@ -91,7 +90,7 @@ function take(packed: Packed): void {
       taken += 1;
       waiting -= 1;
       await mirror.follow();
-      done(bytesOf(passed));
+      done();
     }
   });
 }
@@ -108,19 +107,17 @@ async function end(): Promise<void> {
   port?.close();
 }
 
-const finished = { requests: 0, bytes: 0 };
+let finished = 0;
 
 /** Tells a few times a second what waits no more. */
-function done(bytes: number): void {
-  if (finished.requests === 0) setTimeout(tellFinished, TELL_EVERY);
-  finished.requests += 1;
-  finished.bytes += bytes;
+function done(): void {
+  if (finished === 0) setTimeout(tellFinished, TELL_EVERY);
+  finished += 1;
 }
 
 function tellFinished(): void {
-  tell({ kind: 'done', ...finished });
-  finished.requests = 0;
-  finished.bytes = 0;
+  tell({ kind: 'done', requests: finished });
+  finished = 0;
 }
 
 port.on('message', (message: ToWorker) => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { headLength } from '../../src/replay/record/passed-heads.js';
-import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
+import { startProxy, type UnreadExchange } from '../../src/replay/record/proxy.js';
 import { Backlog } from '../../src/shadow/traffic.js';
 import { openRaw } from '../raw-client.js';
 
@@ -24,13 +24,16 @@ async function stage(answer: string, isLast = false) {
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const backlog = new Backlog();
-  const exchanges: ProxiedExchange[] = [];
+  const exchanges: UnreadExchange[] = [];
   const dropped: string[] = [];
   const proxy = await startProxy({
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, // It listens at a port.
     listen: { host: '127.0.0.1', port: 0 },
-    watch: () => backlog.watch((why) => dropped.push(why)),
-    onExchange: (exchange) => exchanges.push(exchange),
+    watch: () =>
+      backlog.watch({
+        passed: (exchange) => exchanges.push(exchange),
+        dropped: (why) => dropped.push(why),
+      }),
     onFailure: () => undefined,
   });
   onTestFinished(async () => {
@@ -42,6 +45,7 @@ async function stage(answer: string, isLast = false) {
   return { state, open, backlog, exchanges, dropped, client };
 }
 
+const NOBODY = { passed: () => undefined, dropped: () => undefined };
 const GET = 'GET /a HTTP/1.1\r\nHost: h\r\n';
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
@@ -109,19 +113,16 @@ describe('heads that are longer, or of more lines, than Node takes by itself', (
     await expect.poll(() => state.got.includes(LINES)).toBe(true);
     await expect.poll(() => exchanges).toHaveLength(1);
     const [exchange] = exchanges;
-    const kept = [exchange?.requestHeaders, exchange?.responseHeaders].map((headers) =>
-      headLength(headers ?? new Map()),
-    );
+    const kept = [exchange?.requestHead, exchange?.responseHead].map((head) => headLength(head ?? []));
     expect(Math.min(...kept)).toBeGreaterThan(3_000 * 80);
   });
 
   test('are dropped where the queue has no room for them, and pass all the same', async () => {
     const { client, backlog, dropped } = await stage(OK);
-    const [sequence, status, method, path] = [1, 200, 'GET', '/a'];
-    const [requestBody, responseBody] = [Buffer.alloc(0), Buffer.alloc(64 * 1024 * 1024 - 100_000)];
-    const headers = { requestHeaders: new Map(), responseHeaders: new Map() };
-    const exchange = { sequence, status, method, path, client: '', requestBody, responseBody, ...headers };
-    backlog.watch(() => undefined).handedOut(exchange);
+    const [nothing, about] = [Buffer.alloc(0), { sequence: 1, status: 200, method: 'GET', path: '/a', client: '' }];
+    const waiting = backlog.watch(NOBODY);
+    waiting.keeps(64 * 1024 * 1024 - 100_000, () => expect.unreachable('it waits'));
+    waiting.passed({ ...about, requestHead: [], requestBody: nothing, responseHead: [], responseBody: nothing });
     const { socket, received } = await client();
     socket.write(`${GET}${LINES}\r\n`);
     await received(/ok$/);
@@ -175,9 +176,9 @@ describe('a request through the proxy', () => {
     await expect.poll(() => dropped).toEqual(['no whole answer']);
     expect(exchanges).toEqual([]);
     // As many bytes as may wait in all.
-    expect(
-      Array.from({ length: 64 }, () => backlog.watch(() => undefined).keeps(1024 * 1024, () => undefined)),
-    ).not.toContain(false);
+    expect(Array.from({ length: 64 }, () => backlog.watch(NOBODY).keeps(1024 * 1024, () => undefined))).not.toContain(
+      false,
+    );
   });
 
   test('leaves no connection to the server behind where its client left with more of them', async () => {

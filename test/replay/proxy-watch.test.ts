@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
+import { startProxy, type UnreadExchange } from '../../src/replay/record/proxy.js';
 import { Backlog } from '../../src/shadow/traffic.js';
 import { openRaw } from '../raw-client.js';
 import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
@@ -22,12 +22,11 @@ function head(url: string): Promise<number | undefined> {
 test('a request without any body is dropped where the queue is full, and answered', async () => {
   const { origin } = await startLiveServer('current');
   const backlog = new Backlog();
-  const [kept, dropped]: [ProxiedExchange[], string[]] = [[], []];
+  const [kept, dropped]: [UnreadExchange[], string[]] = [[], []];
   const proxy = await startProxy({
     origin,
     listen: { host: '127.0.0.1', port: 0 },
-    watch: () => backlog.watch((why) => dropped.push(why)),
-    onExchange: (exchange) => kept.push(exchange),
+    watch: () => backlog.watch({ passed: (exchange) => kept.push(exchange), dropped: (why) => dropped.push(why) }),
     onFailure: (reason) => expect.unreachable(reason),
   });
   onTestFinished(proxy.close);
@@ -35,11 +34,12 @@ test('a request without any body is dropped where the queue is full, and answere
   await expect.poll(() => kept).toHaveLength(1);
   const [exchange] = kept;
   if (exchange === undefined) expect.unreachable('it was kept');
-  for (let count = 1; count < MOST_REQUESTS; count += 1) backlog.watch(() => undefined).handedOut(exchange);
+  const nobody = { passed: () => undefined, dropped: () => undefined };
+  for (let count = 1; count < MOST_REQUESTS; count += 1) backlog.watch(nobody).passed(exchange);
   expect(await head(`${proxy.url}/nothing`)).toBe(status);
   await expect.poll(() => dropped).toEqual(['the queue is full']);
   expect(kept).toHaveLength(1);
-  backlog.done({ requests: 1, bytes: 0 });
+  backlog.done(1);
   await head(`${proxy.url}/nothing`);
   await expect.poll(() => kept).toHaveLength(2);
 });
@@ -51,12 +51,11 @@ test('a body counts with what its pieces take besides, however small they are', 
     counted += bytes;
     return true;
   };
-  const kept: ProxiedExchange[] = [];
+  const kept: UnreadExchange[] = [];
   const proxy = await startProxy({
     origin,
     listen: { host: '127.0.0.1', port: 0 },
-    watch: () => ({ keeps, handedOut: () => undefined, unkept: () => undefined }),
-    onExchange: (exchange) => kept.push(exchange),
+    watch: () => ({ keeps, passed: (exchange) => kept.push(exchange), unkept: () => undefined }),
     onFailure: (reason) => expect.unreachable(reason),
   });
   onTestFinished(proxy.close);
@@ -74,16 +73,15 @@ test('an upload that is let go of passes on, and is held by nobody', async () =>
     request.on('data', (piece: Buffer) => got.push(piece)).on('end', () => response.end('done'));
   });
   const letGo: (() => void)[] = [];
-  const [kept, dropped]: [ProxiedExchange[], number[]] = [[], []];
+  const [kept, dropped]: [UnreadExchange[], number[]] = [[], []];
   const proxy = await startProxy({
     origin,
     listen: { host: '127.0.0.1', port: 0 },
     watch: ({ sequence }) => ({
       keeps: (_bytes, release) => letGo.push(release) > 0,
-      handedOut: () => undefined,
+      passed: (exchange) => kept.push(exchange),
       unkept: () => dropped.push(sequence),
     }),
-    onExchange: (exchange) => kept.push(exchange),
     onFailure: (reason) => expect.unreachable(reason),
   });
   onTestFinished(proxy.close);
@@ -118,18 +116,21 @@ test('a large answer is put together bit by bit, while others are served', async
     turnsAtLast = turns;
     return true;
   };
-  const kept: [ProxiedExchange, number][] = [];
+  const kept: [UnreadExchange, number][] = [];
   const proxy = await startProxy({
     origin,
     listen: { host: '127.0.0.1', port: 0 },
-    watch: () => ({ keeps, handedOut: () => undefined, unkept: () => expect.unreachable('it is handed out') }),
-    onExchange: (exchange) => kept.push([exchange, turns - turnsAtLast]),
+    watch: () => ({
+      keeps,
+      passed: (exchange) => kept.push([exchange, turns - turnsAtLast]),
+      unkept: () => expect.unreachable('all of it is kept'),
+    }),
     onFailure: (reason) => expect.unreachable(reason),
   });
   onTestFinished(proxy.close);
   expect(Buffer.from(await (await fetch(proxy.url)).arrayBuffer()).equals(body)).toBe(true);
   await expect.poll(() => kept).toHaveLength(1);
-  const [[exchange, taken]] = kept as [[ProxiedExchange, number]]; // There is one.
+  const [[exchange, taken]] = kept as [[UnreadExchange, number]]; // There is one.
   expect(exchange.responseBody.equals(body)).toBe(true);
   expect(exchange.responseBody.buffer.byteLength).toBe(body.length);
   expect(taken).toBeGreaterThan(100);

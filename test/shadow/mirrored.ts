@@ -3,7 +3,7 @@ import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
 import { createCaller } from '../../src/client/caller.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
-import { startProxy } from '../../src/replay/record/proxy.js';
+import { readExchange, startProxy } from '../../src/replay/record/proxy.js';
 import { Mirror, type MirrorOptions } from '../../src/shadow/mirror.js';
 import { type DifferenceKind, type ShadowReport, Tally } from '../../src/shadow/tally.js';
 import { machineTime, WritesBeside } from '../../src/shadow/traffic.js';
@@ -51,7 +51,6 @@ export async function mirrored(target: string, wanted: Wanted, token: string | n
     ...wanted,
   });
   const writes = new WritesBeside();
-  const begun = new Map<number, number>();
   const underWay = new UnderWay();
   const failures: unknown[] = [];
   let work = Promise.resolve();
@@ -60,26 +59,28 @@ export async function mirrored(target: string, wanted: Wanted, token: string | n
     origin: target,
     listen: { host: '127.0.0.1', port: 0 },
     watch(request) {
+      const startedAt = machineTime();
       writes.begin(request);
-      begun.set(request.sequence, machineTime());
       underWay.begin();
-      const unkept = () => {
-        writes.end(request.sequence, null);
-        underWay.end();
+      return {
+        keeps: () => true,
+        passed(exchange) {
+          const beside = writes.end(request.sequence, exchange);
+          const passed = { ...readExchange(exchange), startedAt, beside };
+          behind += 1;
+          work = work
+            .then(() => mirror.take(passed))
+            .catch((error) => void failures.push(error))
+            .finally(() => {
+              behind -= 1;
+            });
+          underWay.end();
+        },
+        unkept() {
+          writes.end(request.sequence, null);
+          underWay.end();
+        },
       };
-      return { keeps: () => true, handedOut: () => undefined, unkept };
-    },
-    onExchange(exchange) {
-      const startedAt = begun.get(exchange.sequence) ?? 0;
-      const passed = { ...exchange, startedAt, beside: writes.end(exchange.sequence, exchange) };
-      behind += 1;
-      work = work
-        .then(() => mirror.take(passed))
-        .catch((error) => void failures.push(error))
-        .finally(() => {
-          behind -= 1;
-        });
-      underWay.end();
     },
     onFailure: () => undefined,
   });

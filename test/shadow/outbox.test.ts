@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ToWorker } from '../../src/shadow/messages.js';
 import { Outbox } from '../../src/shadow/outbox.js';
 import { unpacked } from '../../src/shadow/packing.js';
-import type { Passed } from '../../src/shadow/traffic.js';
+import type { UnreadPassed } from '../../src/shadow/traffic.js';
 
 const MIB = 1024 * 1024;
 
-function passed(responseBody: Buffer): Passed {
+function passed(responseBody: Buffer): UnreadPassed {
   const about = { sequence: 1, client: '127.0.0.1 node', method: 'GET', path: '/api/users', status: 200 };
-  const headers = { requestHeaders: new Map(), responseHeaders: new Map() };
+  const heads = { requestHead: [], responseHead: [] };
   const beside = { keys: [], subjects: [] };
-  return { ...about, ...headers, requestBody: Buffer.alloc(0), responseBody, startedAt: 0, beside };
+  return { ...about, ...heads, requestBody: Buffer.alloc(0), responseBody, startedAt: 0, beside };
 }
 
 function opened() {
@@ -40,6 +40,20 @@ describe('the messages for the worker', () => {
     ]);
   });
 
+  test('have what is to be done for requests done before, in its order, with others together', () => {
+    const { outbox, bodies } = opened();
+    const done: number[] = [];
+    for (let number = 1; number < 16; number += 1) outbox.soon(() => done.push(number));
+    vi.advanceTimersByTime(10);
+    expect(done).toEqual([]);
+    for (const number of [16, 17]) outbox.soon(() => done.push(number));
+    vi.advanceTimersByTime(10);
+    expect(done).toEqual(Array.from({ length: 17 }, (_, index) => index + 1));
+    for (const text of ['one', 'two']) outbox.soon(() => outbox.add(passed(Buffer.from(text))));
+    outbox.flush();
+    expect(bodies()).toEqual(['one', 'two']);
+  });
+
   test('tell of a write that is lost before what passed after it', () => {
     const { outbox, posted } = opened();
     outbox.add(passed(Buffer.from('before')));
@@ -51,11 +65,11 @@ describe('the messages for the worker', () => {
 
   test('go at once where others fill their memory', () => {
     const { outbox, posted, bodies } = opened();
-    for (const text of ['x', 'y', 'z']) outbox.add(passed(Buffer.alloc(MIB / 8, text)));
-    expect(bodies().map((body) => body.slice(0, 1))).toEqual(['x', 'y']);
+    for (const text of ['v', 'w', 'x', 'y', 'z']) outbox.add(passed(Buffer.alloc(60 * 1024, text)));
+    expect(bodies().map((body) => body.slice(0, 1))).toEqual(['v', 'w', 'x', 'y']);
     vi.runAllTimers();
-    expect(bodies().map((body) => body.slice(0, 1))).toEqual(['x', 'y', 'z']);
-    expect(posted).toHaveLength(3);
+    expect(bodies().map((body) => body.slice(0, 1))).toEqual(['v', 'w', 'x', 'y', 'z']);
+    expect(posted).toHaveLength(2);
   });
 
   test('take a body with them that has its memory for itself, and a copy of one that shares it', () => {

@@ -1,20 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Packing, unpacked } from '../../src/shadow/packing.js';
-import { LARGE, type Passed } from '../../src/shadow/traffic.js';
+import { readExchange } from '../../src/replay/record/proxy.js';
+import { ALONE, Packing, unpacked } from '../../src/shadow/packing.js';
+import type { Passed, UnreadPassed } from '../../src/shadow/traffic.js';
 
 /** As Node reads heads: a character a byte. */
 const LATIN = fc
   .array(fc.integer({ min: 0x20, max: 0xff }))
   .map((codes) => codes.map((code) => String.fromCharCode(code)).join(''));
-const HEADERS = fc.array(fc.tuple(LATIN, LATIN)).map((headers) => new Map(headers));
+const HEAD = fc.array(fc.tuple(LATIN, LATIN)).map((headers) => headers.flat());
 const BODY = fc.oneof(
   fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes)),
-  fc.integer({ min: LARGE - 2, max: LARGE + 2 }).map((length) => Buffer.alloc(length, 'x')),
+  fc.integer({ min: ALONE - 2, max: ALONE + 2 }).map((length) => Buffer.alloc(length, 'x')),
   // Part of memory that others share.
-  fc.constant(null).map(() => Buffer.alloc(2 * LARGE, 'y').subarray(7, LARGE + 9)),
+  fc.constant(null).map(() => Buffer.alloc(2 * ALONE, 'y').subarray(7, ALONE + 9)),
 );
-const PASSED: fc.Arbitrary<Passed> = fc.record({
+const PASSED: fc.Arbitrary<UnreadPassed> = fc.record({
   sequence: fc.nat(),
   client: LATIN,
   method: fc.constantFrom('GET', 'POST'),
@@ -22,9 +23,9 @@ const PASSED: fc.Arbitrary<Passed> = fc.record({
   status: fc.integer({ min: 200, max: 599 }),
   startedAt: fc.double({ min: 1e12, max: 2e12, noNaN: true }),
   beside: fc.record({ keys: fc.array(fc.string({ unit: 'binary' })), subjects: fc.constant(['keys' as const]) }),
-  requestHeaders: HEADERS,
+  requestHead: HEAD,
   requestBody: BODY,
-  responseHeaders: HEADERS,
+  responseHead: HEAD,
   responseBody: BODY,
 });
 
@@ -38,7 +39,9 @@ describe('exchanges that are packed', () => {
           const { packed, memory } = packing.take();
           arrived.push(...unpacked(structuredClone(packed, { transfer: [...memory] })));
         };
-        const expected = exchanges.map((each) => structuredClone({ ...each, requestBody: null, responseBody: null }));
+        const expected = exchanges.map((each) =>
+          structuredClone({ ...readExchange(each), requestBody: null, responseBody: null }),
+        );
         const bodies = exchanges.map((each) =>
           [each.requestBody, each.responseBody].map((body) => body.toString('hex')),
         );
@@ -61,7 +64,7 @@ describe('exchanges that are packed', () => {
     const packing = new Packing();
     const [about] = fc.sample(PASSED, { numRuns: 1, seed: 1 });
     if (about === undefined) throw new Error('nothing was drawn');
-    for (const length of [0, 3, LARGE, 5]) {
+    for (const length of [0, 3, ALONE, 5]) {
       packing.add({ ...about, requestBody: Buffer.alloc(0), responseBody: Buffer.alloc(length, 'z') });
       const { packed, memory } = packing.take();
       expect(memory.map(({ byteLength }) => byteLength)).toEqual([packed.bytes.length]);

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import type { ProxiedExchange } from '../../src/replay/record/proxy.js';
+import type { UnreadExchange } from '../../src/replay/record/proxy.js';
 import { Backlog, WritesBeside } from '../../src/shadow/traffic.js';
 
 const MIB = 1024 * 1024;
 const API = '/panel/api';
 
-function exchange(sequence: number, method: string, path: string, given: Partial<ProxiedExchange> = {}) {
+function exchange(sequence: number, method: string, path: string, given: Partial<UnreadExchange> = {}) {
   const [client, requestBody, responseBody] = ['127.0.0.1 node', Buffer.alloc(0), Buffer.from('{"ok":true}')];
-  const headers = { requestHeaders: new Map(), responseHeaders: new Map() };
-  return { sequence, client, method, path: API + path, status: 200, requestBody, responseBody, ...headers, ...given };
+  const heads = { requestHead: [], responseHead: [] };
+  return { sequence, client, method, path: API + path, status: 200, requestBody, responseBody, ...heads, ...given };
 }
 
 /** Has a write begin and end, with nothing between. */
-function write(writes: WritesBeside, each: ProxiedExchange) {
+function write(writes: WritesBeside, each: UnreadExchange) {
   writes.begin(each);
   return writes.end(each.sequence, each);
 }
@@ -69,8 +69,8 @@ describe('what is kept for the shadow', () => {
     const backlog = new Backlog();
     const [letGo, dropped]: [number[], string[]] = [[], []];
     const begun = (number: number) => {
-      const watch = backlog.watch((why) => dropped.push(why));
-      return { ...watch, takes: (bytes: number) => watch.keeps(bytes, () => letGo.push(number)) };
+      const watch = backlog.watch({ passed: () => undefined, dropped: (why) => dropped.push(why) });
+      return { watch, takes: (bytes: number) => watch.keeps(bytes, () => letGo.push(number)) };
     };
     const uploads = Array.from({ length: 64 }, (_, number) => begun(number));
     for (const upload of uploads) expect(upload.takes(MIB)).toBe(true);
@@ -80,11 +80,11 @@ describe('what is kept for the shadow', () => {
     expect(other.takes(1_000)).toBe(true);
     expect(letGo).toEqual([1]);
     expect(uploads[1]?.takes(1)).toBe(false);
-    uploads[1]?.unkept();
+    uploads[1]?.watch.unkept();
     expect(dropped).toEqual(['the queue is full']);
     // What waits for the shadow stays.
     const waiting = exchange(1, 'POST', '/users', { requestBody: Buffer.alloc(MIB) });
-    for (const upload of uploads.slice(2)) upload.handedOut(waiting);
+    for (const upload of uploads.slice(2)) upload.watch.passed(waiting);
     expect(other.takes(MIB)).toBe(true);
     expect(begun(65).takes(2 * MIB)).toBe(false);
     expect(letGo.slice(1)).toEqual([0, 65]);

@@ -56,7 +56,12 @@ type Asked = Pick<ScenarioRequest, 'method' | 'root' | 'path'>;
 /** Tells the most that a request may do to a server that serves its operation, whatever the server answers. */
 export function effectOf(request: Asked, matched = matchRequest(request)): Effect {
   if (matched !== null) return matched.operation.effect;
-  return SAFE_METHODS.has(request.method) ? READS : MAY_CHANGE;
+  return isSafe(request.method) ? READS : MAY_CHANGE;
+}
+
+/** Tells whether a method changes nothing (RFC 9110, 9.2.1), as in every operation. */
+export function isSafe(method: string): boolean {
+  return SAFE_METHODS.has(method);
 }
 
 /** Tells whether an operation makes keys, which its answer names: it writes keys and has none in its path. */

@@ -8,14 +8,19 @@ export function framesBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
-/** Returns the headers of a message: names in lower case, repeated ones joined. */
-export function headerMap({ headersDistinct }: IncomingMessage): ReadonlyMap<string, string> {
-  return new Map(Object.entries(headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]));
+/** Returns the headers of a head: names in lower case, repeated ones joined. */
+export function headersIn(raw: readonly string[]): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>();
+  for (const [given, value] of pairsOf(raw)) {
+    const [name, before] = [given.toLowerCase(), headers.get(given.toLowerCase())];
+    headers.set(name, before === undefined ? value : `${before}, ${value}`);
+  }
+  return headers;
 }
 
 /** Returns the length of a head, as far as it is kept. */
-export function headLength(headers: ReadonlyMap<string, string>, path = ''): number {
-  return [...headers].reduce((sum, [name, value]) => sum + name.length + value.length, path.length);
+export function headLength(raw: readonly string[], path = ''): number {
+  return raw.reduce((sum, { length }) => sum + length, path.length);
 }
 
 /** Returns a request's headers for the server at `host`. */
@@ -28,7 +33,7 @@ export function requestHeaders(incoming: IncomingMessage, host: string): string[
   // Node asks on as HTTP/1.1, which has to name a host, and would announce a body in chunks where there is none.
   const ofVersion = headers.host === undefined && httpVersion === '1.0' ? ['Host', host] : [];
   const ofLength = framesBody(incoming) || BODILESS.has(method) ? [] : ['Content-Length', '0'];
-  return [...(isChunked(incoming) ? named : without('trailer', named)), ...ofVersion, ...ofLength];
+  return [...(mayHaveTrailer(incoming) ? named : without('trailer', named)), ...ofVersion, ...ofLength];
 }
 
 /** Returns an answer's headers for a client that asked by this version of HTTP. */
@@ -36,7 +41,7 @@ export function answerHeaders(answer: IncomingMessage, httpVersion: string): rea
   const { rawHeaders } = answer;
   // HTTP/1.0 has no chunks: its answers end with the connection.
   if (httpVersion === '1.0') return without('transfer-encoding', without('trailer', rawHeaders));
-  return isChunked(answer) ? rawHeaders : without('trailer', rawHeaders);
+  return mayHaveTrailer(answer) ? rawHeaders : without('trailer', rawHeaders);
 }
 
 /** Passes on what a server says before its answer. */
@@ -63,7 +68,11 @@ function isChunked({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding']?.toLowerCase().includes('chunked') === true;
 }
 
-/** Node refuses a `Trailer` of a body that has no room for one, in which it means nothing. */
+/** Tells whether a head passes as it is: Node refuses a `Trailer` of a body that has no room for one, in which it means nothing. */
+function mayHaveTrailer(message: IncomingMessage): boolean {
+  return message.headers.trailer === undefined || isChunked(message);
+}
+
 function without(unwanted: string, rawHeaders: readonly string[]): string[] {
   return pairsOf(rawHeaders)
     .filter(([name]) => name.toLowerCase() !== unwanted)

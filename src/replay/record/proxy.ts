@@ -15,31 +15,44 @@ import type { PassedExchange } from './describe.js';
 import {
   answerHeaders,
   framesBody,
-  headerMap,
+  headersIn,
   headLength,
   passInformation,
   requestHeaders,
   trailersOf,
 } from './passed-heads.js';
 
-/** An exchange that passed, with what tells one client from another. */
-export interface ProxiedExchange extends PassedExchange {
+/** A request as its head says it. */
+export interface ProxiedRequest extends Pick<PassedExchange, 'method' | 'path'> {
   /** Counts the requests in the order of their arrival. */
   readonly sequence: number;
   /** The same for all requests of one client: its address and what it calls itself. Never written out. */
   readonly client: string;
 }
 
-/** A request as its head says it. */
-export type ProxiedRequest = Pick<ProxiedExchange, 'sequence' | 'client' | 'method' | 'path'>;
+/** An exchange that passed, with what tells one client from another. */
+export interface ProxiedExchange extends ProxiedRequest, PassedExchange {}
+
+/** The same, before anybody has read its heads: names and values one after the other, as they came. */
+export interface UnreadExchange
+  extends ProxiedRequest,
+    Pick<PassedExchange, 'status' | 'requestBody' | 'responseBody'> {
+  readonly requestHead: readonly string[];
+  readonly responseHead: readonly string[];
+}
+
+/** Reads the heads of an exchange. */
+export function readExchange<E extends UnreadExchange>({ requestHead, responseHead, ...rest }: E) {
+  return { ...rest, requestHeaders: headersIn(requestHead), responseHeaders: headersIn(responseHead) };
+}
 
 /** Follows one request as it passes. */
 export interface PassingWatch {
   /** Tells whether so many bytes more of it are kept; once they are not, nothing of it is. `letGo` has what was kept before let go of, at any time. */
   keeps(bytes: number, letGo: () => void): boolean;
-  /** Told before `onExchange`, after which nothing can be let go of. */
-  handedOut(exchange: ProxiedExchange): void;
-  /** Told instead of `onExchange` of the end of a request of which nothing can be handed out. */
+  /** Takes the exchange, all of which was kept, and of which nothing can be let go any more. */
+  passed(exchange: UnreadExchange): void;
+  /** Told instead where not all of it was kept, or came. */
   unkept(): void;
 }
 
@@ -49,9 +62,8 @@ export interface ProxyOptions {
   /** Certificates (PEM) that are trusted of it instead of the system's. */
   readonly ca?: Buffer;
   readonly listen: { readonly host: string; readonly port: number };
-  readonly onExchange: (exchange: ProxiedExchange) => void;
-  /** Told of each request when its head has come; all of every body is kept when left out. */
-  readonly watch?: (request: ProxiedRequest) => PassingWatch;
+  /** Told of each request when its head has come. Clients wait for it, and for its watch. */
+  readonly watch: (request: ProxiedRequest) => PassingWatch;
   /** Told when the server gave no answer, or only a part of one, to a client that waits for it. */
   readonly onFailure: (reason: string) => void;
 }
@@ -183,9 +195,10 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
   const { upstream, onFailure, sequence } = passing;
   const { method = 'GET', url: path = '/' } = incoming;
   const client = `${incoming.socket.remoteAddress} ${incoming.headers['user-agent'] ?? ''}`;
-  const watch = passing.watch?.({ sequence, client, method, path }) ?? KEEPS_ALL;
-  const askedWith = headerMap(incoming);
-  const kept = new KeptBodies(watch, headLength(askedWith, path));
+  const request = { sequence, client, method, path };
+  const watch = passing.watch(request);
+  const requestHead = incoming.rawHeaders;
+  const kept = new KeptBodies(watch, headLength(requestHead, path));
   let [hasLeft, isHandedOut] = [false, false];
   const asked = upstream.ask(incoming);
   if (asked === null) {
@@ -200,8 +213,8 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
       return;
     }
     if (!asked.writableFinished) keepSending(asked);
-    const responseHeaders = headerMap(answer);
-    kept.count(headLength(responseHeaders));
+    const { statusCode: status = 0, rawHeaders: responseHead } = answer;
+    kept.count(headLength(responseHead));
     answer.on('data', (chunk: Buffer) => kept.add('response', chunk));
     answer.on('error', () => undefined);
     answer.on('close', async () => {
@@ -213,17 +226,13 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
       // The server has answered what it did not read to its end.
       if (!kept.isWhole || !incoming.readableEnded) return;
       isHandedOut = true;
-      if (passing.watch !== undefined && kept.isLarge) await kept.gather();
+      if (kept.isLarge) await kept.gather();
       if (!kept.isWhole) {
         watch.unkept();
         return;
       }
-      const requestBody = kept.body('request');
-      const [status, responseBody] = [answer.statusCode ?? 0, kept.body('response')];
-      const answered = { status, responseHeaders, responseBody };
-      const exchange = { sequence, client, method, path, requestHeaders: askedWith, requestBody, ...answered };
-      watch.handedOut(exchange);
-      passing.onExchange(exchange);
+      const [requestBody, responseBody] = [kept.body('request'), kept.body('response')];
+      watch.passed({ ...request, requestHead, requestBody, status, responseHead, responseBody });
     });
   });
   upstream.follow(asked);
@@ -267,9 +276,14 @@ function passAnswer(answer: IncomingMessage, { httpVersion }: IncomingMessage, o
   // What ends with the connection ends so for the client, too.
   if (!framesBody(answer) || httpVersion === '1.0') outgoing.removeHeader('transfer-encoding');
   outgoing.writeHead(statusCode, statusMessage, [...answerHeaders(answer, httpVersion)]);
-  outgoing.write(NOTHING);
   answer.on('end', () => outgoing.addTrailers(trailersOf(answer)));
+  let isAlone = true;
+  answer.once('data', () => {
+    isAlone = false;
+  });
   answer.pipe(outgoing);
+  // What came with the head goes out with it: the answer hands that over in a tick, and so before this.
+  queueMicrotask(() => isAlone && !outgoing.writableEnded && outgoing.write(NOTHING));
   return true;
 }
 
@@ -281,7 +295,15 @@ function keepSending(asked: ClientRequest): void {
   asked.on('close', () => socket?.off('drain', drained));
 }
 
-const KEEPS_ALL: PassingWatch = { keeps: () => true, handedOut: () => undefined, unkept: () => undefined };
+/** Watches requests for somebody who wants all of every exchange. */
+export function keepsAll(onExchange: (exchange: ProxiedExchange) => void): ProxyOptions['watch'] {
+  const keep: PassingWatch = {
+    keeps: () => true,
+    passed: (exchange) => onExchange(readExchange(exchange)),
+    unkept: () => undefined,
+  };
+  return () => keep;
+}
 
 /** Bytes of a body that is put together at once. */
 const AT_ONCE = 1024 * 1024;
