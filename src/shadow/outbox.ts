@@ -1,12 +1,12 @@
 import type { ToWorker } from './messages.js';
 import { Packing } from './packing.js';
-import { machineTime, type UnreadPassed } from './traffic.js';
+import type { UnreadPassed } from './traffic.js';
 
 /** Milliseconds for which messages are gathered: each wakes the worker, which takes a core and its caches from the clients' requests. */
 const GATHER = 250;
 
-/** Tasks that are done at once: of these the first fetches the code for all, which takes most of its time, and clients wait for all. */
-const TOGETHER = 16;
+/** So many tasks wait for no more: the first of them fetches the code for all, which takes most of its time, and clients wait for all. */
+const TASKS_AT_ONCE = 16;
 
 type Post = (message: ToWorker, transferred: readonly ArrayBuffer[]) => void;
 
@@ -26,7 +26,7 @@ export class Outbox {
   /** Takes what is to be done about a request soon: in this order, and before what comes after it is sent. */
   soon(task: () => void): void {
     this.#tasks.push(task);
-    if (this.#tasks.length === TOGETHER) setImmediate(() => this.#doTasks());
+    if (this.#tasks.length === TASKS_AT_ONCE) setImmediate(() => this.#doTasks());
     this.#later();
   }
 
@@ -41,9 +41,9 @@ export class Outbox {
     this.#later();
   }
 
-  /** Takes the operation of a write of which nothing comes. */
-  lose(operation: string): void {
-    this.#lost.set(operation, machineTime());
+  /** Takes the operation of a write of which nothing comes, and when it ended, in milliseconds of the machine's clock. */
+  lose(operation: string, endedAt: number): void {
+    this.#lost.set(operation, endedAt);
     this.#later();
   }
 

@@ -13,20 +13,17 @@ export interface Packed {
 /** An exchange without its bodies. */
 type Head = Omit<UnreadPassed, 'requestBody' | 'responseBody'>;
 
-/** Bytes of a body above which it is not copied beside others. */
-export const ALONE = 64 * 1024;
+/** Bytes of a body above which it is not copied beside others. Node reads half of that at once: it was put together of pieces, so that no client waits for its bytes. */
+export const ALONE = 128 * 1024;
 
 const LENGTH = Uint32Array.BYTES_PER_ELEMENT;
 /** Bytes that are packed together, unless a single exchange has more. */
-const TOGETHER = 256 * 1024;
+const PACKED_AT_ONCE = 256 * 1024;
 
-/**
- * Packs exchanges as bytes as they come. As objects they would be copied for the worker all at once, which would keep the
- * clients' thread for milliseconds.
- */
+/** Packs exchanges as bytes. As objects they would be copied for the worker all at once, which would keep the clients' thread for milliseconds. */
 export class Packing {
   /** Kept for those that come after. */
-  #bytes = Buffer.allocUnsafeSlow(TOGETHER);
+  #bytes = Buffer.allocUnsafeSlow(PACKED_AT_ONCE);
   #filled = 0;
   #number = 0;
   #large: Buffer[] = [];

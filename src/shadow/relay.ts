@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { type ProxyOptions, type RecordingProxy, startProxy } from '../replay/record/proxy.js';
 import { Account } from './account.js';
@@ -18,11 +19,16 @@ export interface RelayOptions {
   readonly onRefused: (why: string, details: readonly string[]) => void;
 }
 
+const MIB = 1024 * 1024;
 /**
  * Memory for the worker's short-lived objects, and for others. By default it takes 48 MB for the first, in which it collects no
- * faster; and from 2 GiB on V8 lets four times what is in use pile up before it collects, instead of twice.
+ * faster; and from 2 GiB on V8 lets four times what is in use pile up before it collects, instead of twice. On a small machine
+ * V8 takes less of itself.
  */
-const MEMORY = { maxYoungGenerationSizeMb: 12, maxOldGenerationSizeMb: 2_000 };
+const MEMORY = {
+  maxYoungGenerationSizeMb: 12,
+  maxOldGenerationSizeMb: Math.min(2_000, Math.floor(getHeapStatistics().heap_size_limit / MIB)),
+};
 
 /**
  * Stands between clients and the target like a recorder, and gives a worker a copy of what passes. Clients never wait for it:
@@ -71,12 +77,14 @@ export class Relay {
               account.handed(request);
               outbox.add({ ...exchange, startedAt, beside: writes.end(sequence, exchange) });
             }),
-          dropped: (why) =>
+          dropped(why) {
+            const endedAt = machineTime();
             outbox.soon(() => {
               writes.end(sequence, null);
               const lost = account.dropped(request, why);
-              if (lost !== null) outbox.lose(lost);
-            }),
+              if (lost !== null) outbox.lose(lost, endedAt);
+            });
+          },
         });
       },
       onFailure: (reason) => tell({ kind: 'note', sentence: reason }),

@@ -17,7 +17,7 @@ export interface Touched {
 }
 
 /** What of an exchange decides whether two answers can be held together. */
-interface Moment {
+interface Timing {
   /** Milliseconds of the machine's own clock, which all threads share. */
   readonly startedAt: number;
   /** All that writes under way at the same time may have touched. */
@@ -25,10 +25,10 @@ interface Moment {
 }
 
 /** An exchange with the target. */
-export interface Passed extends ProxiedExchange, Moment {}
+export interface Passed extends ProxiedExchange, Timing {}
 
 /** The same, before anybody has read its heads. */
-export interface UnreadPassed extends UnreadExchange, Moment {}
+export interface UnreadPassed extends UnreadExchange, Timing {}
 
 /** Milliseconds of a clock that all threads of this machine share. */
 export function machineTime(): number {
@@ -76,7 +76,7 @@ export class WritesBeside {
     if (isSafe(method)) return;
     const matched = matchRequest({ method, path, root: 'server' });
     if (effectOf({ method, path }, matched).kind === 'reads') return;
-    const [key, subjects] = [keyOf(request), [matched?.operation.subject ?? 'other']];
+    const [key, subjects] = [matched && keyIn(matched), [matched?.operation.subject ?? 'other']];
     this.#writing.set(sequence, key === null ? { keys: [], subjects } : { keys: [key], subjects: [] });
   }
 
@@ -159,7 +159,7 @@ interface Follower {
 /** The bound of what is kept for the shadow: what does not fit is dropped, and the client never waits. */
 export class Backlog {
   #bytes = 0;
-  /** Bytes of each exchange that waits for the shadow, in their order. */
+  /** Bytes of each exchange that waits for the shadow, in their order, with what its pieces took besides. */
   readonly #waiting: number[] = [];
   /** Requests of which something is kept; the one of which nothing came for longest first. */
   readonly #underWay = new Set<Watched>();
@@ -183,7 +183,7 @@ export class Backlog {
   }
 
   /** Counts that nothing of a request is kept any more. */
-  letGo(request: Watched): void {
+  forget(request: Watched): void {
     this.#underWay.delete(request);
     this.#bytes -= request.bytes;
   }
@@ -221,13 +221,13 @@ export class Backlog {
   }
 }
 
-const NOTHING_KEPT = () => undefined;
+const NOTHING_TO_RELEASE = () => undefined;
 
 /** A request while it passes. */
 class Watched implements PassingWatch {
   readonly #backlog: Backlog;
   readonly #follower: Follower;
-  #letGo: () => void = NOTHING_KEPT;
+  #letGo: () => void = NOTHING_TO_RELEASE;
   #why: Dropped | null = null;
   /** Bytes that are kept of it. */
   bytes = 0;
@@ -248,7 +248,7 @@ class Watched implements PassingWatch {
 
   giveUp(why: Dropped): void {
     this.#why = why;
-    this.#backlog.letGo(this);
+    this.#backlog.forget(this);
     this.bytes = 0;
     this.#letGo();
   }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { headLength } from '../../src/replay/record/passed-heads.js';
 import { startProxy, type UnreadExchange } from '../../src/replay/record/proxy.js';
@@ -41,8 +42,9 @@ async function stage(answer: string, isLast = false) {
     server.close();
     await proxy.close();
   });
-  const client = () => openRaw({ port: Number(new URL(proxy.url).port), host: '127.0.0.1' });
-  return { state, open, backlog, exchanges, dropped, client };
+  const port = Number(new URL(proxy.url).port);
+  const client = () => openRaw({ port, host: '127.0.0.1' });
+  return { state, open, backlog, exchanges, dropped, client, port };
 }
 
 const NOBODY = { passed: () => undefined, dropped: () => undefined };
@@ -145,6 +147,29 @@ describe('the proxy goes on', () => {
       if (expected !== null) expect(text).toBe(expected);
     }
   });
+});
+
+/** Sends a request as often as it is told, each on a connection of its own, and tells what came first of each answer. */
+const FIRST_BYTES = `
+  const { connect } = require('node:net');
+  const { parentPort, workerData } = require('node:worker_threads');
+  const ask = () => new Promise((resolve) => {
+    const socket = connect(workerData.port, '127.0.0.1').once('data', (first) => resolve(String(socket.destroy() && first)));
+    socket.write(workerData.request);
+  });
+  (async () => {
+    const all = [];
+    for (let turn = 0; turn < workerData.turns; turn += 1) all.push(await ask());
+    parentPort.postMessage(all);
+  })();
+`;
+
+test('what comes with a head goes out with it', async () => {
+  const { port } = await stage(OK);
+  // In the thread of the proxy nobody reads anything between its writes.
+  const client = new Worker(FIRST_BYTES, { eval: true, workerData: { port, request: `${GET}\r\n`, turns: 50 } });
+  const [first] = await once(client, 'message');
+  expect(first).toEqual(Array.from({ length: 50 }, () => OK));
 });
 
 describe('a request through the proxy', () => {

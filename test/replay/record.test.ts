@@ -191,6 +191,18 @@ describe('the recording proxy', () => {
     expect(passed).toHaveLength(1);
   });
 
+  test('ends with every large exchange handed out, however late its client left', async () => {
+    const body = Buffer.alloc(8 * 1024 * 1024, 'large');
+    const origin = await serverThat((_request, response) => response.end(body));
+    const { url, passed, close } = await proxyTo(origin);
+    const asked = request(url, { agent: false }).end();
+    const [answer] = await once(asked, 'response');
+    const ended = close();
+    answer.resume();
+    await ended;
+    expect(passed.map(({ responseBody }) => responseBody.equals(body))).toEqual([true]);
+  });
+
   test('loses no exchange of 200 connections', async () => {
     const origin = await serverThat((incoming, response) => response.end(incoming.url));
     const { url, passed, failures } = await proxyTo(origin);

@@ -30,7 +30,7 @@ describe('the messages for the worker', () => {
   test('are gathered, with one copy of all', () => {
     const { outbox, posted, bodies } = opened();
     for (const text of ['one', 'two']) outbox.add(passed(Buffer.from(text)));
-    for (const _ of [1, 2]) outbox.lose('setLimit');
+    for (const _ of [1, 2]) outbox.lose('setLimit', 7);
     expect(posted).toEqual([]);
     vi.runAllTimers();
     expect(bodies()).toEqual(['one', 'two']);
@@ -38,10 +38,18 @@ describe('the messages for the worker', () => {
       ['passed', 1],
       ['lost', 0],
     ]);
+    expect(posted.at(-1)?.message).toEqual({ kind: 'lost', operation: 'setLimit', at: 7 });
   });
 
-  test('have what is to be done for requests done before, in its order, with others together', () => {
+  test('wait for tasks, which are done in their order', () => {
     const { outbox, bodies } = opened();
+    for (const text of ['one', 'two']) outbox.soon(() => outbox.add(passed(Buffer.from(text))));
+    outbox.flush();
+    expect(bodies()).toEqual(['one', 'two']);
+  });
+
+  test('wait for tasks that are done once 16 of them have come, or with the next message', () => {
+    const { outbox } = opened();
     const done: number[] = [];
     for (let number = 1; number < 16; number += 1) outbox.soon(() => done.push(number));
     vi.advanceTimersByTime(10);
@@ -49,15 +57,15 @@ describe('the messages for the worker', () => {
     for (const number of [16, 17]) outbox.soon(() => done.push(number));
     vi.advanceTimersByTime(10);
     expect(done).toEqual(Array.from({ length: 17 }, (_, index) => index + 1));
-    for (const text of ['one', 'two']) outbox.soon(() => outbox.add(passed(Buffer.from(text))));
-    outbox.flush();
-    expect(bodies()).toEqual(['one', 'two']);
+    outbox.soon(() => done.push(18));
+    vi.runAllTimers();
+    expect(done.at(-1)).toBe(18);
   });
 
   test('tell of a write that is lost before what passed after it', () => {
     const { outbox, posted } = opened();
     outbox.add(passed(Buffer.from('before')));
-    outbox.lose('setLimit');
+    outbox.lose('setLimit', 7);
     outbox.add(passed(Buffer.from('after')));
     vi.runAllTimers();
     expect(posted.map(({ message }) => message.kind)).toEqual(['passed', 'lost', 'passed']);

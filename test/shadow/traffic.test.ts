@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { isSafe } from '../../src/replay/format/effects.js';
 import type { UnreadExchange } from '../../src/replay/record/proxy.js';
 import { Backlog, WritesBeside } from '../../src/shadow/traffic.js';
+import { OPERATIONS } from '../../src/wire/operations.js';
 
 const MIB = 1024 * 1024;
 const API = '/panel/api';
@@ -64,7 +66,26 @@ describe('the writes beside a request', () => {
   });
 });
 
+test('no operation writes whose method is safe', () => {
+  const writing = OPERATIONS.filter(({ method, effect }) => isSafe(method) && effect.kind !== 'reads');
+  expect(writing.map(({ name }) => name)).toEqual([]);
+});
+
 describe('what is kept for the shadow', () => {
+  test('has its room again once it waits no more', () => {
+    const backlog = new Backlog();
+    const pass = () => {
+      const watch = backlog.watch({ passed: () => undefined, dropped: () => undefined });
+      const isKept = watch.keeps(MIB, () => undefined);
+      if (isKept) watch.passed(exchange(1, 'GET', '/users'));
+      return isKept;
+    };
+    for (let number = 0; number < 64; number += 1) expect(pass()).toBe(true);
+    expect(pass()).toBe(false);
+    backlog.done(2);
+    expect([pass(), pass(), pass()]).toEqual([true, true, false]);
+  });
+
   test('is no upload that does not go on, where there is no room left', () => {
     const backlog = new Backlog();
     const [letGo, dropped]: [number[], string[]] = [[], []];

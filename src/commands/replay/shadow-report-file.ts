@@ -1,8 +1,8 @@
-import { FILE_LIMITS } from '../../core/file-limits.js';
 import { createWhole, removeStaleTemporaries, temporaryPath } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type ShadowReport, Tally } from '../../shadow/tally.js';
 import type { CommandContext } from '../command.js';
+import { readNamed } from './named-file.js';
 
 const PRIVATE = 0o600;
 
@@ -51,14 +51,6 @@ export class ReportFile {
       this.#hasFailed = true;
     }
   }
-}
-
-/** Reads a file that the command line names. Rejects with an `Error` for people. */
-export async function readNamed(path: string, { fileSystem }: CommandContext): Promise<string> {
-  const content = await fileSystem.read(path, FILE_LIMITS.archive).catch((error: unknown) => {
-    throw new Error(`${path} cannot be read: ${failureWords(error)}`, { cause: error });
-  });
-  return content.toString('utf8');
 }
 
 /** Reads what a `ReportFile` has written. Rejects with an `Error` for people, also where it is something else. */

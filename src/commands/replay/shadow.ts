@@ -19,6 +19,7 @@ import {
 import type { ShadowReport } from '../../shadow/tally.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import { defineCommand, NO_HOME } from '../define-command.js';
+import { readNamed } from './named-file.js';
 import { createReporterNamed, sayBeside } from './run.js';
 import {
   addressOf,
@@ -32,7 +33,7 @@ import {
   timeoutOf,
   trustedBy,
 } from './settings.js';
-import { ReportFile, readNamed, readReport } from './shadow-report-file.js';
+import { ReportFile, readReport } from './shadow-report-file.js';
 
 const FLAGS = [
   valueFlag('target', 'URL'),

@@ -59,7 +59,7 @@ export function effectOf(request: Asked, matched = matchRequest(request)): Effec
   return isSafe(request.method) ? READS : MAY_CHANGE;
 }
 
-/** Tells whether a method changes nothing (RFC 9110, 9.2.1), as in every operation. */
+/** Tells whether a method changes nothing, in an operation or beside all of them. */
 export function isSafe(method: string): boolean {
   return SAFE_METHODS.has(method);
 }

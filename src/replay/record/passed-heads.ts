@@ -12,7 +12,8 @@ export function framesBody({ headers }: IncomingMessage): boolean {
 export function headersIn(raw: readonly string[]): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   for (const [given, value] of pairsOf(raw)) {
-    const [name, before] = [given.toLowerCase(), headers.get(given.toLowerCase())];
+    const name = given.toLowerCase();
+    const before = headers.get(name);
     headers.set(name, before === undefined ? value : `${before}, ${value}`);
   }
   return headers;
@@ -80,6 +81,6 @@ function without(unwanted: string, rawHeaders: readonly string[]): string[] {
 }
 
 /** Returns names and values that stand one after the other in pairs. */
-export function pairsOf(raw: readonly string[]): [string, string][] {
+function pairsOf(raw: readonly string[]): [string, string][] {
   return Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index] ?? '', raw[2 * index + 1] ?? '']);
 }

@@ -77,12 +77,17 @@ export type RecordingProxy = Awaited<ReturnType<typeof startProxy>>;
  */
 export async function startProxy(options: ProxyOptions) {
   const upstreams = new Map<Socket, Upstream>();
+  const handingOut = new Set<Promise<void>>();
+  const later = (work: Promise<void>) => {
+    handingOut.add(work);
+    void work.finally(() => handingOut.delete(work));
+  };
   const sequence = { next: 0 };
   const plain = createServer({ keepAlive: true, requireHostHeader: false, ...LONG_HEADS }, (incoming, outgoing) => {
     const upstream = upstreams.get(incoming.socket) ?? openUpstream(incoming.socket, options);
     upstreams.set(incoming.socket, upstream);
     sequence.next += 1;
-    pass(incoming, outgoing, { ...options, upstream, sequence: sequence.next });
+    pass(incoming, outgoing, { ...options, upstream, later, sequence: sequence.next });
   });
   const server = followConnections(plain);
   server.maxHeadersCount = 0;
@@ -112,8 +117,11 @@ export async function startProxy(options: ProxyOptions) {
   const address = server.address();
   return {
     url: urlOf(host, address),
-    /** Lets requests under way come to their end, and no new connections in. */
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+    /** Lets requests under way come to their end, and no new connections in; resolves when all that passed was handed out. */
+    async close() {
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await Promise.all(handingOut);
+    },
   };
 }
 
@@ -188,11 +196,13 @@ const ONE_CONNECTION = { keepAlive: true, maxSockets: 1 };
 
 interface Passing extends ProxyOptions {
   readonly upstream: Upstream;
+  /** Takes what still hands an exchange out after its answer has. */
+  readonly later: (work: Promise<void>) => void;
   readonly sequence: number;
 }
 
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Passing): void {
-  const { upstream, onFailure, sequence } = passing;
+  const { upstream, later, onFailure, sequence } = passing;
   const { method = 'GET', url: path = '/' } = incoming;
   const client = `${incoming.socket.remoteAddress} ${incoming.headers['user-agent'] ?? ''}`;
   const request = { sequence, client, method, path };
@@ -217,7 +227,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
     kept.count(headLength(responseHead));
     answer.on('data', (chunk: Buffer) => kept.add('response', chunk));
     answer.on('error', () => undefined);
-    answer.on('close', async () => {
+    answer.on('close', () => {
       if (!answer.complete) {
         if (!hasLeft && !incoming.socket.readableEnded) onFailure(`${method}: the server ended its answer half-way`);
         outgoing.destroy();
@@ -226,13 +236,16 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
       // The server has answered what it did not read to its end.
       if (!kept.isWhole || !incoming.readableEnded) return;
       isHandedOut = true;
-      if (kept.isLarge) await kept.gather();
-      if (!kept.isWhole) {
-        watch.unkept();
-        return;
-      }
-      const [requestBody, responseBody] = [kept.body('request'), kept.body('response')];
-      watch.passed({ ...request, requestHead, requestBody, status, responseHead, responseBody });
+      const handOut = () => {
+        if (!kept.isWhole) {
+          watch.unkept();
+          return;
+        }
+        const [requestBody, responseBody] = [kept.body('request'), kept.body('response')];
+        watch.passed({ ...request, requestHead, requestBody, status, responseHead, responseBody });
+      };
+      if (kept.isLarge) later(kept.gather().then(handOut));
+      else handOut();
     });
   });
   upstream.follow(asked);
