@@ -290,13 +290,9 @@ function passAnswer(answer: IncomingMessage, { httpVersion }: IncomingMessage, o
   if (!framesBody(answer) || httpVersion === '1.0') outgoing.removeHeader('transfer-encoding');
   outgoing.writeHead(statusCode, statusMessage, [...answerHeaders(answer, httpVersion)]);
   answer.on('end', () => outgoing.addTrailers(trailersOf(answer)));
-  let isAlone = true;
-  answer.once('data', () => {
-    isAlone = false;
-  });
   answer.pipe(outgoing);
-  // What came with the head goes out with it: the answer hands that over in a tick, and so before this.
-  queueMicrotask(() => isAlone && !outgoing.writableEnded && outgoing.write(NOTHING));
+  // After the pipe, so that what came with the head goes out with it: Node holds a write back until the answer has handed that over.
+  outgoing.write(NOTHING);
   return true;
 }
 
