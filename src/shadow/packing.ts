@@ -1,4 +1,4 @@
-import { readExchange } from '../replay/record/proxy.js';
+import { readExchange } from '../replay/record/passed-heads.js';
 import type { Passed, UnreadPassed } from './traffic.js';
 
 /** Exchanges on their way to the worker. */

@@ -1,12 +1,7 @@
 import { effectOf, isSafe, keyIn, keysNamed, makesKeys, matchRequest } from '../replay/format/effects.js';
 import { decompressed } from '../replay/record/describe.js';
-import {
-  type PassingWatch,
-  type ProxiedExchange,
-  type ProxiedRequest,
-  readExchange,
-  type UnreadExchange,
-} from '../replay/record/proxy.js';
+import { readExchange } from '../replay/record/passed-heads.js';
+import type { PassingWatch, ProxiedExchange, ProxiedRequest, UnreadExchange } from '../replay/record/proxy.js';
 import { dataIn, isJsonObject, jsonIn } from '../wire/json/json.js';
 import type { Subject } from '../wire/operations/operation.js';
 
@@ -16,7 +11,7 @@ export interface Touched {
   readonly subjects: readonly Subject[];
 }
 
-/** What of an exchange decides whether two answers can be held together. */
+/** The part of an exchange that decides whether two answers can be held together. */
 interface Timing {
   /** Milliseconds of the machine's own clock, which all threads share. */
   readonly startedAt: number;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readExchange } from '../../src/replay/record/proxy.js';
+import { readExchange } from '../../src/replay/record/passed-heads.js';
 import { ALONE, Packing, unpacked } from '../../src/shadow/packing.js';
 import type { Passed, UnreadPassed } from '../../src/shadow/traffic.js';
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { current } from '../../revisions/current.js';
+import type { FileSystemPort } from '../../src/core/ports.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { SavedDifferences } from '../../src/shadow/saved-differences.js';
 import type { Passed } from '../../src/shadow/traffic.js';
@@ -24,17 +25,16 @@ function passed(path: string, data: JsonValue): Passed {
   };
 }
 
-test('a difference is saved where keyway replay can play it, and else it is told why not', async () => {
-  const fileSystem = createMemoryFiles();
+function savedIn(fileSystem: FileSystemPort, milliseconds: number) {
   const told: string[] = [];
   const onFailure = (sentence: string) => void told.push(sentence);
-  const saved = new SavedDifferences({
-    folder: '/saved',
-    milliseconds: 50_000,
-    date: '2026-11-24',
-    fileSystem,
-    onFailure,
-  });
+  const options = { folder: '/saved', milliseconds, date: '2026-11-24', fileSystem, onFailure };
+  return { saved: new SavedDifferences(options), told };
+}
+
+test('a difference is saved where keyway replay can play it, and else it is told why not', async () => {
+  const fileSystem = createMemoryFiles();
+  const { saved, told } = savedIn(fileSystem, 50_000);
   const entry = { id: '7', time: '12:00:00', eventEn: 'Sign-in', eventRu: 'Вход', success: true };
   saved.save(passed('/audit', [entry]), 'with entries', FOUND);
   saved.save(passed('/audit', []), 'without entries', FOUND);
@@ -50,15 +50,7 @@ test('a difference is saved where keyway replay can play it, and else it is told
 
 test('a difference that is found while others are saved at the end is saved, too', async () => {
   const fileSystem = createMemoryFiles();
-  const told: string[] = [];
-  const onFailure = (sentence: string) => void told.push(sentence);
-  const saved = new SavedDifferences({
-    folder: '/saved',
-    milliseconds: 50_000,
-    date: '2026-11-24',
-    fileSystem,
-    onFailure,
-  });
+  const { saved, told } = savedIn(fileSystem, 50_000);
   saved.save(passed('/audit', []), 'one', FOUND);
   const settled = saved.settled();
   await Promise.resolve();
@@ -70,9 +62,7 @@ test('a difference that is found while others are saved at the end is saved, too
 
 test('what a folder that hangs has not taken at the end is told', async () => {
   const fileSystem = { ...createMemoryFiles(), makeFolder: () => new Promise<never>(() => undefined) };
-  const told: string[] = [];
-  const onFailure = (sentence: string) => void told.push(sentence);
-  const saved = new SavedDifferences({ folder: '/saved', milliseconds: 10, date: '2026-11-24', fileSystem, onFailure });
+  const { saved, told } = savedIn(fileSystem, 10);
   saved.save(passed('/audit', []), 'one', FOUND);
   saved.save(passed('/audit', []), 'other', FOUND);
   await saved.settled();

@@ -8,8 +8,19 @@ export function framesBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
+/** The heads of an exchange, before anybody has read them: names and values one after the other, as they came. */
+export interface UnreadHeads {
+  readonly requestHead: readonly string[];
+  readonly responseHead: readonly string[];
+}
+
+/** Reads the heads of an exchange. */
+export function readExchange<E extends UnreadHeads>({ requestHead, responseHead, ...rest }: E) {
+  return { ...rest, requestHeaders: headersIn(requestHead), responseHeaders: headersIn(responseHead) };
+}
+
 /** Returns the headers of a head: names in lower case, repeated ones joined. */
-export function headersIn(raw: readonly string[]): ReadonlyMap<string, string> {
+function headersIn(raw: readonly string[]): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   for (const [given, value] of pairsOf(raw)) {
     const name = given.toLowerCase();
@@ -34,7 +45,7 @@ export function requestHeaders(incoming: IncomingMessage, host: string): string[
   // Node asks on as HTTP/1.1, which has to name a host, and would announce a body in chunks where there is none.
   const ofVersion = headers.host === undefined && httpVersion === '1.0' ? ['Host', host] : [];
   const ofLength = framesBody(incoming) || BODILESS.has(method) ? [] : ['Content-Length', '0'];
-  return [...(mayHaveTrailer(incoming) ? named : without('trailer', named)), ...ofVersion, ...ofLength];
+  return [...(passesAsItIs(incoming) ? named : without('trailer', named)), ...ofVersion, ...ofLength];
 }
 
 /** Returns an answer's headers for a client that asked by this version of HTTP. */
@@ -42,7 +53,7 @@ export function answerHeaders(answer: IncomingMessage, httpVersion: string): rea
   const { rawHeaders } = answer;
   // HTTP/1.0 has no chunks: its answers end with the connection.
   if (httpVersion === '1.0') return without('transfer-encoding', without('trailer', rawHeaders));
-  return mayHaveTrailer(answer) ? rawHeaders : without('trailer', rawHeaders);
+  return passesAsItIs(answer) ? rawHeaders : without('trailer', rawHeaders);
 }
 
 /** Passes on what a server says before its answer. */
@@ -70,7 +81,7 @@ function isChunked({ headers }: IncomingMessage): boolean {
 }
 
 /** Tells whether a head passes as it is: Node refuses a `Trailer` of a body that has no room for one, in which it means nothing. */
-function mayHaveTrailer(message: IncomingMessage): boolean {
+function passesAsItIs(message: IncomingMessage): boolean {
   return message.headers.trailer === undefined || isChunked(message);
 }
 

@@ -15,11 +15,12 @@ import type { PassedExchange } from './describe.js';
 import {
   answerHeaders,
   framesBody,
-  headersIn,
   headLength,
   passInformation,
+  readExchange,
   requestHeaders,
   trailersOf,
+  type UnreadHeads,
 } from './passed-heads.js';
 
 /** A request as its head says it. */
@@ -33,18 +34,11 @@ export interface ProxiedRequest extends Pick<PassedExchange, 'method' | 'path'> 
 /** An exchange that passed, with what tells one client from another. */
 export interface ProxiedExchange extends ProxiedRequest, PassedExchange {}
 
-/** The same, before anybody has read its heads: names and values one after the other, as they came. */
+/** The same, before anybody has read its heads. */
 export interface UnreadExchange
   extends ProxiedRequest,
-    Pick<PassedExchange, 'status' | 'requestBody' | 'responseBody'> {
-  readonly requestHead: readonly string[];
-  readonly responseHead: readonly string[];
-}
-
-/** Reads the heads of an exchange. */
-export function readExchange<E extends UnreadExchange>({ requestHead, responseHead, ...rest }: E) {
-  return { ...rest, requestHeaders: headersIn(requestHead), responseHeaders: headersIn(responseHead) };
-}
+    UnreadHeads,
+    Pick<PassedExchange, 'status' | 'requestBody' | 'responseBody'> {}
 
 /** Follows one request as it passes. */
 export interface PassingWatch {
