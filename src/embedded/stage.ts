@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Call, type Caller, isSuccess } from '../client/call.js';
+import type { Caller } from '../client/call.js';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort } from '../core/ports.js';
 import { createGateway } from '../gateway/create-gateway.js';
@@ -14,6 +14,7 @@ import { DEFAULT_ADDRESSES } from '../replay/format/addresses.js';
 import { type CounterState, type Given, isExchange, type Scenario } from '../replay/format/scenario.js';
 import { givenFile, type PlayOptions, type Stage } from '../replay/play/play.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
+import { directCaller } from './direct-caller.js';
 
 /** The index page of the servers that were recorded; the written fixtures use the same. */
 const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n';
@@ -95,42 +96,8 @@ export async function stageWithoutSocket(
   gateway: StageOptions['gateway'] = {},
 ): Promise<StagedGateway & { readonly caller: Caller }> {
   const staged = await openScenario(scenario, revision, { files: 'memory', gateway });
-  return { ...staged, caller: directCaller(staged.app) };
-}
-
-/** On a socket, the answer to a HEAD ends with its headers. */
-const NO_BODY = Buffer.alloc(0);
-
-function directCaller(app: App): Caller {
-  return {
-    async send({ method, path, headers, body, take }) {
-      const answer = await app.inject({
-        method: method as 'GET', // Any method is passed on; the type lists the usual ones.
-        url: path,
-        headers: Object.fromEntries(headers),
-        ...(body === undefined ? {} : { payload: body }),
-        ...(take === undefined ? {} : { payloadAsStream: true }),
-      });
-      const named = Object.entries(answer.headers).flatMap(([name, value]) =>
-        value === undefined ? [] : [[name, [value].flat().join(', ')] as const],
-      );
-      const status = answer.statusCode;
-      const whole =
-        take === undefined ? answer.rawPayload : await given(answer.stream(), isSuccess(status) ? take : null);
-      return { status, headers: new Map(named), body: method === 'HEAD' ? NO_BODY : whole, firstByteMilliseconds: 0 };
-    },
-    close: () => undefined,
-  };
-}
-
-/** Gives a body away piece by piece; resolves to what nobody takes. */
-async function given(body: AsyncIterable<Buffer>, take: Call['take'] | null): Promise<Buffer> {
-  const kept: Buffer[] = [];
-  for await (const piece of body) {
-    if (!take) kept.push(piece);
-    else if (!(await take(piece))) break;
-  }
-  return Buffer.concat(kept);
+  await staged.app.ready();
+  return { ...staged, caller: directCaller((request, response) => staged.app.routing(request, response)) };
 }
 
 async function openScenario(
