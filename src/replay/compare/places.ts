@@ -1,0 +1,150 @@
+import type { Answer } from '../../client/call.js';
+import { isJsonObject, type JsonValue, jsonIn } from '../../wire/json/json.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import { keyOf } from '../format/given-state.js';
+import { type AnswerDifference, coversPath, pointerName, sameJson } from '../format/json-difference.js';
+import type { Bindings } from '../format/placeholders.js';
+import { isSecretMember } from '../format/strip.js';
+import { isBelow } from '../record/describe.js';
+
+/** How the answers of one server are read, so that they can be held against another's. */
+export interface Reading {
+  /** The values of the placeholders there. */
+  readonly bindings: Bindings;
+  /** Keys that stood there and not on the other server: what it answers of them has nothing to stand beside. */
+  readonly foreign?: ReadonlySet<string>;
+  /** `{base}` there, which the other server may have elsewhere; left out where it is the same. */
+  readonly base?: string;
+}
+
+/** An answer as it is held against another. */
+export interface ReadAnswer {
+  /** Every place besides the body's, with its value. */
+  readonly outside: ReadonlyMap<string, JsonValue>;
+  /** Undefined for what is no JSON. */
+  readonly body: JsonValue | undefined;
+  readonly foreign: ReadonlySet<string>;
+  readonly named: (text: string) => string;
+  /** JSON pointers of lists without an order; a segment `*` stands for any. */
+  readonly unordered: readonly string[];
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+/** Reads an answer; null stands for none. */
+export function readAnswer(
+  answer: Answer | null,
+  { bindings, foreign = NO_KEYS, base = '' }: Reading,
+  unordered: readonly string[] = [],
+): ReadAnswer {
+  const named = namer(bindings);
+  if (answer === null)
+    return { outside: new Map([['connection', 'no answer']]), body: undefined, foreign, named, unordered };
+  const outside = new Map<string, JsonValue>([['status', BigInt(answer.status)]]);
+  for (const name of HEADERS) {
+    const value = answer.headers.get(name);
+    if (value !== undefined) outside.set(`header ${name}`, headerHeld(name, value, base));
+  }
+  const body = jsonIn(answer.body);
+  if (body === undefined && !isPage(answer)) outside.set('text', named(answer.body.toString('utf8')));
+  return { outside, body: typeof body === 'string' ? named(body) : body, foreign, named, unordered };
+}
+
+const HEADERS = ['content-type', 'location', 'access-control-allow-origin', 'allow'];
+
+function headerHeld(name: string, value: string, base: string): string {
+  if (name === 'allow')
+    return value
+      .split(/\s*,\s*/)
+      .sort()
+      .join(', ');
+  return base !== '' && isBelow(value, base) ? `{base}${value.slice(base.length)}` : value;
+}
+
+/** A server's own panel is no contract. */
+function isPage({ headers }: Answer): boolean {
+  return headers.get('content-type')?.startsWith('text/html') === true;
+}
+
+/** Puts the placeholder's name where the value stands that a server made for it. */
+function namer(bindings: Bindings): (text: string) => string {
+  const values = [...bindings].filter(
+    ([name, value]) => /^(?:key|session|audit-id|secret):/.test(name) && value.length > 3,
+  );
+  return (text) => values.reduce((named, [name, value]) => named.replaceAll(value, `<${name}>`), text);
+}
+
+/** Lists the places where two answers differ: first those of the left one, then those that the right one has alone. */
+export function differentPlaces(left: ReadAnswer, right: ReadAnswer): readonly AnswerDifference[] {
+  const [found, added]: [AnswerDifference[], AnswerDifference[]] = [[], []];
+  const hold = (where: string, expected: JsonValue | undefined, actual: JsonValue | undefined) => {
+    if (!sameJson(expected, actual)) (expected === undefined ? added : found).push({ where, expected, actual });
+  };
+  const holdBodies = (one: JsonValue | undefined, other: JsonValue | undefined, path: string) => {
+    const [parts, others] = [partsOf(one, path, left), partsOf(other, path, right)];
+    // What has parts stands in these alone.
+    const [whole, otherWhole] = [parts === null ? one : undefined, others === null ? other : undefined];
+    if (whole !== otherWhole) hold(`body ${path}`, whole, otherWhole);
+    for (const [segment, part] of parts ?? NO_PARTS) holdBodies(part, others?.get(segment), `${path}/${segment}`);
+    for (const [segment, part] of others ?? NO_PARTS)
+      if (parts?.has(segment) !== true) holdBodies(undefined, part, `${path}/${segment}`);
+  };
+  for (const [where, value] of left.outside) hold(where, value, right.outside.get(where));
+  for (const [where, value] of right.outside) if (!left.outside.has(where)) hold(where, undefined, value);
+  holdBodies(left.body, right.body, '');
+  return [...found, ...added];
+}
+
+type Parts = ReadonlyMap<string, JsonValue>;
+
+const NO_PARTS: Parts = new Map();
+
+/** The elements or members of a value, each by its segment of a JSON pointer; null for a value that has none. */
+function partsOf(value: JsonValue | undefined, path: string, reading: ReadAnswer): Parts | null {
+  if (typeof value !== 'object' || value === null) return null;
+  if (Array.isArray(value)) return value.length === 0 ? null : elementsOf(value, path, reading);
+  const { named } = reading;
+  const parts = new Map<string, JsonValue>();
+  for (const [name, member] of Object.entries(value)) {
+    // Secrets are a server's own, and are never shown.
+    const isHidden = isSecretMember(name) && member !== null && typeof member !== 'boolean';
+    parts.set(pointerName(named(name)), isHidden ? '<secret>' : shown(member, reading));
+  }
+  return parts.size === 0 ? null : parts;
+}
+
+function elementsOf(list: readonly JsonValue[], path: string, reading: ReadAnswer): Parts {
+  const { named, foreign, unordered } = reading;
+  const keyed = byKey(list, path);
+  if (keyed !== null) {
+    const own = [...keyed].filter(([key]) => !foreign.has(key));
+    return new Map(own.map(([key, element]) => [`[${pointerName(named(key))}]`, shown(element, reading)]));
+  }
+  const isUnordered = unordered.some((pattern) => coversPath(pattern, path));
+  const elements = isUnordered ? inOneOrder(list, named) : list;
+  return new Map(elements.map((element, index) => [`${index}`, shown(element, reading)]));
+}
+
+function shown(value: JsonValue, { named }: ReadAnswer): JsonValue {
+  return typeof value === 'string' ? named(value) : value;
+}
+
+/** Members under which a configuration lists keys, some of them as mere texts. */
+const KEY_LIST = /\/(?:access_keys|users)$/;
+
+/** The elements of a list of keys by their key, for which no order is told; null for any other list. */
+function byKey(list: readonly JsonValue[], path: string): ReadonlyMap<string, JsonValue> | null {
+  if (!(KEY_LIST.test(path) || list.every((each) => isJsonObject(each) && 'access_key' in each))) return null;
+  const keyed = new Map(list.flatMap((each) => keyOf(each).map(({ accessKey }) => [accessKey, each] as const)));
+  return keyed.size === list.length ? keyed : null;
+}
+
+/** By their text once values that servers made have their placeholders' names, which are the same on both. */
+function inOneOrder(list: readonly JsonValue[], named: (text: string) => string): readonly JsonValue[] {
+  const texts = new Map(list.map((each) => [each, named(writeJson(each))]));
+  return [...list].sort((a, b) => compareTexts(texts.get(a) ?? '', texts.get(b) ?? ''));
+}
+
+export function compareTexts(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
