@@ -19,12 +19,9 @@ export function directCaller(serve: (request: IncomingMessage, response: ServerR
         // Chunks would have to be put together again.
         response.useChunkedEncodingByDefault = false;
         response.assignSocket(socket);
-        response.once('finish', () => {
-          resolve(line.answer());
-          line.destroy();
-        });
+        response.once('finish', () => line.end());
         line.once('close', () => {
-          if (line.isLeft) resolve(line.answer());
+          if (line.writableFinished || line.isLeft) resolve(line.answer());
           else reject(new NoAnswer('broken', 'the server ended the connection', { mayHaveArrived: true }));
         });
         serve(request, response);

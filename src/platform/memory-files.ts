@@ -5,6 +5,8 @@ import { tooLarge } from './failure-words.js';
 interface Entry {
   readonly kind: 'file' | 'folder';
   content: Buffer;
+  /** Memory that begins with the content. */
+  room: Buffer;
   readonly ino: bigint;
   mode: number;
   changedAt: bigint;
@@ -27,8 +29,12 @@ export function createMemoryFiles(): FileSystemPort {
   const watchers = new Set<{ readonly folder: string; readonly onChange: () => void }>();
   let time = 0n;
 
+  function newEntry(kind: Entry['kind'], mode: number, content: Buffer, changedAt: bigint): Entry {
+    return { kind, content, room: content, ino: changedAt, mode, changedAt };
+  }
+
   function folderEntry(changedAt: bigint): Entry {
-    return { kind: 'folder', content: Buffer.alloc(0), ino: changedAt, mode: 0o700, changedAt };
+    return newEntry('folder', 0o700, Buffer.alloc(0), changedAt);
   }
 
   function tick(): bigint {
@@ -64,17 +70,26 @@ export function createMemoryFiles(): FileSystemPort {
     return entry;
   }
 
-  function write(path: string, entry: Entry, content: Buffer): void {
-    entry.content = Buffer.from(content);
+  function write(path: string, entry: Entry, content: Buffer, room = content): void {
+    entry.content = content;
+    entry.room = room;
     entry.changedAt = tick();
     changed(path);
+  }
+
+  /** A file that grows by little takes no new memory for each. */
+  function append(path: string, entry: Entry, more: Buffer): void {
+    const { content } = entry;
+    const size = content.length + more.length;
+    const room = size <= entry.room.length ? entry.room : Buffer.concat([content], 2 * size);
+    more.copy(room, content.length);
+    write(path, entry, room.subarray(0, size), room);
   }
 
   function create(path: string, content: Buffer, mode: number): Entry {
     if (entries.has(path)) throw failure('EEXIST', 'open', path);
     parentFolder(path, 'open');
-    const changedAt = tick();
-    const entry: Entry = { kind: 'file', content: Buffer.from(content), ino: changedAt, mode, changedAt };
+    const entry = newEntry('file', mode, Buffer.from(content), tick());
     entries.set(path, entry);
     changed(path);
     return entry;
@@ -115,11 +130,8 @@ export function createMemoryFiles(): FileSystemPort {
     },
     create: async (path, content, mode) => void create(path, content, mode),
     createSynced: async (path, content, { mode }) => statOf(create(path, content, mode), 1),
-    overwrite: async (path, content) => write(path, file(path, 'open'), content),
-    async append(path, content) {
-      const entry = file(path, 'open');
-      write(path, entry, Buffer.concat([entry.content, content]));
-    },
+    overwrite: async (path, content) => write(path, file(path, 'open'), Buffer.from(content)),
+    append: async (path, content) => append(path, file(path, 'open'), content),
     sync: async (path) => void present(path, 'open'),
     syncFolder: async (path) => void present(path, 'open'),
     async rename(from, to) {

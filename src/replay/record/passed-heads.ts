@@ -22,8 +22,8 @@ export function readExchange<E extends UnreadHeads>({ requestHead, responseHead,
 /** Returns the headers of a head: names in lower case, repeated ones joined. */
 function headersIn(raw: readonly string[]): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
-  for (const [given, value] of pairsOf(raw)) {
-    const name = given.toLowerCase();
+  for (let index = 0; index < raw.length; index += 2) {
+    const [name, value] = [(raw[index] ?? '').toLowerCase(), raw[index + 1] ?? ''];
     const before = headers.get(name);
     headers.set(name, before === undefined ? value : `${before}, ${value}`);
   }
