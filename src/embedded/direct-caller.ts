@@ -2,6 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { type Answer, type Call, type Caller, isSuccess, NoAnswer } from '../client/call.js';
+import { headersIn } from '../replay/record/passed-heads.js';
 
 /**
  * Hands calls to a server in this process, without a socket. Fastify's `inject` takes seven times as long, and keeps what it has
@@ -12,7 +13,7 @@ export function directCaller(serve: (request: IncomingMessage, response: ServerR
     send: (call) =>
       new Promise((resolve, reject) => {
         const line = new Line(call.take);
-        // Of a socket Node asks what it asks of any stream, and Keyway the address.
+        // Where no timeout is set, Node asks nothing of a socket that it does not ask of any stream, and Keyway the address.
         const socket = line as unknown as Socket;
         const request = requestOn(socket, call);
         const response = new ServerResponse(request);
@@ -20,6 +21,10 @@ export function directCaller(serve: (request: IncomingMessage, response: ServerR
         response.useChunkedEncodingByDefault = false;
         response.assignSocket(socket);
         response.once('finish', () => line.end());
+        // As a server does for its sockets.
+        line.on('drain', () => response.emit('drain'));
+        // Whatever it was destroyed with: the end of the connection tells.
+        line.on('error', () => undefined);
         line.once('close', () => {
           if (line.writableFinished || line.isLeft) resolve(line.answer());
           else reject(new NoAnswer('broken', 'the server ended the connection', { mayHaveArrived: true }));
@@ -73,7 +78,8 @@ class Line extends Writable {
   override _write(sent: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
     const piece = this.#head === null ? this.#afterHead(sent) : sent;
     if (this.#take === undefined || piece.length === 0 || !isSuccess(this.#head?.status ?? 0)) {
-      this.#body.push(piece);
+      // Whoever sent it may fill its memory anew.
+      this.#body.push(Buffer.from(piece));
       done();
     } else void this.#give(piece, this.#take).then(() => done(), done);
   }
@@ -87,13 +93,8 @@ class Line extends Writable {
   #afterHead(sent: Buffer): Buffer {
     const end = sent.indexOf(END_OF_HEAD);
     const [first = '', ...lines] = sent.toString('latin1', 0, end).split('\r\n');
-    const headers = new Map<string, string>();
-    for (const line of lines) {
-      const colon = line.indexOf(': ');
-      const [name, value] = [line.slice(0, colon).toLowerCase(), line.slice(colon + 2)];
-      const before = headers.get(name);
-      headers.set(name, before === undefined ? value : `${before}, ${value}`);
-    }
+    const raw = lines.map((line) => [line, line.indexOf(': ')] as const);
+    const headers = headersIn(raw.flatMap(([line, colon]) => [line.slice(0, colon), line.slice(colon + 2)]));
     this.#head = { status: Number(first.split(' ')[1]), headers };
     return sent.subarray(end + END_OF_HEAD.length);
   }

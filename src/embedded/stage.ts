@@ -96,7 +96,6 @@ export async function stageWithoutSocket(
   gateway: StageOptions['gateway'] = {},
 ): Promise<StagedGateway & { readonly caller: Caller }> {
   const staged = await openScenario(scenario, revision, { files: 'memory', gateway });
-  await staged.app.ready();
   return { ...staged, caller: directCaller((request, response) => staged.app.routing(request, response)) };
 }
 
@@ -132,6 +131,7 @@ async function openScenario(
       ...gateway,
     });
     opened.app = app;
+    await app.ready();
     setCounters(app, scenario.given.counters ?? []);
     const mount = app.keyway.mounts[0];
     if (mount === undefined) throw new Error('a gateway without a mount');

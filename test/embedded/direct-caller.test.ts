@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, type Call, type Caller, NoAnswer } from '../../src/client/call.js';
 import { createCaller } from '../../src/client/caller.js';
@@ -12,7 +13,13 @@ const serve: RequestListener = async (request, response) => {
     case '/echo': {
       const pieces: Buffer[] = [];
       for await (const piece of request) pieces.push(piece);
-      const shown = { method, httpVersion, from: socket.remoteAddress, type: headers['content-type'] };
+      const shown = {
+        method,
+        httpVersion,
+        from: socket.remoteAddress,
+        type: headers['content-type'],
+        length: headers['content-length'],
+      };
       response.end(`${JSON.stringify(shown)} ${Buffer.concat(pieces).toString('base64')}`);
       return;
     }
@@ -35,6 +42,17 @@ const serve: RequestListener = async (request, response) => {
     case '/half':
       response.write('half', () => socket.destroy());
       return;
+    case '/piped':
+      Readable.from(Array.from({ length: 5 }, (_, index) => Buffer.alloc(40_000, index))).pipe(response);
+      return;
+    case '/reused': {
+      const piece = Buffer.alloc(40_000, 'a');
+      response.write(piece, () => response.end(piece.fill('b')));
+      return;
+    }
+    case '/fault':
+      response.write('half', () => response.destroy(new Error('on purpose')));
+      return;
     case '/gone':
       socket.destroy();
       return;
@@ -42,7 +60,8 @@ const serve: RequestListener = async (request, response) => {
 };
 
 const server = createServer(serve);
-const callers: Record<string, Caller> = { directly: directCaller(serve) };
+const HOW = ['directly', 'over a socket'] as const;
+const callers: Partial<Record<(typeof HOW)[number], Caller>> = { directly: directCaller(serve) };
 
 beforeAll(async () => {
   server.listen(0, '127.0.0.1');
@@ -91,14 +110,17 @@ describe('a server that is asked without a socket', () => {
     { path: '/nothing' },
     { path: '/kept' },
     { path: '/large' },
+    { path: '/piped' },
+    { path: '/reused' },
     { path: '/half' },
+    { path: '/fault' },
     { path: '/gone' },
   ])('answers as it does over one: %j', async (call) => {
     const [directly, overSocket] = await onBoth(call);
     expect(directly).toEqual(overSocket);
   });
 
-  test.each(Object.keys(callers))('gives a body away piece by piece, as far as somebody takes it, %s', async (how) => {
+  test.each(HOW)('gives a body away piece by piece, as far as somebody takes it, %s', async (how) => {
     const taken: number[] = [];
     const answerTo = (path: string, isEnough: () => boolean) =>
       callers[how]?.send({
@@ -113,6 +135,7 @@ describe('a server that is asked without a socket', () => {
       });
     const whole = await answerTo('/large', () => false);
     expect(taken.reduce((sum, each) => sum + each, 0)).toBe(3_000_000);
+    expect(taken).not.toContain(0);
     expect(whole).toMatchObject({ status: 200, body: Buffer.alloc(0) });
     taken.length = 0;
     const left = await answerTo('/large', () => true);

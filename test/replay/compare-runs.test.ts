@@ -63,6 +63,22 @@ describe('two runs', () => {
     expect(compareRuns(left, right, null, sides).differences).toEqual([]);
   });
 
+  test('take it for the same as the name of a member, and in a list without an order', () => {
+    const inList = (run: Run, key: string): Run => ({
+      bindings: new Map([['key:1', key]]),
+      steps: run.steps.map((step) => ({
+        ...step,
+        exchange: { ...step.exchange, response: { status: 200, unordered: ['/data/*'] } },
+      })),
+    });
+    const data = (key: string, ...list: readonly string[]) =>
+      runOf(['GET', '/server/config', 200, { [key]: 1, list, same: ['x', 'y'] }]);
+    const left = inList(data('aaaa', 'aaaa', 'mmmm'), 'aaaa');
+    expect(compareRuns(left, inList(data('zzzz', 'mmmm', 'zzzz'), 'zzzz'), null, sides).differences).toEqual([]);
+    const other = compareRuns(left, inList(data('zzzz', 'mmmm', 'nnnn'), 'zzzz'), null, sides).differences;
+    expect(other.map(({ where }) => where)).toEqual(['body /data/list/0', 'body /data/list/1']);
+  });
+
   const user = (access_key: string, name: string | null = null) => ({ access_key, name });
 
   test('pair the keys of a list by themselves, in whatever order they come', () => {

@@ -97,6 +97,26 @@ test('files in memory do what files on the disk do', async () => {
   );
 });
 
+test('a file in memory that grows holds all that was appended, and what was opened before is what it was', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 }), async (pieces) => {
+      const memory = createMemoryFiles();
+      let whole = Buffer.from('begun');
+      await memory.create('/a', whole, 0o600);
+      for (const piece of pieces) {
+        const before = await memory.open('/a');
+        await memory.append('/a', Buffer.from(piece));
+        const read = Buffer.alloc(whole.length + 1);
+        expect([before.size, await before.read(read, 0)]).toEqual([whole.length, whole.length]);
+        expect(read.subarray(0, whole.length)).toEqual(whole);
+        whole = Buffer.concat([whole, piece]);
+        expect(await memory.read('/a', 10_000)).toEqual(whole);
+        expect((await memory.stat('/a')).size).toBe(BigInt(whole.length));
+      }
+    }),
+  );
+});
+
 test('a change in a watched folder calls back', async () => {
   const memory = createMemoryFiles();
   await memory.makeFolder('/x', 0o700);

@@ -19,11 +19,11 @@ export function readExchange<E extends UnreadHeads>({ requestHead, responseHead,
   return { ...rest, requestHeaders: headersIn(requestHead), responseHeaders: headersIn(responseHead) };
 }
 
-/** Returns the headers of a head: names in lower case, repeated ones joined. */
-function headersIn(raw: readonly string[]): ReadonlyMap<string, string> {
+/** Returns the headers of a head, given as names and values one after the other: names in lower case, repeated ones joined. */
+export function headersIn(raw: readonly string[]): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
-  for (let index = 0; index < raw.length; index += 2) {
-    const [name, value] = [(raw[index] ?? '').toLowerCase(), raw[index + 1] ?? ''];
+  for (const [given, value] of pairsOf(raw)) {
+    const name = given.toLowerCase();
     const before = headers.get(name);
     headers.set(name, before === undefined ? value : `${before}, ${value}`);
   }
