@@ -23,7 +23,7 @@ export function directCaller(serve: (request: IncomingMessage, response: ServerR
         response.once('finish', () => line.end());
         // As a server does for its sockets.
         line.on('drain', () => response.emit('drain'));
-        // Whatever it was destroyed with: the end of the connection tells.
+        // The end of the connection settles the call, with or without an error.
         line.on('error', () => undefined);
         line.once('close', () => {
           if (line.writableFinished || line.isLeft) resolve(line.answer());
@@ -61,7 +61,7 @@ class Line extends Writable {
   readonly #take: Call['take'];
   #head: Pick<Answer, 'status' | 'headers'> | null = null;
   readonly #body: Buffer[] = [];
-  /** Whoever takes the body reads no further. */
+  /** Set once `take` wants no more. */
   isLeft = false;
 
   constructor(take: Call['take']) {
@@ -74,11 +74,11 @@ class Line extends Writable {
     return { status, headers, body: Buffer.concat(this.#body), firstByteMilliseconds: 0 };
   }
 
-  /** Node sends a head in one piece. */
+  /** Takes what the server sends; Node sends a head in one piece. */
   override _write(sent: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
     const piece = this.#head === null ? this.#afterHead(sent) : sent;
     if (this.#take === undefined || piece.length === 0 || !isSuccess(this.#head?.status ?? 0)) {
-      // Whoever sent it may fill its memory anew.
+      // The server may use its memory again once the write is done.
       this.#body.push(Buffer.from(piece));
       done();
     } else void this.#give(piece, this.#take).then(() => done(), done);

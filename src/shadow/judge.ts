@@ -1,6 +1,7 @@
 import type { Answer } from '../client/call.js';
 import { compareRuns, type Run, type RunDifference, type RunStep } from '../replay/compare/compare-runs.js';
 import { type ChangeKind, changeOf } from '../replay/compare/line-changes.js';
+import { generalPlace } from '../replay/compare/places.js';
 import { coversPath } from '../replay/format/json-difference.js';
 import type { Exchange } from '../replay/format/scenario.js';
 import { isJsonObject, type JsonValue, jsonIn } from '../wire/json/json.js';
@@ -182,14 +183,6 @@ function stepOf({ operation, method, path, target }: AnsweredTwice, answer: Answ
     response: { status: target.status },
   };
   return { step: 1, exchange, answer };
-}
-
-/** A place in a list, by number or by key. */
-const ELEMENT = /\/(?:\d+|\[[^/]*\])(?=\/|$)/g;
-
-/** A place with `*` for each element of a list. */
-export function generalPlace(where: string): string {
-  return where.replaceAll(ELEMENT, '/*');
 }
 
 function placeOf({ operation, where }: RunDifference): string {

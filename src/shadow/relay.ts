@@ -133,7 +133,7 @@ export class Relay {
     await Promise.race([this.#ended, late(worker)]);
     // What it waits for in a folder that hangs holds up its end.
     await Promise.race([this.#worker.terminate(), late(clients)]);
-    // What came since counts, too.
+    // Requests that came since count, too.
     this.#outbox.flush();
     return this.#account.last();
   }

@@ -1,4 +1,5 @@
 import { CHANGE_KINDS, type ChangeKind } from '../replay/compare/line-changes.js';
+import { generalPlace } from '../replay/compare/places.js';
 import { valueInWords } from '../replay/format/json-difference.js';
 import { Replacements } from '../replay/format/replacements.js';
 import { stripJson } from '../replay/format/strip.js';
@@ -6,7 +7,7 @@ import type { JsonValue } from '../wire/json/json.js';
 import { type OperationName, operationsOf } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { type ClientRow, ClientRows, MOST_CLIENTS } from './client-rows.js';
-import { generalPlace, type ShadowDifference } from './judge.js';
+import type { ShadowDifference } from './judge.js';
 
 /** The fate of one request of a client. */
 export type Outcome =

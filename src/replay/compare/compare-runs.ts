@@ -5,7 +5,7 @@ import { effectOf, matchRequest } from '../format/effects.js';
 import type { AnswerDifference } from '../format/json-difference.js';
 import type { Exchange } from '../format/scenario.js';
 import type { PlayedStep } from '../play/play.js';
-import { compareTexts, differentPlaces, type ReadAnswer, type Reading, readAnswer } from './places.js';
+import { compareTexts, differentPlaces, generalPlace, type ReadAnswer, type Reading, readAnswer } from './places.js';
 
 /** One server's answer to one step of a scenario. */
 export type RunStep = Pick<PlayedStep, 'step' | 'exchange' | 'answer'>;
@@ -38,7 +38,7 @@ interface Sides {
 export function compareRuns(left: Run, right: Run, again: Run | null, sides: Sides) {
   const differences: RunDifference[] = [];
   let partedAt: number | null = null;
-  const hasForeign = [left, right].some(({ foreign }) => foreign !== undefined && foreign.size > 0);
+  const hasForeign = [left, right].some(({ foreign }) => (foreign?.size ?? 0) > 0);
   for (const [index, one] of left.steps.entries()) {
     const other = right.steps[index];
     if (other === undefined) break;
@@ -48,7 +48,7 @@ export function compareRuns(left: Run, right: Run, again: Run | null, sides: Sid
     const noisy = new Set(noise.map(({ where }) => where));
     const operation = operationName(one.exchange);
     const found = differentPlaces(answer, read(other, right)).filter((each) => {
-      const said = `${operation} ${each.where.replaceAll(INDEX, '/*')}`;
+      const said = `${operation} ${generalPlace(each.where)}`;
       const areBothThere = each.expected !== undefined && each.actual !== undefined;
       return !noisy.has(each.where) && !(areBothThere && OF_ITS_OWN.has(said)) && !(hasForeign && COUNTS.has(said));
     });
@@ -66,9 +66,6 @@ function read({ answer, exchange }: RunStep, run: Run): ReadAnswer {
 
 /** Stands as the place of a difference when one revision does not serve the operation. */
 const OPERATION = 'operation';
-
-/** A place in a list, by number or by key. */
-const INDEX = /\/(?:\d+|\[[^/]*\])(?=\/|$)/g;
 
 /** Counts of keys, which say nothing where one server has others. */
 const COUNTS = new Set(['getStatus body /data/active_users', 'getStatus body /data/total_users']);
@@ -134,7 +131,7 @@ export function groupDifferences(
   const groups = new Map<string, DifferenceGroup>();
   for (const { name, differences } of compared) {
     for (const { operation, where, expected, actual } of differences) {
-      const place = where.replaceAll(INDEX, '/*');
+      const place = generalPlace(where);
       const key = `${operation} ${place}`;
       const present = groups.get(key) ?? { operation, where: place, expected, actual, scenarios: [] };
       const scenarios = present.scenarios.includes(name) ? present.scenarios : [...present.scenarios, name];

@@ -38,8 +38,8 @@ export function readAnswer(
   unordered: readonly string[] = [],
 ): ReadAnswer {
   const named = namer(bindings);
-  if (answer === null)
-    return { outside: new Map([['connection', 'no answer']]), body: undefined, foreign, named, unordered };
+  const how = { foreign, named, unordered };
+  if (answer === null) return { ...how, outside: new Map([['connection', 'no answer']]), body: undefined };
   const outside = new Map<string, JsonValue>([['status', BigInt(answer.status)]]);
   for (const name of HEADERS) {
     const value = answer.headers.get(name);
@@ -47,7 +47,7 @@ export function readAnswer(
   }
   const body = jsonIn(answer.body);
   if (body === undefined && !isPage(answer)) outside.set('text', named(answer.body.toString('utf8')));
-  return { outside, body: typeof body === 'string' ? named(body) : body, foreign, named, unordered };
+  return { ...how, outside, body: typeof body === 'string' ? named(body) : body };
 }
 
 const HEADERS = ['content-type', 'location', 'access-control-allow-origin', 'allow'];
@@ -82,9 +82,8 @@ export function differentPlaces(left: ReadAnswer, right: ReadAnswer): readonly A
   };
   const holdBodies = (one: JsonValue | undefined, other: JsonValue | undefined, path: string) => {
     const [parts, others] = [partsOf(one, path, left), partsOf(other, path, right)];
-    // What has parts stands in these alone.
-    const [whole, otherWhole] = [parts === null ? one : undefined, others === null ? other : undefined];
-    if (whole !== otherWhole) hold(`body ${path}`, whole, otherWhole);
+    // A value with parts is held by these alone.
+    hold(`body ${path}`, parts === null ? one : undefined, others === null ? other : undefined);
     for (const [segment, part] of parts ?? NO_PARTS) holdBodies(part, others?.get(segment), `${path}/${segment}`);
     for (const [segment, part] of others ?? NO_PARTS)
       if (parts?.has(segment) !== true) holdBodies(undefined, part, `${path}/${segment}`);
@@ -93,6 +92,14 @@ export function differentPlaces(left: ReadAnswer, right: ReadAnswer): readonly A
   for (const [where, value] of right.outside) if (!left.outside.has(where)) hold(where, undefined, value);
   holdBodies(left.body, right.body, '');
   return [...found, ...added];
+}
+
+/** An element of a list in a place, by number or by key. */
+const ELEMENT = /\/(?:\d+|\[[^/]*\])(?=\/|$)/g;
+
+/** A place with `*` for each element of a list. */
+export function generalPlace(where: string): string {
+  return where.replaceAll(ELEMENT, '/*');
 }
 
 type Parts = ReadonlyMap<string, JsonValue>;
