@@ -7,7 +7,7 @@ const argv = [
   'run',
   '--configLoader',
   'runner',
-  'test/upstream/matrix.test.ts',
+  'test/homes/upstream/matrix.test.ts',
   '--disable-console-intercept',
 ];
 const child = spawn('npx', argv, { env: { ...process.env, MATRIX: 'all' }, stdio: 'inherit' });

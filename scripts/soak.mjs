@@ -92,9 +92,9 @@ function partOf() {
   if (nemesis) return { test: 'database', env: { SOAK_NEMESIS_MINUTES: minutes ?? '10' } };
   if (database) {
     const env = { SOAK_DATABASE_ROUNDS: rounds ?? '200', DATABASE_SCENARIOS: 'all' };
-    return { test: 'database', also: ['test/database/scenarios.test.ts'], env };
+    return { test: 'database', also: ['test/homes/database/scenarios.test.ts'], env };
   }
-  const crashes = ['counters/created-again', 'local/counters/crash', 'local/crash'].map(
+  const crashes = ['homes/file/counters/created-again', 'homes/file/counters/crash', 'homes/file/crash'].map(
     (name) => `test/${name}.test.ts`,
   );
   const env = { SOAK_ROUNDS: rounds ?? '1000', TRIES, JOB_KILLS: 'all' };

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../revisions/all.js';
@@ -177,6 +177,20 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   panel: ['panel/api', 'panel/i18n', 'panel/pages', 'panel/state', 'panel/store', 'panel/ui'],
 };
 
+/** The folders of `test/` that belong to no room of `src/` (CONTRIBUTING.md, "Where what lives"). */
+const WITHOUT_ROOM = [
+  'acceptance',
+  'bench',
+  'docs',
+  'mutations',
+  'package',
+  'panel',
+  'ports',
+  'revisions',
+  'soak',
+  'stand-in',
+];
+
 const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
 /** The innermost room of the table around a file. */
@@ -235,6 +249,17 @@ describe('the architecture', () => {
     const rooms = new Set(files.map(({ path }) => roomOf(path)));
     expect(files.filter(({ path }) => roomOf(path) === '')).toEqual([]);
     expect(Object.keys(ROOMS).filter((room) => !rooms.has(room))).toEqual([]);
+  });
+
+  it('has a folder of tests for each room of src, and every other folder of test/ stands in the list of those', () => {
+    const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' });
+    const folders = tests.filter((name) => statSync(join(root, 'test', name)).isDirectory());
+    const tested = (room: string) => folders.includes(room.replace(/^src\//, ''));
+    const whole = Object.keys(ROOMS).filter((room) => /^src\/(?:homes\/)?\w[\w-]*$/.test(room));
+    expect(whole.filter((room) => !tested(room))).toEqual([]);
+    const isOfNoRoom = (folder: string) => WITHOUT_ROOM.some((name) => isWithin(folder, name));
+    const strange = folders.filter((folder) => !isOfNoRoom(folder) && !existsSync(join(root, 'src', folder)));
+    expect(strange).toEqual([]);
   });
 
   it('keeps only the two entries directly in src, and the program that one of them starts', () => {

@@ -5,8 +5,8 @@ import type { TestProject } from 'vitest/node';
 import { bundledChromium, type Chromium } from '../bench/browser.js';
 import { type Binaries, type Postgres, postgresBinaries, postgresOnPath, startPostgres } from '../bench/postgres.js';
 import { buildIfOlder, buildPanelIfOlder } from './building.js';
-import { createTemplate, dropTemplate, type SharedPostgres } from './database/template.js';
 import { createPortGiver } from './free-ports.js';
+import { createTemplate, dropTemplate, type SharedPostgres } from './homes/database/template.js';
 import { keepTemporaryFilesInMemory } from './memory-folder.js';
 
 declare module 'vitest' {

@@ -14,11 +14,11 @@ describe('npm run test:quick', () => {
 
   it.each([
     ['a process', 'test/platform/file-system.test.ts', /^test\/platform\/file-system\.test\.ts: .*node:child_process/],
-    ['a process, through a helper', 'test/cli/commands.test.ts', /^test\/shared\.ts: /],
+    ['a process, through a helper', 'test/commands/commands.test.ts', /^test\/shared\.ts: /],
     ['a browser', 'test/panel/keys.test.ts', /playwright-core|inject/],
-    ['a database', 'test/database/backend.test.ts', /pg|inject/],
+    ['a database', 'test/homes/database/backend.test.ts', /pg|inject/],
     ['a socket', 'test/dns/tcp.test.ts', /node:net/],
-    ['the socket on which scenarios are played', 'test/replay/embedded.test.ts', /src\/embedded\/(?:play|stage)/],
+    ['the socket on which scenarios are played', 'test/embedded/embedded.test.ts', /src\/embedded\/(?:play|stage)/],
   ])('leaves out a test file that starts %s', (_, file, why) => {
     expect(startsSomething(file)).toMatch(why);
     expect(quickTests()).not.toContain(file);

@@ -15,15 +15,15 @@ const STARTS = [
 
 /** The test files that would be quick by what they import, but take seconds of a processor or start something all the same. */
 export const SLOW: readonly string[] = [
-  'test/cli/mistakes.test.ts',
-  'test/counters/created-again.test.ts',
+  'test/commands/mistakes.test.ts',
+  'test/homes/file/counters/created-again.test.ts',
   'test/docs/first-day.test.ts',
-  'test/local/configuration/large.test.ts',
-  'test/local/crash.test.ts',
-  'test/local/document/replacement-steps.test.ts',
-  'test/local/settle-requests.test.ts',
+  'test/homes/file/configuration/large.test.ts',
+  'test/homes/file/crash.test.ts',
+  'test/document/replacement-steps.test.ts',
+  'test/homes/file/settle-requests.test.ts',
   'test/revisions/taken-out.test.ts',
-  'test/service/compose.test.ts',
+  'test/package/compose.test.ts',
   'test/shadow/saved-differences.test.ts',
 ];
 

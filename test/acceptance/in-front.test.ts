@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
-import { runHere } from '../cli/context.js';
-import { type Running, startKeyway } from '../cli/process.js';
 import { ROOT } from '../clone.js';
+import { runHere } from '../commands/context.js';
+import { type Running, startKeyway } from '../commands/process.js';
 import { goTo, openPage, refreshNow, signIn } from '../panel/stage.js';
 
 /** What the README shows: a server of another line behind, three revisions in front of it. */

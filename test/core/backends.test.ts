@@ -9,8 +9,8 @@ import { openLocalBackend } from '../../src/homes/file/backend.js';
 import { openUpstreamBackend } from '../../src/homes/upstream/backend.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
+import { createFakeServer } from '../client/fake-server.js';
 import { createMemoryBackend, type MemoryBackendOptions } from '../ports/memory-backend.js';
-import { createFakeServer } from '../southbound/fake-server.js';
 import { expectModelled, type Home } from './backend-model.js';
 
 const log: LogPort = { debug() {}, info() {}, warn() {}, error() {} };

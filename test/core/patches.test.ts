@@ -2,7 +2,7 @@ import { describe } from 'vitest';
 import { silent } from '../../src/gateway/options.js';
 import { openLocalBackend } from '../../src/homes/file/backend.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
-import { staged } from '../southbound/staged.js';
+import { staged } from '../homes/upstream/staged.js';
 import { itPatches } from './patches.js';
 
 const CREATED = { name: null, limitBytes: null };

@@ -1,7 +1,7 @@
 import { describe } from 'vitest';
 import { openLocalBackend } from '../../src/homes/file/backend.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
-import { staged } from '../southbound/staged.js';
+import { staged } from '../homes/upstream/staged.js';
 import { itReplaces } from './replacements.js';
 
 const isForever = (names: readonly string[]) => [...names].sort().map((name) => name.includes('-forever'));

@@ -30,7 +30,7 @@ const NOT_RUN: readonly { readonly page: string; readonly starts: string; readon
   {
     page: 'first-start.md',
     starts: 'npm ',
-    because: 'it installs on the machine; test/cli/package.test.ts does the same in a folder',
+    because: 'it installs on the machine; test/package/package.test.ts does the same in a folder',
   },
   {
     page: 'first-start.md',

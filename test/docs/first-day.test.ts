@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { runHere } from '../cli/context.js';
 import { ROOT } from '../clone.js';
+import { runHere } from '../commands/context.js';
 import { folderForTest, serveHere } from '../serve/serve-here.js';
 
 const PAGE = join(ROOT, 'docs/first-start.md');

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { buildIfOlder } from '../build.js';
-import { runHere } from '../cli/context.js';
-import { listeningAt, startKeyway } from '../cli/process.js';
 import { ROOT } from '../clone.js';
+import { runHere } from '../commands/context.js';
+import { listeningAt, startKeyway } from '../commands/process.js';
 import { PASSWORD, startLiveServer, USERNAME, unhurried } from '../replay/live-server.js';
 import { blocksOf } from './markdown.js';
 

@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { CLI, ROOT } from '../clone.js';
 import { freePorts } from '../free-ports.js';
+import { otherUser, type User } from '../other-user.js';
 import { type Block, blocksOf, commandsOf } from './markdown.js';
 
 const run = promisify(execFile);
@@ -35,22 +36,8 @@ const SAMPLE = join(ROOT, 'fixtures/samples/server.jsonc');
 /** The port of the DNS server in a configuration file. */
 const DNS_PORT = /"local_port": (\d+)/;
 
-/** A user without rights, whom no file here belongs to. */
-const NOBODY = { uid: 65534, gid: 65534 };
-
-/** Who runs the commands, so that nothing needs root: nobody where these tests are root, and where nobody can read them. */
-async function reader(): Promise<typeof NOBODY | null> {
-  if (process.getuid?.() !== 0) return null;
-  const needed = [CLI, process.execPath, tmpdir()];
-  const readable = run('bash', ['-c', '[[ -r $0 && -x $1 && -x $2 ]]', ...needed], NOBODY);
-  return readable.then(
-    () => NOBODY,
-    () => {
-      process.stdout.write(`run as root: another user cannot read one of ${needed.join(', ')}\n`);
-      return null;
-    },
-  );
-}
+/** A user without rights, who owns no file here. */
+const NOBODY: User = { uid: 65534, gid: 65534 };
 
 /**
  * A folder, with blanks and letters beyond ASCII in its path, with the sample as `server.jsonc`, and `keyway` on the path. The ports that the page
@@ -80,7 +67,7 @@ export async function startPage(
     await mkdir(bin, { recursive: true });
     await symlink(CLI, join(bin, 'keyway'));
   }
-  const user = await reader();
+  const user = await otherUser(NOBODY, [CLI]);
   if (user !== null) await run('chown', ['-Rh', `${user.uid}:${user.gid}`, folder]);
   const uid = user?.uid ?? process.getuid?.() ?? 'this user';
   process.stdout.write(`runs as ${uid} on Node ${process.version} in ${folder}\n`);

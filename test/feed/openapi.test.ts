@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { feedOpenApiDocument } from '../../src/feed/openapi.js';
 import { COUNTERS_BODY_LIMIT, FEED_PATHS, FEED_ROUTES } from '../../src/feed/routes.js';
 import { encodeJson } from '../../src/wire/json/write-json.js';
-import { runHere } from '../cli/context.js';
+import { runHere } from '../commands/context.js';
 import { type Answer, feedStage, report } from './stage.js';
 
 interface Described {
@@ -109,7 +109,7 @@ describe('the OpenAPI document of the feed', () => {
     const described = FEED_PATHS.flatMap((path) =>
       Object.keys(operation(path).responses).map((status) => `${path} ${status}`),
     );
-    // A full disk is needed for these (test/counters/full-disk.test.ts), and a server that is away (test/southbound).
+    // A full disk is needed for these (test/homes/file/counters/full-disk.test.ts), and a server that is away (test/client).
     const rare = [
       '/v1/counters 503',
       '/v1/usage 503',

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createGateway, createSeededPorts, type GatewayOptions } from '../../src/index.js';
-import { runHere } from '../cli/context.js';
+import { runHere } from '../commands/context.js';
 import { gatewayForTest, listen, PASSWORD_HASH } from '../northbound/gateway.js';
 import { folderForTest, serveHere } from '../serve/serve-here.js';
 

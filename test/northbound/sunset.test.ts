@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runHere } from '../cli/context.js';
+import { runHere } from '../commands/context.js';
 import { gatewayForTest } from './gateway.js';
 
 const SUNSET = Date.UTC(2027, 2, 1);

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../build.js';
-import { runKeyway, startKeyway } from '../cli/process.js';
+import { runKeyway, startKeyway } from '../commands/process.js';
 import { freePort } from '../free-ports.js';
 import { configurationOf, temporaryFolder } from './stage.js';
 

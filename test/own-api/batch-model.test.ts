@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { describeDatabase } from '../database/database.js';
+import { describeDatabase } from '../homes/database/database.js';
 import { tries } from '../tries.js';
 import { databaseStage, fileStage, frontStage } from './homes.js';
 import { type OwnStage, ownStage } from './stage.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { GatewayOptions } from '../../src/index.js';
-import { freshDatabase } from '../database/database.js';
+import { freshDatabase } from '../homes/database/database.js';
 import { listen } from '../northbound/gateway.js';
 import { type OwnStage, ownStage, TOKEN } from './stage.js';
 

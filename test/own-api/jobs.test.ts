@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeDatabase } from '../database/database.js';
+import { describeDatabase } from '../homes/database/database.js';
 import { listen } from '../northbound/gateway.js';
 import { databaseStage, fileStage, frontStage } from './homes.js';
 import { callerOf, type OwnReply, type OwnStage, ownStage, TOKEN } from './stage.js';

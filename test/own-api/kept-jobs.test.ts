@@ -7,7 +7,7 @@ import { STATIC } from '../../src/core/principal.js';
 import { allJobs, itemsRecord, jobRecord, onceRecord } from '../../src/own-api/job-records.js';
 import { Jobs } from '../../src/own-api/jobs.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
-import { silent } from '../database/gateways.js';
+import { silent } from '../homes/database/gateways.js';
 import { ownStage } from './stage.js';
 
 const DAY = 86_400_000;

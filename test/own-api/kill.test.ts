@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../building.js';
-import { type Running, startKeyway } from '../cli/process.js';
+import { type Running, startKeyway } from '../commands/process.js';
 import { listen } from '../northbound/gateway.js';
 import { folderForTest } from './homes.js';
 import { ownStage, TOKEN } from './stage.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ownOpenApiDocument } from '../../src/own-api/openapi.js';
 import { OWN_OPERATIONS } from '../../src/own-api/operations.js';
 import { encodeJson } from '../../src/wire/json/write-json.js';
-import { runHere } from '../cli/context.js';
+import { runHere } from '../commands/context.js';
 import { ownStage } from './stage.js';
 
 const document = JSON.parse(encodeJson(ownOpenApiDocument('1.2.3')));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { subscriptionToken } from '../../src/subscription/token.js';
-import { describeDatabase } from '../database/database.js';
+import { describeDatabase } from '../homes/database/database.js';
 import { databaseStage, fileStage, frontStage } from './homes.js';
 import { type OwnReply, type OwnStage, ownStage } from './stage.js';
 

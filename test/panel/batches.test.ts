@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { GatewayOptions } from '../../src/index.js';
-import { describeDatabase, freshDatabase } from '../database/database.js';
+import { describeDatabase, freshDatabase } from '../homes/database/database.js';
 import { fileOf } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { expectAccessible } from './axe.js';

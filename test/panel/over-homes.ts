@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, onTestFinished } from 'vitest';
 import type { GatewayOptions } from '../../src/index.js';
-import { describeDatabase, freshDatabase } from '../database/database.js';
+import { describeDatabase, freshDatabase } from '../homes/database/database.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';

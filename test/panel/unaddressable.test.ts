@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { runHere } from '../cli/context.js';
+import { runHere } from '../commands/context.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
 import { expectAccessible } from './axe.js';

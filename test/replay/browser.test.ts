@@ -10,8 +10,8 @@ import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scen
 import { keepsAll, startProxy } from '../../src/replay/record/proxy.js';
 import { Recorder } from '../../src/replay/record/recorder.js';
 import { buildIfOlder } from '../build.js';
-import { runHere } from '../cli/context.js';
-import { listeningAt, startKeyway } from '../cli/process.js';
+import { runHere } from '../commands/context.js';
+import { listeningAt, startKeyway } from '../commands/process.js';
 import { goTo, holdTime } from '../panel/stage.js';
 import { browserOfProcess } from '../shared.js';
 import { PASSWORD, playerOn, startLiveServer, TOKEN, USERNAME } from './live-server.js';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { keepsAll, startProxy } from '../../src/replay/record/proxy.js';
-import { runHere } from '../cli/context.js';
+import { runHere } from '../commands/context.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 /** A server of which others change the counters with every answer that it gives, and the keys with every third. */

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { runHere } from '../cli/context.js';
+import { runHere } from '../commands/context.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { whyNotToReplace } from '../../src/replay/live/saved-state.js';
 import { foldersOf, scenariosOf } from '../acceptance/pack.js';
-import { runHere } from '../cli/context.js';
+import { runHere } from '../commands/context.js';
 import { freePort } from '../free-ports.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { parseConfiguration } from '../stand-in/configuration.js';

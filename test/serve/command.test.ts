@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
-import { runHere } from '../cli/context.js';
 import { ROOT } from '../clone.js';
+import { runHere } from '../commands/context.js';
 import { folderForTest, serveHere } from './serve-here.js';
 
 let folder = '';

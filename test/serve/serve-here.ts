@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { onTestFinished } from 'vitest';
-import { type RanHere, runHere } from '../cli/context.js';
+import { type RanHere, runHere } from '../commands/context.js';
 
 type Options = NonNullable<Parameters<typeof runHere>[1]>;
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { ShadowReport } from '../../src/shadow/tally.js';
 import { buildIfOlder } from '../build.js';
-import { listeningAt, startKeyway } from '../cli/process.js';
+import { listeningAt, startKeyway } from '../commands/process.js';
 import { temporaryFolder } from '../ops/stage.js';
 import { startLiveServer, TOKEN } from '../replay/live-server.js';
 

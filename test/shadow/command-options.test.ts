@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder } from '../build.js';
-import { runKeyway } from '../cli/process.js';
+import { runKeyway } from '../commands/process.js';
 import { SERVER_FILE, startLiveServer, TOKEN } from '../replay/live-server.js';
 import { bytesOf, scriptedServer } from '../stand-in/scripted-server.js';
 import { API, authorization, emptyFolder, hasBegun, LISTEN, shadowed } from './shadowed.js';

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { readScenario } from '../../src/replay/format/scenario.js';
 import type { ShadowReport } from '../../src/shadow/tally.js';
 import { buildIfOlder } from '../build.js';
-import { runKeyway } from '../cli/process.js';
+import { runKeyway } from '../commands/process.js';
 import { openRaw } from '../raw-client.js';
 import { openLiveServer, startLiveServer, TOKEN } from '../replay/live-server.js';
 import { bodyOf, scriptedServer, startScriptedServer } from '../stand-in/scripted-server.js';

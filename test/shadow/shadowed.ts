@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { ShadowReport } from '../../src/shadow/tally.js';
-import { listeningAt, type Running, startKeyway } from '../cli/process.js';
+import { listeningAt, type Running, startKeyway } from '../commands/process.js';
 import { TOKEN } from '../replay/live-server.js';
 
 export const API = '/panel/api';

@@ -7,7 +7,7 @@ import { readDocument } from '../../src/document/document.js';
 import { type LocalBackend, openLocalBackend } from '../../src/homes/file/backend.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
-import { createChooser } from '../local/counters/store-story.js';
+import { createChooser } from '../homes/file/counters/store-story.js';
 import { apiOf, fileOf } from '../stand-in/files.js';
 import { type StandIn, startStandIn } from '../stand-in/stand-in.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { forget } from '../../src/homes/database/statements.js';
-import { query } from '../database/database.js';
+import { query } from '../homes/database/database.js';
 import type { Chaos } from './database-gateways.js';
 
 export type Choose = (below: number) => number;

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Postgres, postgresBinaries, startPostgres } from '../../bench/postgres.js';
-import { type Running, startKeyway } from '../cli/process.js';
-import { query } from '../database/database.js';
-import { type DatabaseProxy, startProxy } from '../database/proxy.js';
+import { type Running, startKeyway } from '../commands/process.js';
 import { freePort, freePorts } from '../free-ports.js';
+import { query } from '../homes/database/database.js';
+import { type DatabaseProxy, startProxy } from '../homes/database/proxy.js';
 
 export const TOKEN = 'chaos-token';
 /** SHA-256 of `password`. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createChooser } from '../local/counters/store-story.js';
+import { createChooser } from '../homes/file/counters/store-story.js';
 import type { Told } from './database-account.js';
 import { createClients } from './database-clients.js';
 import { happen } from './database-faults.js';

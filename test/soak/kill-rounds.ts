@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isJsonObject, type JsonValue, parseJson } from '../../src/wire/json/json.js';
-import { type Running, startKeyway } from '../cli/process.js';
-import { createChooser } from '../local/counters/store-story.js';
+import { type Running, startKeyway } from '../commands/process.js';
+import { createChooser } from '../homes/file/counters/store-story.js';
 
 /** What rounds of killing have shown. Entries are single usages of single keys. */
 export interface KillSummary {

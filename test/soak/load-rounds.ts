@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { quantile } from '../../bench/statistics.js';
-import { createChooser } from '../local/counters/store-story.js';
+import { createChooser } from '../homes/file/counters/store-story.js';
 import { breaker, offender } from './load-abuse.js';
 import { editor, replacer } from './load-edits.js';
 import { createGate } from './load-gate.js';

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Running, startKeyway } from '../cli/process.js';
+import { type Running, startKeyway } from '../commands/process.js';
 import { freePort } from '../free-ports.js';
 
 export const API_TOKEN = 'api-token';

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { compileFront } from '../upstream/front-process.js';
-import { LEAST_ACKNOWLEDGED, runRandomRounds, summaryText } from '../upstream/random-rounds.js';
+import { compileFront } from '../homes/upstream/front-process.js';
+import { LEAST_ACKNOWLEDGED, runRandomRounds, summaryText } from '../homes/upstream/random-rounds.js';
 
 const rounds = Number(process.env.SOAK_UPSTREAM_ROUNDS ?? 1);
 const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);

@@ -13,8 +13,8 @@ import { createUnreadJournal } from '../../../src/homes/file/configuration/unrea
 import { recordText } from '../../../src/homes/file/counters/recreated-keys.js';
 import { openWriteJournal } from '../../../src/homes/upstream/write-journal.js';
 import { createMemoryFiles } from '../../../src/platform/memory-files.js';
-import { runHere } from '../../cli/context.js';
-import { held, key, staged } from '../../southbound/staged.js';
+import { runHere } from '../../commands/context.js';
+import { held, key, staged } from '../../homes/upstream/staged.js';
 
 // One row, as whoever adds a column would write it; nothing else is told of it.
 vi.mock('../../../src/core/keys/key-fields.js', async (original) => {

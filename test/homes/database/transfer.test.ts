@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import pg from 'pg';
+import { describe, expect, it } from 'vitest';
+import { REMEMBERED_REPORTS } from '../../../src/core/backend.js';
+import { recordOf } from '../../../src/core/keys/key-record.js';
+import type { KeptCounters } from '../../../src/core/keys/types.js';
+import type { Steps } from '../../../src/core/steps.js';
+import { readDocument } from '../../../src/document/document.js';
+import { arraysOfSteps } from '../../../src/homes/database/key-columns.js';
+import { configurationProblem } from '../../../src/homes/database/limits.js';
+import { text } from '../../../src/homes/database/literals.js';
+import { exportState, importState } from '../../../src/homes/database/transfer.js';
+import { systemClock, systemRandom } from '../../../src/platform/system-ports.js';
+import { describeDatabase, freshDatabase, query } from './database.js';
+import { openBackend, seesAll } from './gateways.js';
+
+const progress = { show() {}, clear() {} };
+const counters = (accessKey: string, bytes: bigint): KeptCounters => ({
+  ...{ accessKey, bytesUp: bytes, bytesDown: bytes, connections: 0n, createdAt: 5, leftAt: null },
+});
+const configurationOf = (keys: readonly string[]) => Buffer.from(JSON.stringify({ mode: 'server', access_keys: keys }));
+
+describeDatabase('an import', () => {
+  async function taken(url: string, keys: readonly string[], counted: Iterable<KeptCounters>, standing = 10_000) {
+    const state = { configuration: configurationOf(keys), counters: counted, reports: [] };
+    const given = {
+      url,
+      replaces: true,
+      refused: () => {},
+      clock: systemClock,
+      random: systemRandom,
+      progress,
+      standing,
+    };
+    return importState(state, given);
+  }
+
+  it('of more keys than a message takes has them in their order, whatever stood there, each with its own counters', async () => {
+    const url = await freshDatabase();
+    const gateway = await openBackend(url);
+    const keys = Array.from({ length: 40_003 }, (_, n) => `k${n}`);
+    await gateway.document.put(configurationOf(['k40001', 'other', 'k7']));
+    expect(await taken(url, keys, [counters('k7', 7n), counters('k40001', 9n), counters('gone', 3n)])).toBe(40_003);
+    await seesAll(gateway);
+    const shown = [...gateway.keys.ordered()].map(({ accessKey, counters: own }) => [accessKey, own?.bytesUp]);
+    expect(shown).toHaveLength(40_003);
+    expect(shown.filter(([, bytes]) => bytes !== 0n)).toEqual([
+      ['k40001', 9n],
+      ['k7', 7n],
+    ]);
+    expect([...gateway.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(keys);
+    expect((await gateway.document.text()).equals(configurationOf(keys))).toBe(true);
+    const left = await query(
+      url,
+      "select bytes_up from keyway.counters where access_key = 'gone' and left_at is not null",
+    );
+    expect(left).toEqual([{ bytes_up: '3' }]);
+  });
+
+  it('that stood still says that this is why the database undid it, and leaves what was there', async () => {
+    const url = await freshDatabase();
+    const gateway = await openBackend(url);
+    await gateway.document.put(configurationOf(['before']));
+    function* late(): Generator<KeptCounters> {
+      // As a process that is stopped: nothing of it runs.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+      yield counters('a', 1n);
+    }
+    await expect(taken(url, ['a'], late(), 500)).rejects.toThrow(
+      /it stood still for \d+(?:\.\d)? seconds, and the database undoes an import that stands still for 0\.5 seconds/,
+    );
+    const again = await openBackend(url);
+    expect([...again.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['before']);
+  });
+});
+
+describeDatabase('an export', () => {
+  it('holds no more counters at once than it is asked for, and the newest reports that a file can remember', async () => {
+    const url = await freshDatabase();
+    await (await openBackend(url)).close();
+    await query(
+      url,
+      `insert into keyway.counters (access_key, incarnation, number, present, bytes_up, bytes_down, created_at)
+        select 'k' || n, 0, 0, true, n, 0, now() from generate_series(1, 12000) n`,
+    );
+    await query(
+      url,
+      `insert into keyway.reports (id) select 'r' || n from generate_series(1, ${REMEMBERED_REPORTS + 2}) n`,
+    );
+    const read: string[] = [];
+    const told = { show: (what: string) => read.push(what), clear() {} };
+    await exportState({ url, refused: () => {}, progress: told }, async ({ counters: all, reports }) => {
+      expect([reports.length, reports[0], reports.at(-1)]).toEqual([
+        REMEMBERED_REPORTS,
+        'r3',
+        `r${REMEMBERED_REPORTS + 2}`,
+      ]);
+      let count = 0;
+      for await (const _ of all) {
+        count += 1;
+        // What was read before the first of them was taken is one part of them.
+        if (count === 1) expect(read).not.toContainEqual(expect.stringContaining('counters read'));
+      }
+      expect(count).toBe(12_000);
+    });
+    expect(read.filter((what) => what.includes('counters read'))).toHaveLength(3);
+  });
+});
+
+describe('a text in a statement', () => {
+  it('is quoted as the driver quotes it, whatever stands in it', () => {
+    const signs = fc.string({ unit: fc.constantFrom("'", '\\', '"', 'a', 'ю', '\n', '$1') });
+    fc.assert(
+      fc.property(signs, (value) => {
+        expect(text(value)).toBe(pg.escapeLiteral(value));
+      }),
+    );
+  });
+});
+
+describe('a configuration of many keys', () => {
+  const keys = Array.from({ length: 20_001 }, (_, n) =>
+    recordOf(`k${n}`, { name: n % 2 === 0 ? 'a "b", \\ \'c\'' : null }),
+  );
+
+  it('is looked through for what the database cannot hold some thousand keys at a time', () => {
+    const { configuration } = readDocument(configurationOf([]));
+    const steps = configurationProblem({ ...configuration, keys: [...keys, recordOf('last', { name: '\0' })] });
+    expect([...endOf(steps)]).toEqual([4, 'name: expected a text without U+0000']);
+  });
+
+  it('becomes arrays of a statement some thousand keys at a time', () => {
+    const [yields, arrays] = endOf(arraysOfSteps(keys));
+    expect(yields).toBe(arrays.length * 4);
+    const elements = keys.map(({ name }) => (name === null ? 'NULL' : '"a \\"b\\", \\\\ \'c\'"'));
+    const [, names] = arrays;
+    expect(names).toBe(`${pg.escapeLiteral(`{${elements.join(',')}}`)}::text[]`);
+  });
+});
+
+/** The number of pauses, and the result. */
+function endOf<Result>(steps: Steps<Result>): [number, Result] {
+  for (let count = 0; ; count += 1) {
+    const { done, value } = steps.next();
+    if (done === true) return [count, value];
+  }
+}

@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_RESOLVER } from '../../../../src/core/dns-settings.js';
+import type { ConfigurationChange } from '../../../../src/core/model.js';
+import type { FileSystemPort } from '../../../../src/core/ports.js';
+import { createUnreadJournal, type JournalLine } from '../../../../src/homes/file/configuration/unread-journal.js';
+import { createForgetfulFileSystem } from '../../../ports/forgetful-file-system.js';
+
+const PATH = '/data/unread-changes';
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+
+const of = (accessKey: string, name: string | null): ConfigurationChange => ({
+  keys: new Map([[accessKey, name === null ? null : { accessKey, name, limitBytes: null }]]),
+});
+
+const lineAt = (at: number, name = 'n'): JournalLine => ({
+  at,
+  former: of(`key-${at}`, null),
+  written: of(`key-${at}`, name),
+});
+
+function machine() {
+  const disk = createForgetfulFileSystem();
+  disk.write('/data/lock', 'ours', { synced: true });
+  const calls: string[] = [];
+  const fileSystem: FileSystemPort = new Proxy(disk.port, {
+    get(target, name: keyof FileSystemPort) {
+      calls.push(name);
+      return target[name];
+    },
+  });
+  let now = 0;
+  const clock = { now: () => now, monotonic: () => now };
+  const start = () => createUnreadJournal({ path: PATH, boot: 'boot', milliseconds: 7_000, fileSystem, clock, log });
+  const add = async (journal: ReturnType<typeof start>, at: number, name?: string) => {
+    now = at;
+    await journal.add(lineAt(at, name));
+  };
+  const text = () => disk.readText(PATH) ?? '';
+  return { disk, calls, start, add, text };
+}
+
+describe('the journal of changes that a server may not have read', () => {
+  it('is one append a change, however far apart they are, and syncs nothing', async () => {
+    const { calls, start, add } = machine();
+    const journal = start();
+    await add(journal, 0);
+    expect(calls).toEqual(['create', 'rename']);
+    calls.length = 0;
+    for (const at of [1, 10_000, 10_001, 60_000]) await add(journal, at);
+    expect(calls).toEqual(['append', 'append', 'append', 'append']);
+    expect(await start().read()).toEqual([0, 1, 10_000, 10_001, 60_000].map((at) => lineAt(at)));
+  });
+
+  it('has DNS settings of both forms as they were', async () => {
+    const { start } = machine();
+    const resolver = {
+      ...DEFAULT_RESOLVER,
+      allowlists: [{ name: 'Allowed', url: 'https://a.example/l', enabled: false }],
+      rewrites: [{ domain: '*.lab.example', answer: '192.0.2.1' }],
+    };
+    const line: JournalLine = {
+      at: 0,
+      former: { dns: { resolver: null, customDomains: new Map([['a', '::1']]), localPort: 53 } },
+      written: { dns: { resolver, enabled: true } },
+    };
+    await start().add(line);
+    expect(await start().read()).toEqual([line]);
+  });
+
+  it('is read up to its last whole line wherever its end was torn off', async () => {
+    const { disk, start, add, text } = machine();
+    const journal = start();
+    for (const at of [1, 2, 3]) await add(journal, at);
+    const whole = text();
+    await fc.assert(
+      fc.asyncProperty(fc.nat(whole.length), async (length) => {
+        disk.write(PATH, whole.slice(0, length));
+        const lines = await start().read();
+        // The last line counts without its line break, too.
+        const ended = `${whole.slice(0, length)}\n`
+          .split('\n')
+          .filter((line) => whole.split('\n').includes(line) && line !== '');
+        expect(lines).toEqual([1, 2, 3].slice(0, Math.max(0, ended.length - 1)).map((at) => lineAt(at)));
+      }),
+    );
+  });
+
+  it('keeps to a bounded size, and all that counts', async () => {
+    const { start, add, text } = machine();
+    const journal = start();
+    const name = 'x'.repeat(20_000);
+    for (let at = 0; at < 100; at += 1) await add(journal, at * 3_000, name);
+    expect(text().length).toBeLessThan(256 * 1024 + 5 * 20_200);
+    expect((await start().read()).slice(-3)).toEqual([97, 98, 99].map((n) => lineAt(n * 3_000, name)));
+  });
+
+  it('has the lines of the Keyway before, too, after the next one was added', async () => {
+    const { start, add } = machine();
+    await add(start(), 1);
+    const next = start();
+    await next.read();
+    await add(next, 2);
+    expect(await start().read()).toEqual([lineAt(1), lineAt(2)]);
+  });
+
+  it('is written anew where the data folder was made again, and after an append that failed half-way', async () => {
+    const { disk, start, add, text } = machine();
+    const journal = start();
+    await add(journal, 1);
+    disk.unlink(PATH);
+    await add(journal, 2);
+    expect(await start().read()).toEqual([lineAt(1), lineAt(2)]);
+    disk.write(PATH, `${text()}{"at":3,"for`);
+    disk.fail('append', 'ENOSPC', () => true, 1);
+    await add(journal, 3);
+    expect(await start().read()).toEqual([lineAt(1), lineAt(2), lineAt(3)]);
+  });
+});

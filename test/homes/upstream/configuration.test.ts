@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest';
+import { DomainError } from '../../../src/core/errors.js';
+import { restoreConfiguration } from '../../../src/homes/upstream/restore-configuration.js';
+import type { FakeServer } from '../../client/fake-server.js';
+import { held, key, type StagedOptions, staged } from './staged.js';
+
+const TOR = { domainSuffix: ['.onion'], ipCidr: [], protocol: null, action: 'proxy' as const };
+const ROUTED = '{"mode":"server","access_keys":["a"],"outbound":{"enabled":true,"rules":[]},"other":1.50}';
+
+describe('the configuration of a running server', () => {
+  it('is replaced as it was sent, and holds key writes back until a list shows its keys', async () => {
+    const { world, server, backend, files } = await staged({ before: ({ keys }) => keys.set('old', held('old')) });
+    await world.pass(2_000);
+    server.onConfiguration = () =>
+      void world.timers.after(3_000, () => {
+        server.keys.clear();
+        server.keys.set('a', held('a'));
+      });
+    await world.until(
+      backend.document?.replace(Buffer.from('{"mode":"server","access_keys":["a"]}')) ?? Promise.reject(),
+    );
+    const created = backend.createKey(key('b'));
+    await world.pass(2_000);
+    expect(server.calls).not.toContain('create');
+    await world.until(created);
+    expect([...server.keys.keys()]).toEqual(['a', 'b']);
+    expect(await files.list('/var/keyway/versions')).toHaveLength(1);
+    await backend.close();
+  });
+
+  it('holds them back for 7 s at most', async () => {
+    const { world, server, backend } = await staged();
+    await world.until(
+      backend.document?.replace(Buffer.from('{"mode":"server","access_keys":["a"]}')) ?? Promise.reject(),
+    );
+    const created = backend.createKey(key('b'));
+    await world.pass(6_500);
+    expect(server.calls).not.toContain('create');
+    await world.pass(2_000);
+    expect(server.calls).toContain('create');
+    await created;
+    await backend.close();
+  });
+
+  it('that would take the inbounds away is refused where that is guarded, and nothing is sent', async () => {
+    const { world, server, backend } = await staged({
+      revision: '0.3.7',
+      guard: true,
+      configuration: '{"mode":"server","inbounds":[{"protocol":"ostp","users":[{"key":"a"}]}]}',
+    });
+    const replaced =
+      backend.document?.replace(Buffer.from('{"mode":"server","access_keys":["a"]}')) ?? Promise.reject();
+    await expect(world.until(replaced)).rejects.toMatchObject({ code: 'configRefused' });
+    expect(server.calls).not.toContain('putConfig');
+    await backend.close();
+  });
+
+  it('is said to be kept only where it was: not where it cannot be read, nor without a data folder', async () => {
+    const keys = Array.from({ length: 12 }, (_, n) => `k${n}`);
+    const configuration = JSON.stringify({ mode: 'server', access_keys: keys });
+    const register = (server: FakeServer) => {
+      for (const name of keys) server.keys.set(name, held(name));
+    };
+    const logOf = async (options: StagedOptions, spoil: (server: FakeServer) => void = () => undefined) => {
+      const { world, server, backend, logged } = await staged({ configuration, before: register, ...options });
+      await world.pass(2_000);
+      spoil(server);
+      const replaced = backend.document?.replace(Buffer.from('{"mode":"server","access_keys":[]}'));
+      await world.until(replaced ?? Promise.reject());
+      await world.until(backend.close());
+      return logged.filter((message) => message.includes('were removed'));
+    };
+    const destroyed = (server: FakeServer) => void Object.assign(server, { configuration: '' });
+    expect(await logOf({})).toEqual(['12 keys were removed; the version before is kept for ever']);
+    expect(await logOf({}, destroyed)).toEqual(['12 keys were removed; no version of before is kept']);
+    expect(await logOf({ dataFolder: null })).toEqual(['12 keys were removed; no version of before is kept']);
+  });
+
+  it('is none where the line has none', async () => {
+    const { world, backend } = await staged({ revision: '0.2.25' });
+    expect(backend.document).toBe(null);
+    expect(await world.until(Promise.resolve(backend.live?.rules()))).toEqual([]);
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'outboundNotConfigured' });
+    await backend.close();
+  });
+});
+
+describe('rules and DNS settings of a line without their endpoints', () => {
+  it('are changed in the configuration, and the server is made to store its keys at once', async () => {
+    const { world, server, backend } = await staged({
+      revision: 'dns',
+      configuration: ROUTED,
+      before: ({ keys }) => {
+        keys.set('a', held('a', 5n));
+        keys.set('later', held('later'));
+      },
+    });
+    await world.until(backend.replaceRules([TOR]));
+    expect(server.configuration).toContain('1.50');
+    expect(await world.until(Promise.resolve(backend.live?.rules()))).toEqual([TOR]);
+    expect(server.calls.slice(server.calls.indexOf('putConfig') + 1)).toEqual(['get', 'limit', 'getConfig']);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
+  it('by a bulk of none where the line has one', async () => {
+    const { world, server, backend } = await staged({ configuration: ROUTED });
+    await world.until(backend.changeDns({ enabled: true, dohUpstream: 'https://dns.example/q' }));
+    expect(server.calls.slice(server.calls.indexOf('putConfig'))).toEqual(['putConfig', 'bulk']);
+    expect(server.keys.size).toBe(0);
+    expect(await world.until(Promise.resolve(backend.live?.dns()))).toMatchObject({
+      enabled: true,
+      dohUpstream: 'https://dns.example/q',
+    });
+    expect(await world.until(Promise.resolve(backend.live?.queries?.()))).toEqual([]);
+    await backend.close();
+  });
+
+  it('are refused where outbound routing is not configured', async () => {
+    const { world, server, backend } = await staged({ revision: 'earliest' });
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'outboundNotConfigured' });
+    expect(server.calls).not.toContain('putConfig');
+    await backend.close();
+  });
+});
+
+describe('rules of a server that writes them into its file', () => {
+  it('come after the configuration each time, which has no comments then that would leave nothing of it', async () => {
+    const { world, server, backend } = await staged({ configuration: ROUTED });
+    await world.pass(10);
+    const before = server.calls.length;
+    await world.until(backend.replaceRules([TOR]));
+    await world.until(backend.replaceRules([]));
+    const one = ['getConfig', 'putConfig', 'bulk', 'putRules'];
+    const calls = server.calls.slice(before).filter((call) => /Config|Rules|bulk/.test(call));
+    const distinct = calls.filter((call, at) => call !== calls[at - 1]);
+    expect(distinct).toEqual([...one, ...one, 'getConfig']);
+    await backend.close();
+  });
+});
+
+describe('rules of a server that is asked for its version first', () => {
+  it('are refused where it has become one that nobody knows, and nothing is sent', async () => {
+    const { world, server, backend } = await staged({ configuration: ROUTED });
+    await world.pass(5_000);
+    updatedSilently(server);
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'configRefused' });
+    await expect(world.until(backend.changeDns({ enabled: true }))).rejects.toMatchObject({ code: 'configRefused' });
+    expect(server.calls.filter((call) => /^put|bulk/.test(call))).toEqual([]);
+    await backend.close();
+  });
+});
+
+describe('an answer that is lost', () => {
+  it('of a change of rules leaves no file destroyed: it is looked at all the same, and the change is told as lost', async () => {
+    const { world, server, backend, logged } = await staged({
+      configuration: ROUTED,
+      trip(call) {
+        if (call !== 'putRules') return { there: 1, back: 1 };
+        server.configuration = 'null';
+        return { there: 1, back: 1, lost: 'after' };
+      },
+    });
+    await world.pass(10);
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'upstreamAway' });
+    expect(server.calls.filter((call) => call === 'putRules')).toHaveLength(1);
+    expect(JSON.parse(server.configuration)).toMatchObject({ mode: 'server', outbound: { rules: [{}] } });
+    expect(logged.filter((message) => /destroyed/.test(message))).toHaveLength(1);
+    await backend.close();
+  });
+
+  it('of a configuration that is sent does not keep the server from storing its memory', async () => {
+    let isLost = true;
+    const { world, server, backend } = await staged({
+      configuration: ROUTED,
+      trip(call) {
+        if (call !== 'putConfig' || !isLost) return { there: 1, back: 1 };
+        isLost = false;
+        return { there: 1, back: 1, lost: 'after' };
+      },
+    });
+    await world.pass(10);
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'upstreamAway' });
+    expect(server.calls).not.toContain('putRules');
+    expect(server.calls.slice(server.calls.indexOf('putConfig') + 1)).toContain('bulk');
+    await backend.close();
+  });
+});
+
+describe('a version that is sent back', () => {
+  it('goes to a server whose file is destroyed, of which nothing can be kept', async () => {
+    const { world, server } = await staged({ configuration: ROUTED });
+    Object.assign(server, { getConfig: () => Promise.reject(new DomainError('configParseFailed', 'EOF')) });
+    const kept: Buffer[] = [];
+    const version = { id: 'v', keptAt: 0, forever: false };
+    const versions = {
+      find: async () => version,
+      read: async () => Buffer.from('{"mode":"client"}'),
+      keep: async (bytes: Buffer) => void kept.push(bytes),
+    };
+    const done = await world.until(restoreConfiguration({ server, versions, clock: world.clock }, 'v'));
+    expect([done.version, kept, server.configuration]).toEqual([version, [], '{"mode":"client"}']);
+  });
+});
+
+/** Somebody has put a release in its place that no record stands for; only its status tells. */
+function updatedSilently(server: FakeServer): void {
+  const { status } = server;
+  Object.assign(server, {
+    status: (...of: Parameters<typeof status>) => {
+      server.later = true;
+      return status(...of);
+    },
+  });
+}
+
+describe('names of a line that does not tell them', () => {
+  const NAMED = '{"mode":"server","access_keys":[{"access_key":"a","name":"Anna"}]}';
+
+  it('are read from the configuration, and stay where Keyway has written them', async () => {
+    const { world, server, backend } = await staged({
+      revision: 'earliest',
+      configuration: NAMED,
+      before: ({ keys }) => keys.set('a', held('a', null, 'Anna')),
+    });
+    expect(backend.keys.get('a')?.name).toBe('Anna');
+    expect(await world.until(Promise.resolve(backend.live?.key('a')))).toMatchObject({ name: 'Anna' });
+    await world.until(backend.updateKey('a', { name: 'Ada', limitBytes: 1n }));
+    expect(backend.keys.get('a')).toMatchObject({ name: 'Ada', limitBytes: 1n });
+    server.configuration = NAMED.replace('Anna', 'Ada');
+    await world.pass(10_000);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect(backend.keys.get('a')).toMatchObject({ name: 'Ada', limitBytes: 1n });
+    expect(backend.status().unsettled).toBe(0);
+    await backend.close();
+  });
+});
+
+describe('many keys', () => {
+  it('are made one by one where the line has no bulk, and those that were made stay', async () => {
+    let creates = 0;
+    const { world, server, backend } = await staged({
+      revision: 'earliest',
+      trip: (call) => {
+        if (call === 'create') creates += 1;
+        return creates > 3 && call === 'create' ? { there: 1, back: 1, lost: 'before' } : { there: 1, back: 1 };
+      },
+    });
+    const wanted = ['a', 'b', 'c', 'd', 'e'].map((name) => key(name, 9n));
+    await expect(world.until(backend.createBareKeys(wanted))).rejects.toMatchObject({
+      code: 'bulkIncomplete',
+      detail: 'created 3 of 5: it is away for a test',
+    });
+    expect([...server.keys.keys()]).toEqual(['a', 'b', 'c']);
+    expect(backend.keys.size).toBe(3);
+    await backend.close();
+  });
+
+  it('are those that the server made where its line has bulk, without counters', async () => {
+    const { world, server, backend } = await staged();
+    const made = await world.until(backend.createBareKeys([key('x', 9n), key('y', 9n)]));
+    expect(made).toEqual([...server.keys.keys()]);
+    expect(backend.keys.get(made[0] ?? '')).toMatchObject({ limitBytes: 9n, counters: null });
+    await backend.close();
+  });
+});
+
+describe('a configuration that the server is just writing', () => {
+  it('is read again, and a file that stays broken is said to be so', async () => {
+    const { world, server, backend } = await staged({ revision: 'dns', configuration: ROUTED });
+    server.configuration = '{"mode":"ser';
+    void world.timers.after(400, () => {
+      server.configuration = ROUTED;
+    });
+    expect(await world.until(Promise.resolve(backend.live?.rules()))).toEqual([]);
+    server.configuration = '';
+    await expect(world.until((async () => backend.live?.rules())())).rejects.toMatchObject({
+      code: 'configParseFailed',
+    });
+    await backend.close();
+  });
+});

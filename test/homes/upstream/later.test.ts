@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { endpointIn } from '../../../src/client/find-line.js';
+import { createFileSystem } from '../../../src/platform/file-system.js';
+import { systemClock } from '../../../src/platform/system-ports.js';
+import { call } from '../../client/called-server.js';
+import { folderForTest } from '../../serve/serve-here.js';
+import { CREDENTIALS } from '../../stand-in/files.js';
+import { LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
+import { openFrontBackend } from './open-front.js';
+
+const RULE = { domainSuffix: ['.a'], ipCidr: [], protocol: null, action: 'direct' as const };
+
+test.each([
+  ['with TLS', { tlsHost: 'tls.example' }],
+  ['without TLS', {}],
+])('links of a server %s name its UDP port, host and port as its status tells them, whatever stands in the key', async (_, tls) => {
+  const announced = { host: '2001:db8::1', port: 50_001, shareScheme: 'ostp', shareQuery: '' };
+  const standIn = await standInOf('0.4.6', { ...LOSES_NOTHING, announced, ...tls });
+  const server = call(standIn.origin, { webpath: 'panel', credentials: { token: CREDENTIALS.token, operator: null } });
+  const key = 'ключ a@b';
+  await server.createUser({ accessKey: key, name: null, limitBytes: null });
+  for (const each of ['alpha', key]) {
+    const { value } = await server.subscription(each);
+    expect(value).toEqual({
+      host: '[2001:db8::1]',
+      port: 50_001,
+      shareScheme: 'ostp',
+      shareQuery: '?type=udp',
+      ownDns: false,
+    });
+  }
+  expect((await server.subscription('nobody')).value).toBeUndefined();
+});
+
+test('the address of a status is that of its endpoint, or none', () => {
+  for (const endpoint of [undefined, null, { host: 'a', udp_port: 0n }, { host: '', udp_port: 5n }])
+    expect(endpointIn(endpoint === undefined ? {} : { endpoint })).toBeNull();
+  const told = { host: 'a.example', udp_port: 65_535n };
+  expect(endpointIn({ endpoint: told })).toEqual({ host: 'a.example', port: 65_535 });
+  expect(endpointIn({ endpoint: { ...told, host: '[::1]' } })).toMatchObject({ host: '[::1]' });
+});
+
+test('a server of a version that nobody knows is served as the last line, and its configuration is not changed', async () => {
+  const standIn = await standInOf('0.4.99');
+  const logged: string[] = [];
+  const say = (_: object, message: string) => void logged.push(message);
+  const backend = await openFrontBackend({
+    url: standIn.origin + standIn.paths.base,
+    credentials: { token: CREDENTIALS.token, operator: null },
+    clock: systemClock,
+    dataFolder: join(await folderForTest(), 'front.keyway'),
+    fileSystem: createFileSystem(),
+    log: { debug() {}, info() {}, warn: say, error: say },
+  });
+  onTestFinished(() => backend.close());
+  expect(logged.filter((message) => /--upstream-revision/.test(message))).toHaveLength(1);
+  expect(await backend.problems()).toMatchObject([
+    {
+      problem: 'upstream_later',
+      reason: expect.stringMatching(/version 0\.4\.99: .*--upstream-revision names a line$/),
+    },
+  ]);
+  await backend.createKey({ accessKey: 'made', name: null, limitBytes: null });
+  const refused = { code: 'configRefused', detail: expect.stringContaining('--upstream-revision') };
+  await expect(backend.replaceRules([RULE])).rejects.toMatchObject(refused);
+  await expect(backend.changeDns({ enabled: true })).rejects.toMatchObject(refused);
+  await standIn.restart();
+  expect(standIn.keys().map(({ accessKey }) => accessKey)).toContain('made');
+});

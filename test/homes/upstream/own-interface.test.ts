@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { REVISIONS } from '../../../revisions/all.js';
+import { differenceInWords } from '../../../src/replay/format/json-difference.js';
+import { playScenario } from '../../../src/replay/play/play.js';
+import { scenariosOf } from '../../acceptance/pack.js';
+import { openFront } from './open-front.js';
+import { stageInFront } from './stage.js';
+
+/** A server's configuration is written through its API, which keeps neither comments nor spelling. */
+const WITH_COMMENTS = 'configuration';
+
+const line = REVISIONS.find(({ id }) => id === '0.3.7');
+
+test.each(scenariosOf('v1'))('$name: $scenario.title, also in front of a server', async ({ name, scenario }) => {
+  const staged = await stageInFront(scenario, scenario.revision, line?.reportedVersion ?? '', openFront);
+  try {
+    const found = await playScenario(scenario, staged);
+    const words = found.map((each) => `${each.where}: ${differenceInWords(each)}`);
+    if (name === WITH_COMMENTS) expect(found.map(({ where }) => where)).toEqual(['file']);
+    else expect(words).toEqual([]);
+  } finally {
+    await staged.close();
+  }
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { held, key, staged } from './staged.js';
+
+/** A server of the oldest lines: what its API changes is in its memory alone, and its file has `old` and `other`. */
+async function forgetful(revision: string) {
+  const stage = await staged({ revision, before: fromFile });
+  const { server, world } = stage;
+  return {
+    ...stage,
+    restart() {
+      fromFile(server);
+      server.startedAt = world.clock.monotonic();
+    },
+  };
+}
+
+function fromFile({ keys }: Awaited<ReturnType<typeof staged>>['server']): void {
+  keys.clear();
+  for (const accessKey of ['old', 'other']) keys.set(accessKey, held(accessKey));
+}
+
+const HOUR = 3_600_000;
+
+describe.each(['0.2.0', '0.2.25'])('keys of a server of %s, which stores nothing that its API changes', (revision) => {
+  it('are made, limited and deleted again whenever it has been started anew, also long after they were changed', async () => {
+    const { world, server, backend, restart, logged } = await forgetful(revision);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    await world.until(backend.createKey(key('made', 5n, 'Anna')));
+    await world.until(backend.updateKey('other', { limitBytes: 7n }));
+    await world.until(backend.deleteKey('old'));
+    for (let start = 0; start < 2; start += 1) {
+      await world.pass(HOUR);
+      restart();
+      await world.pass(60_000);
+      expect([...server.keys.keys()].toSorted()).toEqual(['made', 'other']);
+      expect(server.keys.get('made')?.record).toEqual(key('made', 5n, 'Anna'));
+      expect(server.keys.get('other')?.record.limitBytes).toBe(7n);
+    }
+    expect(logged.filter((message) => /acknowledged were lost .* made again/.test(message))).toHaveLength(2);
+    expect(logged.filter((message) => /not stored for the next start/.test(message))).toEqual([]);
+    expect(server.calls).not.toContain('getConfig');
+    await backend.close();
+  });
+
+  it('are made again by a Keyway that was started after both were gone', async () => {
+    const { world, server, backend, again, restart } = await forgetful(revision);
+    await world.until(backend.createKey(key('made', 5n)));
+    await world.pass(HOUR);
+    restart();
+    const second = await again();
+    await world.pass(60_000);
+    expect(server.keys.get('made')?.record.limitBytes).toBe(5n);
+    await second.close();
+    await backend.close();
+  });
+
+  it.each([
+    'limited',
+    'deleted',
+  ])('that somebody changes back there after they were %s stay so, until a start undoes others', async (how) => {
+    const { world, server, backend, restart } = await forgetful(revision);
+    await world.pass(2_000);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    if (how === 'limited') await world.until(backend.updateKey('old', { limitBytes: 5n }));
+    else await world.until(backend.deleteKey('old'));
+    await world.until(backend.updateKey('other', { limitBytes: 7n }));
+    await world.pass(HOUR);
+    server.keys.set('old', held('old'));
+    await world.pass(60_000);
+    expect(server.keys.get('old')?.record.limitBytes).toBe(null);
+    for (let start = 0; start < 12; start += 1) {
+      restart();
+      await world.pass(60_000);
+      expect([...server.keys.values()].map(({ record }) => record)).toEqual([key('old'), key('other', 7n)]);
+    }
+    await backend.close();
+  });
+
+  it('that somebody deletes there while it runs stay deleted', async () => {
+    const { world, server, backend, logged } = await forgetful(revision);
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('made')));
+    await world.pass(HOUR);
+    server.keys.delete('made');
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    await world.pass(60_000);
+    expect(logged).toEqual(['a key that was just made here was deleted at the server, and stays so']);
+    expect([...server.keys.keys()]).toEqual(['old', 'other']);
+    await backend.close();
+  });
+});

@@ -1,0 +1,525 @@
+import { describe, expect, it } from 'vitest';
+import { keyDigest } from '../../../src/core/key-digest.js';
+import { openWriteJournal, WRITE_JOURNAL_FILE } from '../../../src/homes/upstream/write-journal.js';
+import { createMemoryFiles } from '../../../src/platform/memory-files.js';
+import { keptLog } from '../../client/called-server.js';
+import type { FakeServer } from '../../client/fake-server.js';
+import { held, key, type Staged, type StagedOptions, staged } from './staged.js';
+
+describe('a write that a running server has acknowledged', () => {
+  it('is made again and logged where a list shows the key exactly as it was before', async () => {
+    const { world, server, backend, lines } = await staged({
+      settle: 'always',
+      before: ({ keys }) => keys.set('old', held('old', 1n)),
+    });
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('new', 5n)));
+    await world.until(backend.updateKey('old', { limitBytes: 2n }));
+    await world.until(backend.createKey(key('gone')));
+    await world.until(backend.deleteKey('gone'));
+    server.lose('new');
+    server.lose('old');
+    server.lose('gone');
+    expect([...server.keys.keys()].sort()).toEqual(['gone', 'old']);
+    await world.pass(20_000);
+    expect([...server.keys.keys()].sort()).toEqual(['new', 'old']);
+    expect(server.keys.get('new')?.record.limitBytes).toBe(5n);
+    expect(server.keys.get('old')?.record.limitBytes).toBe(2n);
+    const said = lines.filter(({ message }) => /acknowledged were lost/.test(message));
+    expect(said).toMatchObject([{ count: 3, keys: ['gone', 'old', 'new'].map(keyDigest) }]);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 3 });
+    await backend.close();
+  });
+
+  it('is shown as it should be while it is undone', async () => {
+    const { world, server, backend } = await staged({ settle: 'always' });
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('a', 5n)));
+    server.lose('a');
+    expect(await world.until(Promise.resolve(backend.live?.key('a')))).toMatchObject({ limitBytes: 5n });
+    await world.pass(100);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
+  it('is left alone where somebody else has changed the key', async () => {
+    const { world, server, backend } = await staged({ before: ({ keys }) => keys.set('a', held('a', 1n)) });
+    await world.pass(2_000);
+    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    server.outside({ put: key('a', 3n) });
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(3n);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
+    expect(backend.keys.get('a')?.limitBytes).toBe(3n);
+    await backend.close();
+  });
+
+  it('is settled with a list that was sent 7 s later, after which the same change is somebody else’s', async () => {
+    const { world, server, backend } = await staged();
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('a')));
+    await world.pass(6_900);
+    expect(backend.status().unsettled).toBe(1);
+    await world.pass(1_500);
+    expect(backend.status().unsettled).toBe(0);
+    const settled = server.calls.length;
+    server.outside({ remove: 'a' });
+    await world.pass(60_000);
+    expect(server.calls).toHaveLength(settled);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect(backend.keys.get('a')).toBe(undefined);
+    expect(server.keys.has('a')).toBe(false);
+    await backend.close();
+  });
+
+  it('outlives a Keyway that is killed', async () => {
+    const { world, server, again } = await staged();
+    const first = await again();
+    await world.until(first.createKey(key('a', 7n)));
+    server.lose('a');
+    const second = await again();
+    await world.pass(15_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(7n);
+    expect(second.keys.get('a')?.limitBytes).toBe(7n);
+    await second.close();
+  });
+
+  it('of a Keyway that was away for longer than ten minutes is left as it is found', async () => {
+    const { world, server, again } = await staged();
+    const first = await again();
+    await world.until(first.createKey(key('a', 7n)));
+    server.outside({ remove: 'a' });
+    await first.close();
+    await world.pass(601_000);
+    const second = await again();
+    await world.pass(15_000);
+    expect(server.keys.has('a')).toBe(false);
+    await second.close();
+  });
+
+  it('is given up with an error where somebody undoes it again and again', async () => {
+    const { world, server, backend, logged } = await staged({ settle: 'always' });
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('a')));
+    for (let i = 0; i < 40; i += 1) {
+      server.outside({ remove: 'a' });
+      await world.pass(4_000);
+    }
+    expect(server.keys.has('a')).toBe(false);
+    expect(logged.filter((message) => /given up/.test(message))).toHaveLength(1);
+    await backend.close();
+  });
+
+  it('is changed by the next write as it should be, although the server has lost it', async () => {
+    const { world, server, backend } = await staged({ settle: 'always' });
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('a', 1n, 'n')));
+    server.lose('a');
+    await world.pass(1);
+    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'n'));
+    await world.until(backend.close());
+  });
+
+  it('that changed what somebody else had just changed is undone to that', async () => {
+    const { world, server, backend } = await staged();
+    await world.pass(5_000);
+    server.outside({ put: key('a', 1n) });
+    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    server.lose('a');
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(2n);
+    await backend.close();
+  });
+});
+
+describe('a key that was just made and is gone from the server', () => {
+  const MADE = key('secret-key', 5n, 'Anna');
+
+  /** A key that was made and is gone, as often as asked. */
+  async function gone(options: StagedOptions = {}, happens: (staging: Staged) => void = () => undefined) {
+    const staging = await staged(options);
+    const { world, server, backend } = staging;
+    await world.pass(5_000);
+    await world.until(backend.createKey(MADE));
+    await world.pass(500);
+    happens(staging);
+    server.outside({ remove: MADE.accessKey });
+    await world.pass(20_000);
+    return { ...staging, isThere: () => server.keys.has(MADE.accessKey) };
+  }
+
+  it('was deleted there by somebody: it stays so, is counted, and is named in one line of the log', async () => {
+    const { backend, lines, isThere } = await gone();
+    expect(isThere()).toBe(false);
+    expect(backend.keys.get(MADE.accessKey)).toBe(undefined);
+    expect(backend.status()).toMatchObject({ left: 1, madeAgain: 0, unsettled: 0 });
+    expect(lines.filter(({ message }) => /deleted at the server/.test(message))).toMatchObject([{ key: 'Anna' }]);
+    expect(JSON.stringify(lines)).not.toContain(MADE.accessKey);
+    await backend.close();
+  });
+
+  it('is made again where the server was started anew since', async () => {
+    const { backend, isThere } = await gone({}, ({ server, world }) => {
+      server.startedAt = world.clock.monotonic();
+    });
+    expect([isThere(), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1, unsettled: 0 }]);
+    await backend.close();
+  });
+
+  it('is made again where the server was away since', async () => {
+    const { backend, isThere } = await gone({}, ({ server }) => {
+      server.becomes('away');
+      server.becomes('there');
+    });
+    expect([isThere(), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1 }]);
+    await backend.close();
+  });
+
+  it.each([
+    [20, 0],
+    [21, 1],
+  ])('is made again where half of the last ten writes took more than 20 ms: %i ms, %i times', async (milliseconds, times) => {
+    const trip = (call: string) => ({ there: 1, back: call === 'create' ? milliseconds - 1 : 1 });
+    const { backend, isThere } = await gone({ trip });
+    expect([isThere(), backend.status()]).toMatchObject([times === 1, { left: 1 - times, madeAgain: times }]);
+    await backend.close();
+  });
+
+  it('is made again by a slow server whose counters were reset ten times since: that stores nothing', async () => {
+    const slow = { there: 1, back: 40 };
+    const { world, server, backend } = await staged({
+      trip: (call) => (call === 'create' ? slow : { there: 1, back: 1 }),
+    });
+    await world.pass(5_000);
+    for (let n = 0; n < 10; n += 1) await world.until(backend.createKey(key(`k${n}`)));
+    for (let n = 0; n < 10; n += 1) await world.until(backend.resetKey('k0'));
+    await world.until(backend.createKey(MADE));
+    server.lose(MADE.accessKey);
+    await world.pass(20_000);
+    expect([server.keys.has(MADE.accessKey), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1 }]);
+    await backend.close();
+  });
+
+  it('is said once where it cannot be made again, however many there are and however often it is tried', async () => {
+    let isRefusing = false;
+    const { world, server, backend, lines } = await staged({
+      settle: 'always',
+      trip: (call) => ({ there: 1, back: 1, ...(isRefusing && call === 'create' ? { lost: 'before' as const } : {}) }),
+    });
+    await world.pass(5_000);
+    for (let n = 0; n < 30; n += 1) await world.until(backend.createKey(key(`k${n}`)));
+    isRefusing = true;
+    for (let n = 0; n < 30; n += 1) server.outside({ remove: `k${n}` });
+    await world.pass(120_000);
+    expect(lines.filter(({ message }) => /made again yet/.test(message))).toMatchObject([{ count: 30 }]);
+    isRefusing = false;
+    await world.pass(40_000);
+    expect([server.keys.size, backend.status().unsettled]).toEqual([30, 0]);
+    await backend.close();
+  });
+
+  it('is made again always where that is asked for', async () => {
+    const { backend, isThere } = await gone({ settle: 'always' });
+    expect([isThere(), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1 }]);
+    await backend.close();
+  });
+
+  it.each([
+    [2, false],
+    [40, true],
+  ])('of a Keyway that was killed is judged by how slow the server was then: %i ms, %s', async (back, isMadeAgain) => {
+    const { world, server, backend, again } = await staged({
+      trip: (call) => ({ there: 1, back: call === 'create' ? back : 1 }),
+    });
+    await world.pass(5_000);
+    await world.until(backend.createKey(MADE));
+    // One that went on would judge by its own writes.
+    await world.until(backend.close());
+    server.outside({ remove: MADE.accessKey });
+    const second = await again();
+    await world.pass(20_000);
+    expect([server.keys.has(MADE.accessKey), second.status().unsettled]).toEqual([isMadeAgain, 0]);
+    await second.close();
+  });
+
+  it('one of many is named in one line for all of them', async () => {
+    const { world, server, backend, lines } = await staged();
+    await world.pass(5_000);
+    for (let n = 0; n < 30; n += 1) await world.until(backend.createKey(key(`k${n}`, null, `Key ${n}`)));
+    for (let n = 0; n < 30; n += 1) server.outside({ remove: `k${n}` });
+    await world.pass(20_000);
+    expect(lines.filter(({ message }) => /deleted at the server/.test(message))).toMatchObject([
+      { count: 30, keys: Array.from({ length: 10 }, (_, n) => `Key ${n}`) },
+    ]);
+    expect(backend.status()).toMatchObject({ left: 30, unsettled: 0 });
+    await backend.close();
+  });
+
+  it('and comes back after it was deleted is deleted again, whatever the server', async () => {
+    const { world, server, backend } = await staged({ before: ({ keys }) => keys.set('a', held('a', 1n)) });
+    await world.pass(5_000);
+    await world.until(backend.deleteKey('a'));
+    server.outside({ put: key('a', 1n) });
+    await world.pass(20_000);
+    expect([server.keys.has('a'), backend.status().madeAgain]).toEqual([false, 1]);
+    await backend.close();
+  });
+
+  it('is not named by a name that tells the key', async () => {
+    const { world, server, backend, lines } = await staged();
+    await world.pass(5_000);
+    await world.until(backend.createKey(key('telling', null, 'is telling')));
+    server.outside({ remove: 'telling' });
+    await world.pass(20_000);
+    expect(lines.filter(({ message }) => /deleted at the server/.test(message))).toMatchObject([
+      { key: keyDigest('telling') },
+    ]);
+    await backend.close();
+  });
+});
+
+describe('a name on a line whose lists tell none', () => {
+  /** A server that stores its keys in its configuration with every write, as those lines do. */
+  async function named() {
+    const staging = await staged({
+      revision: 'earliest',
+      before(server) {
+        server.keys.set('a', held('a', 1n, 'first'));
+        server.onWrite = () => store(server);
+        store(server);
+      },
+    });
+    await staging.world.pass(2_000);
+    return staging;
+  }
+
+  function store(server: FakeServer): void {
+    const listed = [...server.keys.values()].map(({ record: { accessKey, name, limitBytes } }) => ({
+      access_key: accessKey,
+      name,
+      limit_bytes: limitBytes === null ? null : Number(limitBytes),
+    }));
+    server.configuration = JSON.stringify({ mode: 'server', access_keys: listed });
+  }
+
+  const callsOf = (server: FakeServer, name: string) => server.calls.filter((call) => call === name).length;
+
+  it('that was changed alone and lost is made again once the configuration is read 7 s later', async () => {
+    const { world, server, backend, logged } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.lose('a');
+    store(server);
+    await world.pass(6_900);
+    expect([server.keys.get('a')?.record.name, backend.keys.get('a')?.name]).toEqual(['first', 'second']);
+    await world.pass(2_000);
+    expect([server.keys.get('a')?.record.name, backend.keys.get('a')?.name]).toEqual(['second', 'second']);
+    await world.pass(20_000);
+    expect(logged.filter((message) => /acknowledged was lost/.test(message))).toHaveLength(1);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 1 });
+    await backend.close();
+  });
+
+  it('that was lost before a change of the limit is made again with that', async () => {
+    const { world, server, backend } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.lose('a');
+    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'first'));
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'second'));
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 1 });
+    await backend.close();
+  });
+
+  it('that is there is settled by the configuration, asked for no more often than the list and once for all that wait', async () => {
+    const { world, server, backend } = await named();
+    for (let i = 0; i < 20; i += 1) {
+      await world.until(backend.createKey(key(`b${i}`, null, 'of b')));
+      await world.until(backend.updateKey(`b${i}`, { name: 'other', limitBytes: null }));
+    }
+    const asked = callsOf(server, 'getConfig');
+    await world.pass(6_000);
+    expect([backend.status().unsettled, callsOf(server, 'getConfig')]).toEqual([20, asked]);
+    await world.pass(3_000);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
+    // What was answered a moment after the first is seen by the next one.
+    expect(callsOf(server, 'getConfig')).toBe(asked + 2);
+    // Once more it is read on sight, to be kept.
+    expect(callsOf(server, 'getConfig') - 1).toBeLessThanOrEqual(callsOf(server, 'list'));
+    await backend.close();
+  });
+
+  it('that somebody else has changed since stays as they want it', async () => {
+    const { world, server, backend } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.outside({ put: key('a', 1n, 'theirs') });
+    store(server);
+    await world.pass(20_000);
+    expect([server.keys.get('a')?.record.name, backend.keys.get('a')?.name]).toEqual(['theirs', 'theirs']);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
+    await backend.close();
+  });
+
+  it('is given up with an error where somebody undoes it again and again', async () => {
+    const { world, server, backend, logged } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    for (let i = 0; i < 40; i += 1) {
+      server.outside({ put: key('a', 1n, 'first') });
+      store(server);
+      await world.pass(4_000);
+    }
+    expect(logged.filter((message) => /given up/.test(message))).toHaveLength(1);
+    expect([server.keys.get('a')?.record.name, backend.keys.get('a')?.name]).toEqual(['first', 'first']);
+    await backend.close();
+  });
+
+  it('waits no more after 14 s where the server has no configuration that can be read', async () => {
+    const { world, server, backend } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.configuration = '';
+    await world.pass(12_000);
+    expect(backend.status().unsettled).toBe(1);
+    await world.pass(6_000);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
+    await backend.close();
+  });
+
+  it('outlives a Keyway that is killed', async () => {
+    const { world, server, backend, again } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.lose('a');
+    store(server);
+    const second = await again();
+    expect(second.keys.get('a')?.name).toBe('second');
+    await world.pass(15_000);
+    expect([server.keys.get('a')?.record.name, second.keys.get('a')?.name]).toEqual(['second', 'second']);
+    await second.close();
+  });
+});
+
+describe('a write to a server with one session, which somebody else has taken', () => {
+  const staging = () => staged({ revision: 'dns', hasOneSession: true });
+
+  it('is looked for with a session of its own half a minute after the one before, and made again', async () => {
+    const { world, server, backend } = await staging();
+    await world.until(backend.createKey(key('a', 5n)));
+    server.lose('a');
+    server.signsIn();
+    const calls = server.calls.length;
+    await world.pass(25_000);
+    expect(server.calls).toHaveLength(calls);
+    await world.pass(35_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 1 });
+    await backend.close();
+  });
+
+  it('is found although they keep taking it, by one session each time that is waited for twice as long', async () => {
+    const { world, server, backend } = await staging();
+    await world.until(backend.createKey(key('a', 5n)));
+    server.lose('a');
+    let begun = 0;
+    let theirs = server.signsIn();
+    for (let second = 0; second < 600; second += 1) {
+      await world.pass(1_000);
+      const next = server.signsIn();
+      if (numberOf(next) > numberOf(theirs) + 1) begun += 1;
+      theirs = next;
+    }
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    expect(backend.status().unsettled).toBe(0);
+    expect(begun).toBeLessThanOrEqual(4);
+    await backend.close();
+  });
+
+  it('and that is settled takes no session back: nobody looks, and a poll may not', async () => {
+    const { world, server, backend } = await staging();
+    await world.until(backend.createKey(key('a', 5n)));
+    await world.pass(10_000);
+    expect(backend.status().unsettled).toBe(0);
+    const theirs = server.signsIn();
+    for (let minute = 0; minute < 20; minute += 1) {
+      await world.until(Promise.resolve(backend.replica?.lastKnown(60_000)));
+      await world.pass(60_000);
+    }
+    expect(numberOf(server.signsIn())).toBe(numberOf(theirs) + 1);
+    await backend.close();
+  });
+});
+
+const numberOf = (session: string): number => Number(session.replace('session ', ''));
+
+describe('a write whose answer is lost', () => {
+  const losing = (call: string, lost: 'before' | 'after') => {
+    const trip: { lost?: 'before' | 'after' } = {};
+    return {
+      trip: (asked: string) => ({ there: 1, back: 1, ...(asked === call ? trip : {}) }),
+      lose: () => Object.assign(trip, { lost }),
+    };
+  };
+
+  it('is answered as done where a read shows it, and is sent once', async () => {
+    const { trip, lose } = losing('create', 'after');
+    const { world, server, backend } = await staged({ trip });
+    lose();
+    await world.until(backend.createKey(key('a', 5n)));
+    expect(server.calls.filter((call) => call === 'create')).toHaveLength(1);
+    expect(backend.keys.get('a')?.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
+  it('and of which nothing can be read fails, and no list of the next 7 s decides what the key is', async () => {
+    const { trip, lose } = losing('delete', 'after');
+    const { world, server, backend } = await staged({ trip, before: ({ keys }) => keys.set('a', held('a')) });
+    await world.pass(2_000);
+    lose();
+    const deleted = backend.deleteKey('a').catch((error: unknown) => error);
+    await world.pass(3);
+    server.becomes('away');
+    expect(await world.until(deleted)).toMatchObject({ code: 'upstreamAway' });
+    server.becomes('there');
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect(backend.keys.get('a')).not.toBe(undefined);
+    await world.pass(8_000);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect(backend.keys.get('a')).toBe(undefined);
+    await backend.close();
+  });
+
+  it('and that never arrived is told as the failure it is', async () => {
+    const { trip, lose } = losing('create', 'before');
+    const { world, server, backend } = await staged({ trip });
+    lose();
+    await expect(world.until(backend.createKey(key('a')))).rejects.toMatchObject({ code: 'upstreamAway' });
+    expect([server.keys.size, backend.keys.size]).toEqual([0, 0]);
+    await backend.close();
+  });
+});
+
+it('stands in the journal in the words of every earlier Keyway, which is read and written in them', async () => {
+  const place = `/data/${WRITE_JOURNAL_FILE}`;
+  const old = '{"key":"old","after":{"name":"Old","limit":1},"formers":[null],"at":1760000000001}';
+  const deleted =
+    '{"key":"b","after":null,"formers":[{"name":"B","limit":18446744073709551615},null],"slow":false,"at":1760000000003}';
+  const lines = [
+    '{"key":"gone","after":null,"formers":[{"name":null,"limit":null}],"slow":false,"at":1760000000000}',
+    old,
+    '{"key":"gone","settled":true}',
+    deleted,
+    '{"key":"torn","aft',
+  ];
+  const fileSystem = createMemoryFiles();
+  await fileSystem.makeFolder('/data', 0o700);
+  await fileSystem.create(place, Buffer.from(lines.join('\n')), 0o600);
+  const journal = await openWriteJournal({ fileSystem, folder: '/data', log: keptLog() });
+  const noted = { previousStates: [key('b', 2n ** 64n - 1n, 'B'), null], isSlow: false, at: 1_760_000_000_003 };
+  expect(journal.found).toEqual([
+    { accessKey: 'old', after: key('old', 1n, 'Old'), previousStates: [null], isSlow: true, at: 1_760_000_000_001 },
+    { accessKey: 'b', after: null, ...noted },
+  ]);
+  await journal.keep([{ accessKey: 'b', after: null, ...noted }]);
+  await journal.close();
+  const written = (await fileSystem.read(place, 1_000_000)).toString();
+  expect(written).toBe(`${old.replace(',"at"', ',"slow":true,"at"')}\n${deleted}\n`);
+});
