@@ -10,7 +10,7 @@ import { playEmbedded } from '../src/embedded/play.js';
 import { createFileSystem } from '../src/platform/file-system.js';
 import { runInOrder } from '../src/replay/play/in-order.js';
 import { readScenarioFiles } from '../src/replay/play/scenario-files.js';
-import { keepsAll, startProxy } from '../src/replay/record/proxy.js';
+import { startProxy } from '../src/replay/record/proxy.js';
 import { Recorder } from '../src/replay/record/recorder.js';
 
 const SCENARIOS = 500;
@@ -69,7 +69,7 @@ async function proxyLatency(): Promise<string> {
   const proxy = await startProxy({
     origin,
     listen: { host: '127.0.0.1', port: 0 },
-    watch: keepsAll((exchange) => setImmediate(() => recorder.add(exchange))),
+    onExchange: (exchange) => setImmediate(() => recorder.add(exchange)),
     onFailure: (reason) => console.error(reason),
   });
   const median = (sorted: readonly number[]) => sorted[Math.floor(sorted.length / 2)] ?? 0;

@@ -20,7 +20,6 @@ import { panel } from './panel.js';
 import { panelChanges } from './panel-changes.js';
 import { smallServer, startWithMillion } from './process-measures.js';
 import { writeSampleFile } from './sample-keys.js';
-import { shadow } from './shadow.js';
 import { statusAgainstBare, statusOfMany, userAgainstBare } from './small-answers.js';
 import { tableText } from './table.js';
 import { upstreamAdded, upstreamLists, upstreamPanels, upstreamPanelsReal } from './upstream.js';
@@ -49,7 +48,6 @@ const MEASURES: readonly Measure[] = [
   upstreamPanelsReal,
   panel,
   panelChanges,
-  shadow,
   ...databaseMeasures,
   databaseHorizon,
 ];

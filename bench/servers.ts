@@ -28,13 +28,6 @@ export const startEmbedded = (path: string): Promise<BenchServer> => startTalkin
 export const startUpstream = (keys: number, core?: number, cost = 0): Promise<BenchServer> =>
   startTalking('./upstream-server.js', [String(keys), String(cost)], core);
 
-/** The proxy in front of a server at this port, which copies nothing; like every relay wherever there is room. */
-export const startPlainProxy = (port: number): Promise<BenchServer> =>
-  startTalking('./plain-proxy.js', [`http://127.0.0.1:${port}`], null);
-
-/** What computes at a low priority while it is told to, wherever there is room; it has no port. */
-export const startIdleWork = (): Promise<BenchServer> => startTalking('./idle-work.js', [], null);
-
 async function startTalking(
   name: string,
   args: readonly string[],

@@ -37,8 +37,8 @@ await build({
   },
 });
 
-/** What a process of the command begins with, below dist/src. */
-const BEGINNINGS = { program: 'program.js', worker: 'shadow/worker.js' };
+/** What the command begins with, once cli.js has looked at Node's version. */
+const PROGRAM = join(dist, 'src/program.js');
 const COMMAND = join(dist, 'command');
 
 /** A module that looks for files beside itself goes on doing so from where the compiler has put it. */
@@ -58,7 +58,6 @@ function chunkName(source) {
 }
 
 // A start that loads some hundred small files takes half as long again. Packages stay what npm has installed.
-const paths = Object.entries(BEGINNINGS).map(([name, path]) => [name, join(dist, 'src', path)]);
 await build({
   ...SETTINGS,
   plugins: [keepAddresses],
@@ -69,7 +68,7 @@ await build({
     emptyOutDir: true,
     minify: false,
     rollupOptions: {
-      input: Object.fromEntries(paths),
+      input: { program: PROGRAM },
       output: {
         entryFileNames: '[name].js',
         chunkFileNames: ({ facadeModuleId, name }) => chunkName(facadeModuleId ?? name),
@@ -77,11 +76,6 @@ await build({
     },
   },
 });
-for (const [name, path] of paths) {
-  const bundled = relative(join(path, '..'), join(COMMAND, `${name}.js`))
-    .split(sep)
-    .join('/');
-  await writeFile(path, `import ${JSON.stringify(bundled)};\n`);
-}
+await writeFile(PROGRAM, "import '../command/program.js';\n");
 
 await writeFile(join(dist, '.built'), '');

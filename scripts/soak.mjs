@@ -10,9 +10,6 @@
 // acknowledged change of either is lost.
 // `npm run soak -- --upstream [--rounds N]`: writes through a Keyway in front of servers of every line that lose writes, beside others who
 // write there, with restarts of the servers and kills of Keyway, and checks that what was acknowledged is there at the end.
-// `npm run soak -- --shadow [--minutes N]`: drives random traffic of several clients through a shadow whose second server is equal, and
-// checks that nothing is told to differ; then makes that server wrong in one thing after the other, and checks that each is told; then
-// sends 100,000 mixed requests through the command and checks that not a byte of an answer is another than the target's.
 // `npm run soak -- --database --rounds N`: three gateways over one PostgreSQL, under kills, cuts and hangs of each part, and
 // every scenario of every line over a database.
 // `npm run soak -- --database --nemesis [--minutes N]`: the same gateways, and a standby, under faults that last besides: clocks that are
@@ -25,27 +22,25 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-const { rounds, load, hostile, beside, upstream, database, nemesis, mutations, properties, shadow, minutes, seed } =
-  parseArgs({
-    options: {
-      rounds: { type: 'string' },
-      load: { type: 'boolean', default: false },
-      hostile: { type: 'boolean', default: false },
-      upstream: { type: 'boolean', default: false },
-      database: { type: 'boolean', default: false },
-      nemesis: { type: 'boolean', default: false },
-      mutations: { type: 'boolean', default: false },
-      properties: { type: 'boolean', default: false },
-      shadow: { type: 'boolean', default: false },
-      beside: { type: 'boolean', default: false },
-      minutes: { type: 'string' },
-      seed: { type: 'string' },
-    },
-  }).values;
+const { rounds, load, hostile, beside, upstream, database, nemesis, mutations, properties, minutes, seed } = parseArgs({
+  options: {
+    rounds: { type: 'string' },
+    load: { type: 'boolean', default: false },
+    hostile: { type: 'boolean', default: false },
+    upstream: { type: 'boolean', default: false },
+    database: { type: 'boolean', default: false },
+    nemesis: { type: 'boolean', default: false },
+    mutations: { type: 'boolean', default: false },
+    properties: { type: 'boolean', default: false },
+    beside: { type: 'boolean', default: false },
+    minutes: { type: 'string' },
+    seed: { type: 'string' },
+  },
+}).values;
 
 const isNumber = (text) => text === undefined || /^[1-9]\d{0,6}$/.test(text);
-const isTimed = load || hostile || nemesis || shadow;
-const parts = [load, hostile, beside, upstream, database, mutations, properties, shadow].filter(Boolean).length;
+const isTimed = load || hostile || nemesis;
+const parts = [load, hostile, beside, upstream, database, mutations, properties].filter(Boolean).length;
 const isMixed =
   parts > 1 ||
   (nemesis && !database) ||
@@ -53,7 +48,7 @@ const isMixed =
   ((mutations || properties) && (rounds ?? minutes ?? seed) !== undefined);
 if (isMixed || !isNumber(rounds) || !isNumber(minutes) || !/^\d{1,9}$/.test(seed ?? '0')) {
   console.error(
-    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load, --hostile, --shadow or --database --nemesis and perhaps --minutes N; --mutations or --properties alone; perhaps --seed S; all whole numbers',
+    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load, --hostile or --database --nemesis and perhaps --minutes N; --mutations or --properties alone; perhaps --seed S; all whole numbers',
   );
   process.exit(2);
 }
@@ -83,12 +78,6 @@ function partOf() {
     return { file, also, env: { TRIES } };
   }
   if (mutations) return { test: 'mutations', env: { SOAK_MUTATIONS: 'all' } };
-  if (shadow)
-    return {
-      file: 'test/shadow/random.test.ts',
-      also: ['test/shadow/mutations.test.ts', 'test/shadow/answers.test.ts'],
-      env: { SOAK_SHADOW_MINUTES: minutes ?? '10', SHADOW_MUTATIONS: 'all', SHADOW_ANSWERS: '100000' },
-    };
   if (nemesis) return { test: 'database', env: { SOAK_NEMESIS_MINUTES: minutes ?? '10' } };
   if (database) {
     const env = { SOAK_DATABASE_ROUNDS: rounds ?? '200', DATABASE_SCENARIOS: 'all' };

@@ -124,17 +124,6 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/sockets',
   ],
   'src/embedded': ['revisions', 'src/client', 'src/core', 'src/gateway', 'src/platform', 'src/replay', 'src/wire'],
-  'src/shadow': [
-    'revisions',
-    'src/client',
-    'src/core',
-    'src/embedded',
-    'src/files',
-    'src/ops',
-    'src/platform',
-    'src/replay',
-    'src/wire',
-  ],
   'src/commands': [
     'revisions',
     'src/client',
@@ -152,7 +141,6 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/replay',
     'src/serve',
     'src/settings',
-    'src/shadow',
     'src/wire',
   ],
   src: [

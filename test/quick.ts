@@ -10,7 +10,7 @@ const STARTS = [
   /import \{[^}]*\binject\b[^}]*\} from 'vitest'/,
   /\bfetch\(|\.listen\(/,
   // Scenarios are played over a socket.
-  /from '[./]+src\/embedded\/(?:play|stage)\.js'/,
+  /from '[./]+src\/embedded\/(?:play|stage|told-apart)\.js'/,
 ];
 
 /** The test files that would be quick by what they import, but take seconds of a processor or start something all the same. */
@@ -24,7 +24,6 @@ export const SLOW: readonly string[] = [
   'test/homes/file/settle-requests.test.ts',
   'test/revisions/taken-out.test.ts',
   'test/package/compose.test.ts',
-  'test/shadow/saved-differences.test.ts',
 ];
 
 /** The files of `test/` and `bench/` that a file imports, types too, and they in turn, itself first. */

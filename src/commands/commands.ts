@@ -102,7 +102,6 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         'play scenarios on two servers and show where they differ',
         () => import('./replay/compare.js'),
       ),
-      listed('shadow', 'ask a second server what clients ask the first', () => import('./replay/shadow.js')),
       listed(
         'identify',
         'say which line a running server speaks, by reads alone',

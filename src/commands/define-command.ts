@@ -12,6 +12,7 @@ import { readSettings, type SettingName, settingFlags } from '../settings/read.j
 import type { SettingsSources } from '../settings/sources.js';
 import type { Settings, SettingValues } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+import { GONE_FLAGS } from './gone.js';
 
 /** Something wrong with a command line that shows only when its home is looked for. */
 export class UsageError extends Error {}
@@ -70,7 +71,7 @@ export function defineCommand<Asked, Home>(plan: CommandPlan<Asked, Home>): Comm
     flags,
     ...(offered === undefined ? {} : { words: offered }),
     help: () => plan.help(settings === undefined ? '' : settingsHelp(settings)),
-    run: (argv, context) => run(plan, parseFlags(argv, flags), context),
+    run: (argv, context) => run(plan, parseFlags(argv, flags, GONE_FLAGS[name]), context),
   };
 }
 

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Caller } from '../client/call.js';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort } from '../core/ports.js';
 import { createGateway } from '../gateway/create-gateway.js';
@@ -14,7 +13,6 @@ import { DEFAULT_ADDRESSES } from '../replay/format/addresses.js';
 import { type CounterState, type Given, isExchange, type Scenario } from '../replay/format/scenario.js';
 import { givenFile, type PlayOptions, type Stage } from '../replay/play/play.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
-import { directCaller } from './direct-caller.js';
 
 /** The index page of the servers that were recorded; the written fixtures use the same. */
 const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n';
@@ -87,16 +85,6 @@ export async function stageScenario(
     await staged.close();
     throw error;
   }
-}
-
-/** The same without a socket: what it is asked goes to it directly. */
-export async function stageWithoutSocket(
-  scenario: Scenario,
-  revision: string,
-  gateway: StageOptions['gateway'] = {},
-): Promise<StagedGateway & { readonly caller: Caller }> {
-  const staged = await openScenario(scenario, revision, { files: 'memory', gateway });
-  return { ...staged, caller: directCaller((request, response) => staged.app.routing(request, response)) };
 }
 
 async function openScenario(

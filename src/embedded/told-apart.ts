@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { REVISIONS } from '../../revisions/all.js';
 import type { Caller, Target } from '../client/call.js';
+import { createCaller } from '../client/caller.js';
 import { createControl } from '../client/signed-in-caller.js';
 import type { Scenario } from '../replay/format/scenario.js';
 import { createLook } from '../replay/reads/look.js';
 import { type Standing, standingsOf } from '../replay/reads/standing.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { stageWithoutSocket } from './stage.js';
+import { stageScenario } from './stage.js';
 
 const OPERATOR = { username: 'operator', password: 'password' };
 const TOKEN = 'static-token';
@@ -55,13 +56,15 @@ export async function tellAllApart(): Promise<readonly ToldApart[]> {
 }
 
 async function tellApart(server: Revision): Promise<ToldApart> {
-  const { caller, target, close } = await stageWithoutSocket(USED_SERVER, server.from);
+  const { target, close } = await stageScenario(USED_SERVER, server.from, { files: 'memory' });
+  const caller = createCaller({ origin: target.origin, timeoutMilliseconds: 10_000 });
   try {
     const session = await sessionOn(caller, target, server);
     // Its clock goes on by itself.
     const look = createLook({ caller, webpath: '', token: TOKEN, session, pause: async () => undefined });
     return { server, by: await standingsOf(look, REVISIONS) };
   } finally {
+    caller.close();
     await close();
   }
 }

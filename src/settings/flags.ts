@@ -70,6 +70,9 @@ export function readSwitch(text: string): boolean | undefined {
   return /^(false|0|no|off)$/i.test(text) ? false : undefined;
 }
 
+/** Flags that went, without their dashes, each with what to use instead. */
+export type GoneFlags = Readonly<Record<string, string>>;
+
 interface FlagReader {
   readonly values: Map<string, string[]>;
   readonly words: string[];
@@ -78,9 +81,10 @@ interface FlagReader {
 
 /**
  * Reads `--flag VALUE`, `--flag=VALUE`, `--switch` and `--switch=false`; after a lone `--` all are words. Values of
- * unknown flags are passed over and never shown. A value that starts with `--` is taken only after a `=`.
+ * unknown flags are passed over and never shown. A value that starts with `--` is taken only after a `=`. Flags that are
+ * gone are unknown, and their problem says what to use instead.
  */
-export function parseFlags(argv: readonly string[], shapes: readonly FlagShape[]): ParsedFlags {
+export function parseFlags(argv: readonly string[], shapes: readonly FlagShape[], gone: GoneFlags = {}): ParsedFlags {
   const reader: FlagReader = { values: new Map(), words: [], problems: [] };
   let index = 0;
   while (index < argv.length) {
@@ -89,7 +93,8 @@ export function parseFlags(argv: readonly string[], shapes: readonly FlagShape[]
       reader.words.push(...argv.slice(index + 1));
       break;
     }
-    if (argument.startsWith('-') && argument !== '-') index += readFlag(reader, argument, argv[index + 1], shapes);
+    if (argument.startsWith('-') && argument !== '-')
+      index += readFlag(reader, argument, argv[index + 1], shapes, gone);
     else reader.words.push(argument);
     index += 1;
   }
@@ -106,6 +111,7 @@ function readFlag(
   argument: string,
   next: string | undefined,
   shapes: readonly FlagShape[],
+  gone: GoneFlags,
 ): number {
   const equals = argument.indexOf('=');
   const name = argument.slice(0, equals < 0 ? undefined : equals).replace(/^--?/, '');
@@ -113,7 +119,9 @@ function readFlag(
   const following = next === undefined || next.startsWith('--') ? undefined : next;
   const shape = argument.startsWith('--') ? shapes.find(({ flag }) => flag === name) : undefined;
   if (shape === undefined) {
-    reader.problems.push(unknownFlag(argument.startsWith('--') ? '--' : '-', name, shapes));
+    reader.problems.push(
+      goneFlag(argument, name, gone) ?? unknownFlag(argument.startsWith('--') ? '--' : '-', name, shapes),
+    );
     return attached === undefined && following !== undefined && !following.startsWith('-') ? 1 : 0;
   }
   const value = attached ?? (shape.placeholder === null ? 'true' : following);
@@ -143,6 +151,11 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   upstream: ['target'],
   url: ['target', 'upstream'],
 };
+
+function goneFlag(argument: string, name: string, gone: GoneFlags): SettingProblem | null {
+  const instead = argument.startsWith('--') && Object.hasOwn(gone, name) ? gone[name] : undefined;
+  return instead === undefined ? null : { setting: '', place: `flag --${name}`, message: `is gone: ${instead}` };
+}
 
 /** The flag is shown only as far as it can be a flag's name, for a secret may follow without a space. */
 function unknownFlag(dashes: string, name: string, shapes: readonly FlagShape[]): SettingProblem {

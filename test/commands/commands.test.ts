@@ -61,6 +61,18 @@ describe('keyway', () => {
     expect(half.complaints).toContain('keyway config list');
   });
 
+  it('a command that is gone is exit code 2, and says what to use instead', async () => {
+    for (const argv of [
+      ['shadow', '--status'],
+      ['help', 'shadow'],
+    ])
+      expect(await runHere(argv)).toMatchObject({
+        code: 2,
+        output: '',
+        complaints: expect.stringMatching(/^keyway shadow is gone: .*keyway compare/),
+      });
+  });
+
   it('a flag that a command does not have is exit code 2 and names its help', async () => {
     for (const command of ['serve', 'start', 'init', 'revisions', 'openapi', 'config list']) {
       const { code, complaints } = await runHere([...command.split(' '), '--frobnicate']);

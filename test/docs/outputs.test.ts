@@ -1,11 +1,9 @@
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
-import { buildIfOlder } from '../build.js';
+import { expect, onTestFinished, test } from 'vitest';
 import { ROOT } from '../clone.js';
 import { runHere } from '../commands/context.js';
-import { listeningAt, startKeyway } from '../commands/process.js';
 import { PASSWORD, startLiveServer, USERNAME, unhurried } from '../replay/live-server.js';
 import { blocksOf } from './markdown.js';
 
@@ -32,7 +30,7 @@ function expectShown(shown: readonly string[], output: readonly string[]): void 
 test('README.md, docs/replay-ci.md and docs/moving-builds.md show what replay, record and compare print', async () => {
   const [, compatible = []] = await shownOutputs('README.md');
   const [other = []] = await shownOutputs('docs/replay-ci.md');
-  const [, recorded = [], moved = []] = await shownOutputs('docs/moving-builds.md');
+  const [recorded = [], moved = []] = await shownOutputs('docs/moving-builds.md');
   const environment = { KEYWAY_PASSWORD: PASSWORD };
   const replay = async (served: string) => {
     const { server, wait } = unhurried();
@@ -59,38 +57,4 @@ test('README.md, docs/replay-ci.md and docs/moving-builds.md show what replay, r
   await copyFile(panel, join(folder, 'recordings/session-001.json'));
   const move = await runHere(['compare', '--from', '0.2.48', '--to', '0.3.6', 'recordings'], { folder });
   expectShown(moved, move.output.split('\n'));
-});
-
-test('docs/moving-builds.md shows what keyway shadow prints', { timeout: 240_000 }, async () => {
-  await buildIfOlder();
-  const [shown = []] = await shownOutputs('docs/moving-builds.md');
-  const { origin } = await startLiveServer('0.2.48');
-  const folder = await folderFor();
-  const running = startKeyway(['shadow', '--target', origin, '--listen', '127.0.0.1:0', '--to', '0.3.6'], { folder });
-  onTestFinished(() => void running.child.kill('SIGKILL'));
-  const url = `${await listeningAt(running)}/panel/api`;
-  const headers = { 'content-type': 'application/json', 'user-agent': 'panel/2.1' };
-  const body = JSON.stringify({ username: USERNAME, password: PASSWORD });
-  const login = await fetch(`${url}/login`, { method: 'POST', headers, body });
-  const { data } = (await login.json()) as { data: { token: string } };
-  const get = async (path: string) => {
-    const answer = await fetch(url + path, { headers: { ...headers, authorization: `Bearer ${data.token}` } });
-    await answer.arrayBuffer();
-  };
-  const report = (requests: number) =>
-    vi.waitFor(
-      async () => {
-        const text = await readFile(join(folder, 'keyway-shadow.json'), 'utf8');
-        expect(JSON.parse(text)).toMatchObject({ requests });
-      },
-      { timeout: 50_000, interval: 50 },
-    );
-  // The shadow begins with the first credential.
-  await get('/users');
-  await report(2);
-  for (const _ of Array.from({ length: 120 })) await get('/users');
-  for (const _ of Array.from({ length: 4 })) await get('/dns/config');
-  await report(126);
-  running.child.kill('SIGINT');
-  expectShown(shown, (await running.ended).output.split('\n'));
 });

@@ -12,9 +12,9 @@ import { type Block, blocksOf, commandsOf } from './markdown.js';
 const run = promisify(execFile);
 
 /** Commands that go on until they are stopped; such a one stands in a block of its own. */
-const LASTING = /^(?:npm start|(?:npx )?keyway (?:serve|start|record|shadow))\b/;
+const LASTING = /^(?:npm start|(?:npx )?keyway (?:serve|start|record))\b/;
 /** What such a command prints once it can be used. */
-const READY = /"url":"|(?:Recording|Shadowing) http/;
+const READY = /"url":"|Recording http/;
 /** Ports that a page names, of this machine. */
 const ADDRESS = /\b(127\.0\.0\.1|0\.0\.0\.0|localhost):(\d{4,5})\b/g;
 

@@ -7,7 +7,7 @@ import { current } from '../../revisions/current.js';
 import { playEmbedded } from '../../src/embedded/play.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
-import { keepsAll, startProxy } from '../../src/replay/record/proxy.js';
+import { startProxy } from '../../src/replay/record/proxy.js';
 import { Recorder } from '../../src/replay/record/recorder.js';
 import { buildIfOlder } from '../build.js';
 import { runHere } from '../commands/context.js';
@@ -68,7 +68,7 @@ test("a foreign panel's session recorded in a real browser replays equal, on the
   const proxy = await startProxy({
     origin: server.origin,
     listen: { host: '127.0.0.1', port: 0 },
-    watch: keepsAll((exchange) => recorder.add(exchange)),
+    onExchange: (exchange) => recorder.add(exchange),
     onFailure: (reason) => expect.unreachable(reason),
   });
   onTestFinished(proxy.close);

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
-import { keepsAll, startProxy } from '../../src/replay/record/proxy.js';
+import { startProxy } from '../../src/replay/record/proxy.js';
 import { runHere } from '../commands/context.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
@@ -24,7 +24,7 @@ async function busyServer(revision: string) {
   const proxy = await startProxy({
     origin,
     listen: { host: '127.0.0.1', port: 0 },
-    watch: keepsAll(change),
+    onExchange: change,
     onFailure: (reason) => expect.unreachable(reason),
   });
   onTestFinished(async () => {

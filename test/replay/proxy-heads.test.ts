@@ -2,9 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { headLength } from '../../src/replay/record/passed-heads.js';
-import { startProxy, type UnreadExchange } from '../../src/replay/record/proxy.js';
-import { Backlog } from '../../src/shadow/traffic.js';
+import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
 import { openRaw } from '../raw-client.js';
 
 /** A server that says these bytes to each head that comes, and a proxy before it. */
@@ -24,17 +22,11 @@ async function stage(answer: string, isLast = false) {
     });
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  const backlog = new Backlog();
-  const exchanges: UnreadExchange[] = [];
-  const dropped: string[] = [];
+  const exchanges: ProxiedExchange[] = [];
   const proxy = await startProxy({
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, // It listens at a port.
     listen: { host: '127.0.0.1', port: 0 },
-    watch: () =>
-      backlog.watch({
-        passed: (exchange) => exchanges.push(exchange),
-        dropped: (why) => dropped.push(why),
-      }),
+    onExchange: (exchange) => exchanges.push(exchange),
     onFailure: () => undefined,
   });
   onTestFinished(async () => {
@@ -44,10 +36,9 @@ async function stage(answer: string, isLast = false) {
   });
   const port = Number(new URL(proxy.url).port);
   const client = () => openRaw({ port, host: '127.0.0.1' });
-  return { state, open, backlog, exchanges, dropped, client, port };
+  return { state, open, exchanges, client, port };
 }
 
-const NOBODY = { passed: () => undefined, dropped: () => undefined };
 const GET = 'GET /a HTTP/1.1\r\nHost: h\r\n';
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
@@ -79,11 +70,11 @@ describe('a client of the proxy gets what the server says, byte for byte', () =>
 
   test('a refusal before it sends its body, and no leave to send it', async () => {
     const answer = 'HTTP/1.1 417 No\r\ncontent-length: 2\r\n\r\nok';
-    const { client, dropped } = await stage(answer);
+    const { client, exchanges } = await stage(answer);
     const { socket, ended } = await client();
     socket.write('POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n');
     expect(await ended).toBe(answer);
-    await expect.poll(() => dropped).toEqual(['no whole answer']);
+    expect(exchanges).toEqual([]);
   });
 
   test('an end where the server speaks another protocol from now on', async () => {
@@ -105,7 +96,7 @@ describe('a client of the proxy gets what the server says, byte for byte', () =>
 describe('heads that are longer, or of more lines, than Node takes by itself', () => {
   const LINES = Array.from({ length: 3_000 }, (_, number) => `x-${number}: ${'v'.repeat(80)}\r\n`).join('');
 
-  test('pass in both directions, and count for the room that an exchange takes', async () => {
+  test('pass in both directions, and are recorded', async () => {
     const answer = `HTTP/1.1 200 OK\r\n${LINES}content-length: 2\r\n\r\nok`;
     const { client, state, exchanges } = await stage(answer);
     const { socket, received, text } = await client();
@@ -115,20 +106,8 @@ describe('heads that are longer, or of more lines, than Node takes by itself', (
     await expect.poll(() => state.got.includes(LINES)).toBe(true);
     await expect.poll(() => exchanges).toHaveLength(1);
     const [exchange] = exchanges;
-    const kept = [exchange?.requestHead, exchange?.responseHead].map((head) => headLength(head ?? []));
-    expect(Math.min(...kept)).toBeGreaterThan(3_000 * 80);
-  });
-
-  test('are dropped where the queue has no room for them, and pass all the same', async () => {
-    const { client, backlog, dropped } = await stage(OK);
-    const [nothing, about] = [Buffer.alloc(0), { sequence: 1, status: 200, method: 'GET', path: '/a', client: '' }];
-    const waiting = backlog.watch(NOBODY);
-    waiting.keeps(64 * 1024 * 1024 - 100_000, () => expect.unreachable('it waits'));
-    waiting.passed({ ...about, requestHead: [], requestBody: nothing, responseHead: [], responseBody: nothing });
-    const { socket, received } = await client();
-    socket.write(`${GET}${LINES}\r\n`);
-    await received(/ok$/);
-    await expect.poll(() => dropped).toEqual(['the queue is full']);
+    const kept = [exchange?.requestHeaders, exchange?.responseHeaders].map((headers) => headers?.size ?? 0);
+    expect(Math.min(...kept)).toBeGreaterThan(3_000);
   });
 });
 
@@ -190,29 +169,23 @@ describe('a request through the proxy', () => {
     await expect.poll(() => state.got).toMatch(/\r\n2\r\nok\r\n0\r\nx: 1\r\n\r\n$/);
   });
 
-  test('that is answered before it has come whole is kept by nobody, and leaves no bytes behind', async () => {
-    const { client, exchanges, dropped, backlog, state } = await stage(OK);
+  test('that is answered before it has come whole passes on, and is not recorded', async () => {
+    const { client, exchanges, state } = await stage(OK);
     const { socket, received } = await client();
     socket.write('POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 600000\r\n\r\n');
     await received(/ok$/);
     socket.write('x'.repeat(600_000));
     await expect.poll(() => state.got.length).toBeGreaterThan(600_000);
     socket.destroy();
-    await expect.poll(() => dropped).toEqual(['no whole answer']);
     expect(exchanges).toEqual([]);
-    // As many bytes as may wait in all.
-    expect(Array.from({ length: 64 }, () => backlog.watch(NOBODY).keeps(1024 * 1024, () => undefined))).not.toContain(
-      false,
-    );
   });
 
   test('leaves no connection to the server behind where its client left with more of them', async () => {
-    const { client, open, state, dropped } = await stage('');
+    const { client, open, state } = await stage('');
     const { socket } = await client();
     socket.write(`${GET}\r\n`.repeat(3));
     await expect.poll(() => state.got).toContain('\r\n\r\n');
     socket.resetAndDestroy();
-    await expect.poll(() => dropped).toHaveLength(3);
     await expect.poll(() => open.size).toBe(0);
   });
 });

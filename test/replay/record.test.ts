@@ -12,7 +12,7 @@ import { createFileSystem } from '../../src/platform/file-system.js';
 import { readScenario } from '../../src/replay/format/scenario.js';
 import type { ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { readHar } from '../../src/replay/record/har.js';
-import { keepsAll, type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
+import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
 import { Recorder } from '../../src/replay/record/recorder.js';
 import { RecordingFiles } from '../../src/replay/record/recording-files.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
@@ -34,7 +34,7 @@ async function proxyTo(origin: string) {
   const proxy = await startProxy({
     origin,
     listen: { host: '127.0.0.1', port: 0 },
-    watch: keepsAll((exchange) => passed.push(exchange)),
+    onExchange: (exchange) => passed.push(exchange),
     onFailure: (reason) => failures.push(reason),
   });
   onTestFinished(proxy.close);
@@ -228,7 +228,7 @@ describe('the recording proxy', () => {
   test('on a port in use is an error at the start', async () => {
     const { url } = await proxyTo('http://127.0.0.1:1');
     const listen = { host: '127.0.0.1', port: Number(new URL(url).port) };
-    const options = { origin: url, listen, watch: keepsAll(() => undefined), onFailure: () => undefined };
+    const options = { origin: url, listen, onExchange: () => undefined, onFailure: () => undefined };
     await expect(startProxy(options)).rejects.toThrow('EADDRINUSE');
   });
 });

@@ -6,7 +6,7 @@ import { differenceInWords } from '../../src/replay/format/json-difference.js';
 import { readScenario, type Scenario } from '../../src/replay/format/scenario.js';
 import type { TargetPlayer } from '../../src/replay/live/target-player.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
-import { keepsAll, type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
+import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
 import { ROOT } from '../clone.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
 import { playerOn, SERVER_FILE, startLiveServer } from './live-server.js';
@@ -44,7 +44,7 @@ describe.each(PACKS)('the scenarios of %s on a running gateway', (revision, fold
     const proxy = await startProxy({
       origin: server.origin,
       listen: { host: '127.0.0.1', port: 0 },
-      watch: keepsAll((exchange) => passed.push(exchange)),
+      onExchange: (exchange) => passed.push(exchange),
       onFailure: (reason) => expect.unreachable(reason),
     });
     onTestFinished(proxy.close);

@@ -6,7 +6,7 @@ import { playEmbedded } from '../../src/embedded/play.js';
 import { effectOf } from '../../src/replay/format/effects.js';
 import { isExchange } from '../../src/replay/format/scenario.js';
 import type { ScenarioFile } from '../../src/replay/play/scenario-files.js';
-import { keepsAll, startProxy } from '../../src/replay/record/proxy.js';
+import { startProxy } from '../../src/replay/record/proxy.js';
 import { Recorder } from '../../src/replay/record/recorder.js';
 import type { writeJson } from '../../src/wire/json/write-json.js';
 import { openApiDocument } from '../../src/wire/openapi/openapi.js';
@@ -115,10 +115,10 @@ async function recordSession(): Promise<Recorder> {
   const proxy = await startProxy({
     origin: server.origin,
     listen: { host: '127.0.0.1', port: 0 },
-    watch: keepsAll((exchange) => {
+    onExchange: (exchange) => {
       recorder.add(exchange);
       passed += 1;
-    }),
+    },
     onFailure: (reason) => expect.unreachable(reason),
   });
   onTestFinished(proxy.close);

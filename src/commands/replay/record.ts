@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { readHar } from '../../replay/record/har.js';
-import { keepsAll, type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
+import { type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
 import { RecordingFiles } from '../../replay/record/recording-files.js';
 import { RootedRecorder } from '../../replay/record/rooted-recorder.js';
 import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
@@ -89,14 +89,14 @@ async function recordUntilStopped(settings: RecordSettings, recording: Recording
       origin: target.origin,
       ...trusted,
       listen,
-      watch: keepsAll((exchange) => {
+      onExchange: (exchange) => {
         // After the answer has gone out: what is written never holds a client up.
         setImmediate(() => {
           for (const session of recorder.add(exchange)) files.changed(session);
           if (!isRootTold && recorder.apiRoot !== null) tellRoot(recorder.apiRoot, context);
           isRootTold = recorder.apiRoot !== null;
         });
-      }),
+      },
       onFailure: (reason) => {
         failures += 1;
         context.complain(`keyway record: ${reason}`);

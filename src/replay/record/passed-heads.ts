@@ -8,17 +8,6 @@ export function framesBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
-/** The heads of an exchange, before anybody has read them: names and values one after the other, as they came. */
-export interface UnreadHeads {
-  readonly requestHead: readonly string[];
-  readonly responseHead: readonly string[];
-}
-
-/** Reads the heads of an exchange. */
-export function readExchange<E extends UnreadHeads>({ requestHead, responseHead, ...rest }: E) {
-  return { ...rest, requestHeaders: headersIn(requestHead), responseHeaders: headersIn(responseHead) };
-}
-
 /** Returns the headers of a head, given as names and values one after the other: names in lower case, repeated ones joined. */
 export function headersIn(raw: readonly string[]): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
@@ -28,11 +17,6 @@ export function headersIn(raw: readonly string[]): ReadonlyMap<string, string> {
     headers.set(name, before === undefined ? value : `${before}, ${value}`);
   }
   return headers;
-}
-
-/** Returns the length of a head, as far as it is kept. */
-export function headLength(raw: readonly string[], path = ''): number {
-  return raw.reduce((sum, { length }) => sum + length, path.length);
 }
 
 /** Returns a request's headers for the server at `host`. */

@@ -8,46 +8,17 @@ import {
 } from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
 import { followConnections } from '../../sockets/followed-connections.js';
 import { allowHalfClose } from '../../sockets/http-server.js';
 import type { PassedExchange } from './describe.js';
-import {
-  answerHeaders,
-  framesBody,
-  headLength,
-  passInformation,
-  readExchange,
-  requestHeaders,
-  trailersOf,
-  type UnreadHeads,
-} from './passed-heads.js';
+import { answerHeaders, framesBody, headersIn, passInformation, requestHeaders, trailersOf } from './passed-heads.js';
 
-/** A request as its head says it. */
-export interface ProxiedRequest extends Pick<PassedExchange, 'method' | 'path'> {
+/** An exchange that passed, with what tells one client from another. */
+export interface ProxiedExchange extends PassedExchange {
   /** Counts the requests in the order of their arrival. */
   readonly sequence: number;
   /** The same for all requests of one client: its address and what it calls itself. Never written out. */
   readonly client: string;
-}
-
-/** An exchange that passed, with what tells one client from another. */
-export interface ProxiedExchange extends ProxiedRequest, PassedExchange {}
-
-/** The same, before anybody has read its heads. */
-export interface UnreadExchange
-  extends ProxiedRequest,
-    UnreadHeads,
-    Pick<PassedExchange, 'status' | 'requestBody' | 'responseBody'> {}
-
-/** Follows one request as it passes. */
-export interface PassingWatch {
-  /** Tells whether so many bytes more of it are kept; once they are not, nothing of it is. `letGo` has what was kept before let go of, at any time. */
-  keeps(bytes: number, letGo: () => void): boolean;
-  /** Takes the exchange, all of which was kept, and of which nothing can be let go any more. */
-  passed(exchange: UnreadExchange): void;
-  /** Told instead where not all of it was kept, or came. */
-  unkept(): void;
 }
 
 export interface ProxyOptions {
@@ -56,8 +27,8 @@ export interface ProxyOptions {
   /** Certificates (PEM) that are trusted of it instead of the system's. */
   readonly ca?: Buffer;
   readonly listen: { readonly host: string; readonly port: number };
-  /** Told of each request when its head has come. Clients wait for it, and for its watch. */
-  readonly watch: (request: ProxiedRequest) => PassingWatch;
+  /** Told of each exchange that has passed whole. Clients wait for it. */
+  readonly onExchange: (exchange: ProxiedExchange) => void;
   /** Told when the server gave no answer, or only a part of one, to a client that waits for it. */
   readonly onFailure: (reason: string) => void;
 }
@@ -71,17 +42,12 @@ export type RecordingProxy = Awaited<ReturnType<typeof startProxy>>;
  */
 export async function startProxy(options: ProxyOptions) {
   const upstreams = new Map<Socket, Upstream>();
-  const handingOut = new Set<Promise<void>>();
-  const later = (work: Promise<void>) => {
-    handingOut.add(work);
-    void work.finally(() => handingOut.delete(work));
-  };
   const sequence = { next: 0 };
   const plain = createServer({ keepAlive: true, requireHostHeader: false, ...LONG_HEADS }, (incoming, outgoing) => {
     const upstream = upstreams.get(incoming.socket) ?? openUpstream(incoming.socket, options);
     upstreams.set(incoming.socket, upstream);
     sequence.next += 1;
-    pass(incoming, outgoing, { ...options, upstream, later, sequence: sequence.next });
+    pass(incoming, outgoing, { ...options, upstream, sequence: sequence.next });
   });
   const server = followConnections(plain);
   server.maxHeadersCount = 0;
@@ -111,11 +77,8 @@ export async function startProxy(options: ProxyOptions) {
   const address = server.address();
   return {
     url: urlOf(host, address),
-    /** Lets requests under way come to their end, and no new connections in; resolves when all that passed was handed out. */
-    async close() {
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-      await Promise.all(handingOut);
-    },
+    /** Lets requests under way come to their end, and no new connections in. */
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   };
 }
 
@@ -190,23 +153,17 @@ const ONE_CONNECTION = { keepAlive: true, maxSockets: 1 };
 
 interface Passing extends ProxyOptions {
   readonly upstream: Upstream;
-  /** Takes what still hands an exchange out after its answer has. */
-  readonly later: (work: Promise<void>) => void;
   readonly sequence: number;
 }
 
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Passing): void {
-  const { upstream, later, onFailure, sequence } = passing;
+  const { upstream, onExchange, onFailure, sequence } = passing;
   const { method = 'GET', url: path = '/' } = incoming;
   const client = `${incoming.socket.remoteAddress} ${incoming.headers['user-agent'] ?? ''}`;
-  const request = { sequence, client, method, path };
-  const watch = passing.watch(request);
-  const requestHead = incoming.rawHeaders;
-  const kept = new KeptBodies(watch, headLength(requestHead, path));
-  let [hasLeft, isHandedOut] = [false, false];
+  const [requestBody, responseBody]: [Buffer[], Buffer[]] = [[], []];
+  let hasLeft = false;
   const asked = upstream.ask(incoming);
   if (asked === null) {
-    watch.unkept();
     incoming.socket.destroy();
     return;
   }
@@ -217,9 +174,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
       return;
     }
     if (!asked.writableFinished) keepSending(asked);
-    const { statusCode: status = 0, rawHeaders: responseHead } = answer;
-    kept.count(headLength(responseHead));
-    answer.on('data', (chunk: Buffer) => kept.add('response', chunk));
+    answer.on('data', (chunk: Buffer) => responseBody.push(chunk));
     answer.on('error', () => undefined);
     answer.on('close', () => {
       if (!answer.complete) {
@@ -228,18 +183,15 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
         return;
       }
       // The server has answered what it did not read to its end.
-      if (!kept.isWhole || !incoming.readableEnded) return;
-      isHandedOut = true;
-      const handOut = () => {
-        if (!kept.isWhole) {
-          watch.unkept();
-          return;
-        }
-        const [requestBody, responseBody] = [kept.body('request'), kept.body('response')];
-        watch.passed({ ...request, requestHead, requestBody, status, responseHead, responseBody });
-      };
-      if (kept.isLarge) later(kept.gather().then(handOut));
-      else handOut();
+      if (!incoming.readableEnded) return;
+      onExchange({
+        ...{ sequence, client, method, path },
+        requestHeaders: headersIn(incoming.rawHeaders),
+        requestBody: Buffer.concat(requestBody),
+        status: answer.statusCode ?? 0,
+        responseHeaders: headersIn(answer.rawHeaders),
+        responseBody: Buffer.concat(responseBody),
+      });
     });
   });
   upstream.follow(asked);
@@ -253,11 +205,9 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
     // Without an answer there is nothing to pass on but the end of the connection.
     incoming.socket.destroy();
   });
-  // An answer that ended just now may still be on its way out of its stream.
-  asked.on('close', () => setImmediate().then(() => isHandedOut || watch.unkept()));
   // An upgrade closes it without an error and without an answer.
   asked.on('close', () => outgoing.headersSent || incoming.socket.destroy());
-  incoming.on('data', (chunk: Buffer) => kept.add('request', chunk));
+  incoming.on('data', (chunk: Buffer) => requestBody.push(chunk));
   incoming.on('end', () => asked.addTrailers(trailersOf(incoming)));
   incoming.on('error', () => asked.destroy());
   outgoing.on('close', () => {
@@ -296,80 +246,4 @@ function keepSending(asked: ClientRequest): void {
   const drained = () => asked.emit('drain');
   socket?.on('drain', drained);
   asked.on('close', () => socket?.off('drain', drained));
-}
-
-/** Watches requests for somebody who wants all of every exchange. */
-export function keepsAll(onExchange: (exchange: ProxiedExchange) => void): ProxyOptions['watch'] {
-  const keep: PassingWatch = {
-    keeps: () => true,
-    passed: (exchange) => onExchange(readExchange(exchange)),
-    unkept: () => undefined,
-  };
-  return () => keep;
-}
-
-/** Bytes of a body that is put together at once. */
-const AT_ONCE = 1024 * 1024;
-
-/** Bytes of memory that a piece of a body takes besides its own. */
-const OF_PIECE = 128;
-
-/** The two bodies of an exchange, as far as its watch lets them be kept. */
-class KeptBodies {
-  readonly #watch: PassingWatch;
-  readonly #pieces: Record<'request' | 'response', Buffer[]> = { request: [], response: [] };
-  #isWhole = true;
-
-  constructor(watch: PassingWatch, head: number) {
-    this.#watch = watch;
-    this.count(head);
-  }
-
-  /** False once anything was not kept. */
-  get isWhole(): boolean {
-    return this.#isWhole;
-  }
-
-  /** Counts what is kept elsewhere. */
-  count(bytes: number): void {
-    if (this.#isWhole && !this.#watch.keeps(bytes, this.#letGo)) this.#letGo();
-  }
-
-  add(of: 'request' | 'response', piece: Buffer): void {
-    this.count(piece.length + OF_PIECE);
-    if (this.#isWhole) this.#pieces[of].push(piece);
-  }
-
-  get isLarge(): boolean {
-    return Math.max(lengthOf(this.#pieces.request), lengthOf(this.#pieces.response)) > AT_ONCE;
-  }
-
-  /** Puts the bodies together piece by piece: at once, 64 MiB would keep other clients waiting for some 50 ms. */
-  async gather(): Promise<void> {
-    for (const of of ['request', 'response'] as const) {
-      const pieces = this.#pieces[of];
-      const whole = Buffer.allocUnsafeSlow(lengthOf(pieces));
-      let at = 0;
-      for (const piece of pieces) {
-        at += piece.copy(whole, at);
-        await setImmediate();
-      }
-      if (this.#isWhole) this.#pieces[of] = [whole];
-    }
-  }
-
-  body(of: 'request' | 'response'): Buffer {
-    const [only, ...others] = this.#pieces[of];
-    return only !== undefined && others.length === 0 ? only : Buffer.concat(this.#pieces[of]);
-  }
-
-  readonly #letGo = (): void => {
-    this.#isWhole = false;
-    this.#pieces.request = [];
-    this.#pieces.response = [];
-  };
-}
-
-function lengthOf(pieces: readonly Buffer[]): number {
-  return pieces.reduce((sum, { length }) => sum + length, 0);
 }
