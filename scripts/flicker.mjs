@@ -1,107 +1,112 @@
-// `npm run flicker`: runs the whole suite ten times in a row, two of them as another user on a copy of this clone and two
-// under load, and says of each what failed. --runs N, --as-other-user N and --under-load N say how many; the last two are
-// among the first. What else is given goes to vitest: `npm run flicker -- --runs 3 test/core`. Exit code 1 when anything
-// failed.
+// `npm run flicker`: runs the whole suite ten times, each time under other circumstances, and says of each run what it took
+// and what failed. `--kind NAME`, also several times, runs these kinds instead; what else is given goes to vitest:
+// `npm run flicker -- --kind plain --kind plain test/core`. Exit code 1 when anything failed.
 import { execFile, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { chmod, chown, cp, mkdir, open, readFile } from 'node:fs/promises';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chown, cp, mkdtemp, open, readFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { delimiter, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 
+const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Nobody, on most systems. */
 const OTHER = { uid: 65_534, gid: 65_534 };
-/** Busy until whoever started it is gone, even one that was killed. */
+/** Busy until whatever started it is gone, even if that was killed. */
 const LOOP = 'const parent = process.ppid; while (process.ppid === parent);';
+
+const logs = mkdtempSync(join(tmpdir(), 'keyway-flicker-'));
+chmodSync(logs, 0o755);
+/** Processes that must not outlive this one. */
+const children = new Set();
+
+/** What each kind of run changes: where the clone stands, who runs it, in which environment, on which Node. */
+const KINDS = {
+  plain: async () => ({}),
+  'another user': async () => {
+    if (process.getuid?.() !== 0) return { leftOut: 'only root can start it' };
+    const place = folderOf('other', 0o755);
+    const cwd = await copyTo(join(place, 'keyway'));
+    for (const name of ['home', 'tmp']) mkdirSync(join(place, name));
+    await run('chown', ['-R', `${OTHER.uid}:${OTHER.gid}`, place]);
+    const env = { HOME: join(place, 'home'), TMPDIR: join(place, 'tmp'), USER: 'nobody', LOGNAME: 'nobody' };
+    return { cwd, env, user: OTHER };
+  },
+  'closed folder': async () => ({ cwd: await copyTo(join(folderOf('closed', 0o700), 'keyway')) }),
+  'under load': async () => ({ underLoad: true }),
+  'temporary files on disk': async () => ({ env: { TMPDIR: await mkdtemp('/var/tmp/keyway-flicker-') } }),
+  'blank in the path': async () => ({ cwd: await copyTo(join(folderOf('blank', 0o755), 'a clone', 'keyway')) }),
+  'Node 22': async () => ({ node: await nodeOf('22') }),
+  'newest Node': async () => ({ node: await nodeOf('latest') }),
+};
+const TEN = [
+  'another user',
+  'closed folder',
+  'under load',
+  'temporary files on disk',
+  'blank in the path',
+  'another user',
+  'closed folder',
+  'under load',
+  'Node 22',
+  'newest Node',
+];
 
 const { values: given, positionals: testFiles } = parseArgs({
   allowPositionals: true,
-  options: { runs: { type: 'string' }, 'as-other-user': { type: 'string' }, 'under-load': { type: 'string' } },
+  options: { kind: { type: 'string', multiple: true } },
 });
-const count = Number(given.runs ?? 10);
-const special = Math.min(2, Math.floor(count / 3));
-const ofKind = {
-  'as another user': Number(given['as-other-user'] ?? special),
-  'under load': Number(given['under-load'] ?? special),
-};
-const asked = Object.values(ofKind).reduce((sum, one) => sum + one, 0);
-if (![count, ...Object.values(ofKind)].every((one) => Number.isInteger(one) && one >= 0) || asked > count) {
-  console.error(
-    'expected --runs N, and --as-other-user N and --under-load N that are not more together; whole numbers',
-  );
+const kinds = given.kind ?? TEN;
+const unknown = kinds.find((kind) => !(kind in KINDS));
+if (unknown !== undefined) {
+  console.error(`--kind ${unknown}: expected one of: ${Object.keys(KINDS).join(', ')}`);
   process.exit(2);
 }
-if (ofKind['as another user'] > 0 && process.getuid?.() !== 0) {
-  console.log(`left out: ${ofKind['as another user']} runs as another user, which only root can start`);
-  ofKind['as another user'] = 0;
-}
 
-const logs = mkdtempSync(join(tmpdir(), 'keyway-flicker-'));
-/** What must not outlive this process. */
-const children = new Set();
-let copy = null;
 function cleanUp() {
   for (const child of children) end(child);
-  if (copy !== null) rmSync(copy, { recursive: true, force: true });
+  for (const name of ['other', 'closed', 'blank', 'node-22', 'node-latest'])
+    rmSync(join(logs, name), { recursive: true, force: true });
 }
 for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
   ['SIGHUP', 129],
-]) {
+])
   process.on(signal, () => process.exit(code));
-}
 process.on('exit', cleanUp);
 
-/** Those of a kind stand evenly among the others: what they leave behind is there for the next. */
-function inOrder() {
-  const kinds = Array.from({ length: count - asked }, () => 'plain');
-  for (const [kind, number] of Object.entries(ofKind)) {
-    for (let one = 0; one < number; one += 1) {
-      kinds.splice(Math.round(((one + 1) * kinds.length) / (number + 1)), 0, kind);
-    }
-  }
-  return kinds;
+function folderOf(name, mode) {
+  const folder = join(logs, name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { mode });
+  return folder;
 }
 
-/** A clone with the files of this one that git knows or would, what npm has installed, and what is built, in a folder of the other user. */
-async function copyForOther() {
-  copy = mkdtempSync(join(tmpdir(), 'keyway-other-'));
+/** Makes a clone with the files of this one that git knows or would, what npm has installed, and what is built. */
+async function copyTo(tree) {
   const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
-  const { stdout } = await promisify(execFile)('git', list, { cwd: ROOT, maxBuffer: 2 ** 26 });
-  const tree = join(copy, 'keyway');
+  const { stdout } = await run('git', list, { cwd: ROOT, maxBuffer: 2 ** 26 });
   // Some tests clone what they stand in.
-  await promisify(execFile)('git', ['clone', '--quiet', '--no-checkout', '--depth', '1', `file://${ROOT}`, tree]);
-  const isCache = (path) => relative(ROOT, path) === 'node_modules/.cache';
-  const options = {
-    recursive: true,
-    preserveTimestamps: true,
-    verbatimSymlinks: true,
-    filter: (path) => !isCache(path),
-  };
+  await run('git', ['clone', '--quiet', '--no-checkout', '--depth', '1', `file://${ROOT}`, tree]);
+  const isCache = (path) => relative(ROOT, path).startsWith('node_modules/.');
+  const filter = (path) => !isCache(path) || path.includes('node_modules/.bin') || path.endsWith('.package-lock.json');
+  const options = { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter };
   for (const name of [...stdout.split('\0').filter((one) => one !== ''), 'node_modules', 'dist']) {
     await cp(join(ROOT, name), join(tree, name), options).catch((error) => {
-      // One that git still lists, but that was removed by hand.
+      // A file that git still lists, but that was removed by hand.
       if (error.code !== 'ENOENT') throw error;
     });
   }
-  for (const name of ['home', 'tmp']) await mkdir(join(copy, name));
-  await promisify(execFile)('chown', ['-R', `${OTHER.uid}:${OTHER.gid}`, copy]);
   return tree;
 }
 
-/** Nothing of npm's or of the session of who started this. */
-function environmentOfOther() {
-  const own = Object.entries(process.env).filter(([name]) => !/^(npm_|XDG_|KEYWAY_|INIT_CWD$)/i.test(name));
-  return {
-    ...Object.fromEntries(own),
-    HOME: join(copy, 'home'),
-    TMPDIR: join(copy, 'tmp'),
-    USER: 'nobody',
-    LOGNAME: 'nobody',
-  };
+/** Installs a version of Node; resolves to the folder of its program. */
+async function nodeOf(version) {
+  const folder = folderOf(`node-${version}`, 0o755);
+  await run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', folder, `node@${version}`]);
+  return join(folder, 'node_modules/node/bin');
 }
 
 function startLoops() {
@@ -113,7 +118,7 @@ function startLoops() {
   };
 }
 
-/** Its own group of processes, which ends as one. */
+/** Starts a group of processes of its own, which ends as one. */
 function started(program, argv, options) {
   const child = spawn(program, argv, { ...options, detached: true });
   children.add(child);
@@ -130,27 +135,27 @@ function end(child) {
   }
 }
 
-/** Runs the suite once and resolves to what its report says. */
-async function runSuite(number, kind) {
+/** Runs the suite once; resolves to what its report says. */
+async function runSuite(number, kind, { cwd = ROOT, env = {}, user, node, underLoad = false }) {
   const folder = join(logs, `${String(number).padStart(2, '0')}-${kind.replaceAll(' ', '-')}`);
-  await mkdir(folder);
-  const isOther = kind === 'as another user';
-  if (isOther) await chown(folder, OTHER.uid, OTHER.gid);
-  const cwd = isOther ? join(copy, 'keyway') : ROOT;
+  mkdirSync(folder);
+  if (user !== undefined) await chown(folder, user.uid, user.gid);
   const report = join(folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   // The loader of `npm test`, which writes nothing into the clone.
-  const loader = ['--configLoader', 'runner'];
-  const argv = [join(cwd, 'node_modules/vitest/vitest.mjs'), 'run', ...loader, ...reporters, ...testFiles];
+  const suite = ['node', join(cwd, 'node_modules/vitest/vitest.mjs'), 'run', '--configLoader', 'runner'];
   const log = await open(join(folder, 'log'), 'w');
-  const endLoops = kind === 'under load' ? startLoops() : () => undefined;
+  const endLoops = underLoad ? startLoops() : () => undefined;
   const began = performance.now();
-  const options = {
+  // Nothing of npm's or of the session in which this was started.
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|XDG_|KEYWAY_|INIT_CWD$)/i.test(name));
+  const path = node === undefined ? process.env.PATH : [node, process.env.PATH].join(delimiter);
+  const child = started('sh', ['-c', '"$@"; code=$?; times; exit $code', 'sh', ...suite, ...reporters, ...testFiles], {
     cwd,
     stdio: ['ignore', log.fd, log.fd],
-    ...(isOther ? { ...OTHER, env: environmentOfOther() } : {}),
-  };
-  const child = started(process.execPath, argv, options);
+    env: { ...Object.fromEntries(inherited), PATH: path, ...env },
+    ...user,
+  });
   const code = await new Promise((resolve) => {
     child.once('close', resolve);
     child.once('error', () => resolve(null));
@@ -161,7 +166,20 @@ async function runSuite(number, kind) {
   await log.close();
   const seconds = Math.round((performance.now() - began) / 1000);
   const outcome = await readReport(report);
-  return { ...outcome, seconds, isGood: code === 0 && outcome.failed.length === 0, code };
+  const text = await readFile(join(folder, 'log'), 'utf8');
+  return { ...outcome, ...processorTime(text), leftOut: leftOut(text), seconds, isGood: code === 0, code };
+}
+
+/** Reads the processor seconds of the children from the last line of the shell's `times`. */
+function processorTime(log) {
+  const [, minutes, seconds, systemMinutes, systemSeconds] =
+    /(\d+)m([\d.]+)s (\d+)m([\d.]+)s\s*$/.exec(log)?.map(Number) ?? [];
+  return { processor: Math.round((minutes + systemMinutes) * 60 + seconds + systemSeconds) };
+}
+
+/** Finds why tests were skipped, as they say it. */
+function leftOut(log) {
+  return [...new Set([...log.matchAll(/^(?:skipped without|left out).*$/gm)].map(([line]) => line))];
 }
 
 async function readReport(path) {
@@ -180,19 +198,24 @@ async function readReport(path) {
   }
 }
 
-await chmod(logs, 0o755);
-const kinds = inOrder();
 console.log(`${kinds.length} runs; their logs are in ${logs}`);
-if (kinds.includes('as another user')) await copyForOther();
 let bad = 0;
+const reasons = new Set();
 for (const [index, kind] of kinds.entries()) {
-  const { counts, failed, seconds, isGood, code } = await runSuite(index + 1, kind);
-  if (!isGood) bad += 1;
-  const ending = isGood ? '' : `, exit code ${code}`;
-  console.log(
-    `${`${index + 1}/${kinds.length}`.padStart(5)}  ${kind.padEnd(15)}  ${String(seconds).padStart(4)} s  ${counts}${ending}`,
-  );
-  for (const name of failed) console.log(`         failed: ${name}`);
+  const place = await KINDS[kind]();
+  const head = `${`${index + 1}/${kinds.length}`.padStart(5)}  ${kind.padEnd(23)}`;
+  if (place.leftOut !== undefined) {
+    console.log(`${head}  left out: ${place.leftOut}`);
+    continue;
+  }
+  const ran = await runSuite(index + 1, kind, place);
+  if (place.env?.TMPDIR?.startsWith('/var/tmp/')) rmSync(place.env.TMPDIR, { recursive: true, force: true });
+  if (!ran.isGood) bad += 1;
+  for (const reason of ran.leftOut) reasons.add(reason);
+  const ending = ran.isGood ? '' : `, exit code ${ran.code}`;
+  console.log(`${head}  ${String(ran.seconds).padStart(4)} s  ${ran.processor} s of processor  ${ran.counts}${ending}`);
+  for (const name of ran.failed) console.log(`         failed: ${name}`);
 }
+for (const reason of reasons) console.log(reason);
 console.log(bad === 0 ? `all ${kinds.length} runs passed` : `${bad} of ${kinds.length} runs failed`);
 process.exitCode = bad === 0 ? 0 : 1;

@@ -124,6 +124,7 @@ export const EVERY_RUN: TestSettings = {
   // By itself vitest leaves a core to the process that hands out the files, which has little to do.
   maxWorkers: availableParallelism() + 1,
   sequence: { sequencer: LongestFirst },
+  experimental: { fsModuleCache: true },
 };
 
 const EVERY_PROJECT: TestSettings = {

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { askLine, askSecret } from '../../src/commands/ask.js';
@@ -58,21 +59,27 @@ describe('askLine', () => {
   const asked = (keys: string) => {
     const input = new PassThrough();
     const output = new PassThrough();
-    const answer = askLine(input, output, 'Address: ', (text) => (text === 'wrong' ? 'Expected another.' : null));
+    const answer = askLine(input, output, 'Address: ', (line) => (line === 'wrong' ? 'Expected another.' : null));
     input.write(keys);
-    return { answer, shown: () => String(output.read()) };
+    const shown = () => {
+      output.end();
+      return text(output);
+    };
+    return { answer, shown };
   };
 
   it('shows what is typed and understands backspace', async () => {
     const { answer, shown } = asked('192.0.2.78\u007f\r');
     expect(await answer).toBe('192.0.2.7');
-    expect(shown()).toContain('Address: ');
+    expect(await shown()).toContain('Address: ');
   });
 
   it('asks again where something is wrong with the answer, and shows what is typed then once', async () => {
     const { answer, shown } = asked('wrong\rright\r');
     expect(await answer).toBe('right');
-    expect(stripVTControlCharacters(shown())).toMatch(/Address: wrong\r?\nExpected another\.\r?\nAddress: right\r?\n$/);
+    expect(stripVTControlCharacters(await shown())).toMatch(
+      /Address: wrong\r?\nExpected another\.\r?\nAddress: right\r?\n$/,
+    );
   });
 
   it.each(['half\u0003', '\u0004'])('broken off with %j is no answer', async (keys) => {
