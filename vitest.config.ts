@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { ALONE, EVERY_RUN, projectsOf } from './test/runs.js';
+import { ALONE, EVERY_RUN, FULL_ALONE, projectsOf } from './test/runs.js';
 
-/** `npm test`: every test file. */
+/** `npm test`: every test file but those that `npm run test:full` adds. */
 export default defineConfig({
   test: {
     ...EVERY_RUN,
@@ -10,6 +10,7 @@ export default defineConfig({
     // two cores costs 3 % more processor time.
     maxWorkers: availableParallelism() + 2,
     globalSetup: 'test/global-setup.ts',
-    projects: projectsOf(['test/**/*.test.ts'], ALONE),
+    reporters: ['default', './test/last-line.ts'],
+    projects: projectsOf(['test/**/*.test.ts'], ALONE, { without: [FULL_ALONE] }),
   },
 });

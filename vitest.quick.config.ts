@@ -11,7 +11,7 @@ export default defineConfig({
     projects: projectsOf(
       files,
       ALONE.filter((file) => files.includes(file)),
-      ['test/quick-guard.ts'],
+      { setupFiles: ['test/quick-guard.ts'] },
     ),
   },
 });

@@ -68,7 +68,7 @@ function partOf() {
   if (hostile)
     return {
       test: 'hostile',
-      also: ['test/soak/hostile-upstream.test.ts'],
+      also: ['test/soak/hostile-upstream.long.test.ts'],
       env: { SOAK_HOSTILE_MINUTES: minutes ?? '5' },
     };
   if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
@@ -80,8 +80,8 @@ function partOf() {
   if (mutations) return { test: 'mutations', env: { SOAK_MUTATIONS: 'all' } };
   if (nemesis) return { test: 'database', env: { SOAK_NEMESIS_MINUTES: minutes ?? '10' } };
   if (database) {
-    const env = { SOAK_DATABASE_ROUNDS: rounds ?? '200', DATABASE_SCENARIOS: 'all' };
-    return { test: 'database', also: ['test/homes/database/scenarios.test.ts'], env };
+    const env = { SOAK_DATABASE_ROUNDS: rounds ?? '200' };
+    return { test: 'database', also: ['test/homes/database/scenarios.long.test.ts'], env };
   }
   const crashes = ['homes/file/counters/created-again', 'homes/file/counters/crash', 'homes/file/crash'].map(
     (name) => `test/${name}.test.ts`,
@@ -91,11 +91,12 @@ function partOf() {
 }
 const part = partOf();
 const env = { ...process.env, ...part.env, ...(seed === undefined ? {} : { SOAK_SEED: seed }) };
-const files = [part.file ?? `test/soak/${part.test}.test.ts`, ...(part.also ?? [])];
+const files = [part.file ?? `test/soak/${part.test}.long.test.ts`, ...(part.also ?? [])];
 // One file after the other: what is measured there is not disturbed.
 const argv = [
   'vitest',
   'run',
+  ...['--configLoader', 'runner', '--config', 'vitest.full.config.ts'],
   ...files,
   '--no-file-parallelism',
   '--disable-console-intercept',

@@ -64,5 +64,7 @@ export function startsSomething(file: string): string | null {
 
 /** The test files of `npm run test:quick`: a new one is among them by what it imports. */
 export function quickTests(): readonly string[] {
-  return allTests().filter((file) => !SLOW.includes(file) && startsSomething(file) === null);
+  return allTests().filter(
+    (file) => !SLOW.includes(file) && !file.endsWith('.long.test.ts') && startsSomething(file) === null,
+  );
 }

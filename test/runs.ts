@@ -28,7 +28,6 @@ export const LONG = [
   'panel/rotation',
   'panel/tokens',
   'homes/file/crash',
-  'soak/database',
   'homes/database/backend',
   'commands/replay',
   'replay/left-behind',
@@ -47,13 +46,9 @@ export const LONG = [
   'homes/database/job-takeover',
   'panel/overview',
   'panel/own-pages',
-  'soak/load',
   'commands/serve',
   'panel/unaddressable',
-  'soak/hostile',
   'homes/database/writers',
-  'soak/beside',
-  'soak/upstream',
   'replay/target',
   'commands/commands',
   'homes/database/own-writes',
@@ -72,7 +67,6 @@ export const LONG = [
   'docs/outputs',
   'homes/database/fail-over',
   'homes/upstream/later-losses',
-  'soak/kill',
   'homes/database/transfer',
   'serve/connections',
   'homes/database/standing',
@@ -90,7 +84,6 @@ export const LONG = [
   'panel/many-keys',
   'mutations/mutations',
   'homes/database/commands',
-  'soak/hostile-upstream',
   'dns/tcp',
   'panel/refusals',
   'client/faults',
@@ -100,6 +93,9 @@ export const LONG = [
   'commands/completion',
   'commands/first-start',
 ].map((name) => `/test/${name}.test.ts`);
+
+/** The ending of test files that take long and show more of what others show: `npm run test:full` runs them, `npm test` does not. */
+export const FULL_ALONE = 'test/**/*.long.test.ts';
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -143,7 +139,10 @@ const EVERY_PROJECT: TestSettings = {
 export function projectsOf(
   together: readonly string[],
   alone: readonly string[],
-  setupFiles: readonly string[] = [],
+  {
+    without = [],
+    setupFiles = [],
+  }: { readonly without?: readonly string[]; readonly setupFiles?: readonly string[] } = {},
 ): TestProjectConfiguration[] {
   const settings = { ...EVERY_PROJECT, setupFiles: [...setupFiles] };
   return [
@@ -152,7 +151,7 @@ export function projectsOf(
         ...settings,
         name: 'together',
         include: [...together],
-        exclude: [...ALONE],
+        exclude: [...ALONE, ...without],
         // A process runs one file after another: loading everything anew for each took as long as half of the tests.
         isolate: false,
       },

@@ -1,0 +1,13 @@
+import type { Reporter } from 'vitest/node';
+
+/** Says at the end of a whole `npm test` what it leaves out. */
+export default class LastLine implements Reporter {
+  onTestRunEnd(): void {
+    // After the summary of the reporter before this one.
+    setImmediate(() =>
+      process.stdout.write(
+        'npm run test:full adds the soak tests made short, every block of every document, every use of the package and every scenario over PostgreSQL\n',
+      ),
+    );
+  }
+}

@@ -1,0 +1,47 @@
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROOT } from '../clone.js';
+import { blocksOf } from '../docs/markdown.js';
+import { filesBelow, type InstalledPackage, installPackage, run } from './install-package.js';
+
+let installed: InstalledPackage;
+let place = '';
+
+beforeAll(async () => {
+  installed = await installPackage();
+  ({ place } = installed);
+}, 600_000);
+afterAll(() => installed.remove());
+
+describe('the package in an empty folder', () => {
+  // All others are played by test/acceptance/scenarios.test.ts.
+  it('plays every scenario of its pack that is of the newest line, all equal', async () => {
+    const { stdout, stderr } = await run(join(place, 'node_modules/.bin/keyway'), ['replay', '--revision', '0.4.7'], {
+      cwd: place,
+    });
+    const files = (await filesBelow('fixtures')).filter((path) => path.endsWith('.json'));
+    const texts = await Promise.all(files.map((path) => readFile(join(ROOT, path), 'utf8')));
+    const scenarios = texts.filter((text) => /^ {2}"revision": "0\.4\.7",$/m.test(text));
+    expect(scenarios.length).toBeGreaterThan(5);
+    expect(stderr).toBe('');
+    const [counts, verdict] = stdout.trimEnd().split('\n').slice(-2);
+    expect(counts).toBe(`${scenarios.length} equal, 0 different, 0 skipped`);
+    expect(verdict).toMatch(/^compatible as far as seen: (\d+) of \1 operations$/);
+  }, 120_000);
+
+  it("runs the guide's program as it stands", async () => {
+    await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(place, 'server.jsonc'));
+    const [program, ...others] = blocksOf(await readFile(join(ROOT, 'docs/embedding.md'), 'utf8')).filter(
+      ({ language }) => language === 'js',
+    );
+    expect(others).toEqual([]);
+    await writeFile(join(place, 'program.mjs'), program?.text ?? '');
+    const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: place });
+    const output = stdout
+      .replaceAll(/\s+/g, ' ')
+      .replace(/uptime_seconds: \d+/, 'uptime_seconds: 0')
+      .trim();
+    expect(output).toBe(/ \/\/ (\{.*\})$/m.exec(program?.text ?? '')?.[1] ?? 'the comment that says what it prints');
+  }, 120_000);
+});
