@@ -18,9 +18,3 @@ export function residentBytes(pid: number, when: 'now' | 'highest'): number {
   if (kibibytes === undefined) throw new Error(`/proc/${pid}/status has no ${name}`);
   return Number(kibibytes) * 1024;
 }
-
-/** Processor time of the thread in which a process began, in milliseconds: that of a Node program's own code but for its workers. */
-export function mainThreadMilliseconds(pid: number): number {
-  const [nanoseconds] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ');
-  return Number(nanoseconds) / 1e6;
-}

@@ -80,14 +80,6 @@ async function startServing(
   return { port, child, firstAnswer: performance.now() - began };
 }
 
-/** Starts a command that stands between clients and a server, at a free port. */
-export async function startRelay(args: readonly string[]): Promise<BenchServer> {
-  const port = await freePort();
-  const child = startChild(script('../src/cli.js'), [...args, '--listen', `127.0.0.1:${port}`], null, false);
-  await Promise.race([untilAnswering(port), child.ended]);
-  return { port, child };
-}
-
 /** The same with its ops listener. */
 export async function startWithOps(path: string): Promise<BenchServer & { readonly opsPort: number }> {
   const opsPort = await freePort();

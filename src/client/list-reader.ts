@@ -40,8 +40,6 @@ export interface ListOptions {
   readonly mostKeys?: number;
   /** Takes what is secret out of a text. */
   readonly strike?: (text: string) => string;
-  /** False where names and limits are all that is asked for: keys then have no counters, or those that `known` has. Default true. */
-  readonly countersToo?: boolean;
 }
 
 /** Milliseconds of one turn of the event loop; others are answered between two. */
@@ -57,15 +55,10 @@ const MOST_PENDING = 1024 * 1024;
  */
 export function createListReader(
   line: SnapshotLine,
-  {
-    known = () => undefined,
-    mostKeys = Number.POSITIVE_INFINITY,
-    strike = asItIs,
-    countersToo = true,
-  }: ListOptions = {},
+  { known = () => undefined, mostKeys = Number.POSITIVE_INFINITY, strike = asItIs }: ListOptions = {},
 ): PieceReader<readonly KeySnapshot[]> {
   let keys: KeySnapshot[] = [];
-  const readKey = createSnapshotReader(line, known, { strike, countersToo });
+  const readKey = createSnapshotReader(line, known, strike);
   /** The bytes that are not read yet, and their number. */
   let window = Buffer.allocUnsafeSlow(FIRST_WINDOW);
   let filled = 0;

@@ -39,7 +39,7 @@ export function readSnapshot(line: SnapshotLine, wire: JsonValue): KeySnapshot {
 export function createSnapshotReader(
   { snapshot, online }: SnapshotLine,
   known: KnownKey,
-  { strike, countersToo }: { readonly strike: (text: string) => string; readonly countersToo: boolean },
+  strike: (text: string) => string,
 ) {
   const members = snapshot.members.map(({ name, scan }, index) => ({
     name,
@@ -55,9 +55,8 @@ export function createSnapshotReader(
     if (readMembers(scanner, members, met) !== all)
       return struck(decodeAt({ snapshot, online }, scanner.bytes.subarray(start, scanner.lastEnd), index), strike);
     const before = known(met.accessKey);
-    const hasCounters = countersToo && online.mayHaveCounters(met.online);
-    const isSame = before !== undefined && isSameRecord(before, met);
-    if (isSame && (!countersToo || hasSameCounters(before, met, hasCounters))) return before;
+    const hasCounters = online.mayHaveCounters(met.online);
+    if (before !== undefined && isSame(before, met, hasCounters)) return before;
     return struck(snapshotOf(met, before, hasCounters), strike);
   };
 }
@@ -140,11 +139,9 @@ function snapshotOf(met: ScannedSnapshot, before: KeySnapshot | undefined, hasCo
   return { accessKey, name, limitBytes, counters };
 }
 
-function isSameRecord(before: KeySnapshot, now: ScannedSnapshot): boolean {
-  return before.name === now.name && before.limitBytes === now.limitBytes;
-}
-
-function hasSameCounters({ counters }: KeySnapshot, now: ScannedSnapshot, hasCounters: boolean): boolean {
+function isSame(before: KeySnapshot, now: ScannedSnapshot, hasCounters: boolean): boolean {
+  if (before.name !== now.name || before.limitBytes !== now.limitBytes) return false;
+  const { counters } = before;
   if (!hasCounters || counters === null) return !hasCounters && counters === null;
   return (
     counters.bytesUp === now.bytesUp &&

@@ -68,7 +68,7 @@ export class NamedTokens {
 
   /** Tells whether an `Authorization` value shows what may be a named token, without a look at it. */
   isShown(authorization: string | undefined): authorization is string {
-    return showsNamedToken(authorization);
+    return authorization?.startsWith(BEARER) === true;
   }
 
   /** Returns the holder of the token that an `Authorization` value shows; null for one that is unknown or has expired. */
@@ -130,11 +130,6 @@ export class NamedTokens {
     }
     this.#known = next;
   }
-}
-
-/** Tells whether an `Authorization` value shows what may be a named token. */
-export function showsNamedToken(authorization: string | undefined): boolean {
-  return authorization?.startsWith(BEARER) === true;
 }
 
 export const tokenTaken = (name: string): string => `there is a token ${name} already: remove it, or take another name`;

@@ -147,19 +147,6 @@ it('what has no list is there as it came', async () => {
   expect(reader.length).toBe(body.length);
 });
 
-it('a key whose counters alone are others is the one that was known where counters are not asked for', async () => {
-  const [record] = (await readSnapshots(line, listOf(SNAPSHOT))) ?? [];
-  const known = () => record;
-  const counting = listOf(SNAPSHOT.replace(/"bytes_down":\d+/, '"bytes_down":77'));
-  const read = async (countersToo: boolean) => {
-    const reader = createListReader(line, { known, countersToo });
-    await reader.take(counting);
-    return reader.end();
-  };
-  expect((await read(false))?.[0]).toBe(record);
-  expect((await read(true))?.[0]?.counters?.bytesDown).toBe(77n);
-});
-
 it('a list that is given up keeps none of its keys, and takes no more of them', async () => {
   const body = listOf(SNAPSHOT, SNAPSHOT, SNAPSHOT);
   const reader = createListReader(line);

@@ -1,4 +1,6 @@
 import { join, resolve } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
+import { failureWords } from '../../platform/failure-words.js';
 import { readHar } from '../../replay/record/har.js';
 import { type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
 import { RecordingFiles } from '../../replay/record/recording-files.js';
@@ -6,7 +8,6 @@ import { RootedRecorder } from '../../replay/record/rooted-recorder.js';
 import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import { defineCommand, NO_HOME } from '../define-command.js';
-import { readNamed } from './named-file.js';
 import { addressOf, baseUrlOf, CA_FLAG, revisionOf, trustedBy } from './settings.js';
 
 /** Milliseconds between two writes of the files. */
@@ -138,7 +139,10 @@ async function listening(start: () => Promise<RecordingProxy>): Promise<Recordin
 async function convertHar(path: string, settings: RecordSettings, recording: Recording): Promise<ExitCode> {
   const { target, out } = settings;
   const { recorder, files, context } = recording;
-  const exchanges = readHar(await readNamed(path, context), path, target.origin);
+  const content = await context.fileSystem.read(path, FILE_LIMITS.archive).catch((error: unknown) => {
+    throw new Error(`${path} cannot be read: ${failureWords(error)}`, { cause: error });
+  });
+  const exchanges = readHar(content.toString('utf8'), path, target.origin);
   if (exchanges.length === 0) throw new Error(`${path} holds no exchange with ${target.origin}`);
   const sessions = [...exchanges.flatMap((each) => recorder.add(each)), ...recorder.settle()];
   if (recorder.apiRoot !== null) {

@@ -51,7 +51,7 @@ function createReporter(
   { output, progress, folder }: CommandContext,
   sides: readonly [string, string],
 ): Reporter {
-  const reporter = createReporterNamed(name, sides, { output, folder }, isVerbose);
+  const reporter = REPORTERS[name](output.line, { sides, folder, isVerbose });
   let [done, count] = [0, 0];
   const show = () => progress.show(`${done} of ${count}`, done / Math.max(count, 1));
   return {
@@ -67,16 +67,6 @@ function createReporter(
     },
     end: (end) => reporter.end(end),
   };
-}
-
-/** Tells of results in a form of this name. */
-export function createReporterNamed(
-  name: ReporterName,
-  sides: readonly [string, string],
-  { output, folder }: Pick<CommandContext, 'output' | 'folder'>,
-  isVerbose = false,
-): Reporter {
-  return REPORTERS[name](output.line, { sides, folder, isVerbose });
 }
 
 const REPORTERS: Readonly<Record<ReporterName, (line: LineSink, shown: Shown) => Reporter>> = {
@@ -179,10 +169,7 @@ export async function meetServer(
 }
 
 /** Says something to people: in the report for them, beside one for programs as a complaint. */
-export function sayBeside(
-  { reporter }: Pick<PlaySettings, 'reporter'>,
-  { output, complain }: CommandContext,
-): (words: string) => void {
+export function sayBeside({ reporter }: PlaySettings, { output, complain }: CommandContext): (words: string) => void {
   return reporter === 'text' ? output.line : complain;
 }
 

@@ -133,7 +133,7 @@ export function credentialsOf(
 export const REPORTERS = ['text', 'json', 'junit', 'tap', 'github'] as const;
 export type ReporterName = (typeof REPORTERS)[number];
 
-export function reporterNameOf(reading: FlagReading): ReporterName {
+function reporterNameOf(reading: FlagReading): ReporterName {
   const text = reading.value('reporter') ?? 'text';
   const known = REPORTERS.find((each) => each === text);
   if (known === undefined) reading.problems.push(`--reporter: expected one of ${REPORTERS.join(', ')}`);

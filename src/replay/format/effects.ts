@@ -54,14 +54,10 @@ export function matchRequest(request: Asked): MatchedRequest | null {
 type Asked = Pick<ScenarioRequest, 'method' | 'root' | 'path'>;
 
 /** Tells the most that a request may do to a server that serves its operation, whatever the server answers. */
-export function effectOf(request: Asked, matched = matchRequest(request)): Effect {
+export function effectOf(request: Asked): Effect {
+  const matched = matchRequest(request);
   if (matched !== null) return matched.operation.effect;
-  return isSafe(request.method) ? READS : MAY_CHANGE;
-}
-
-/** Tells whether a method changes nothing, in an operation or beside all of them. */
-export function isSafe(method: string): boolean {
-  return SAFE_METHODS.has(method);
+  return SAFE_METHODS.has(request.method) ? READS : MAY_CHANGE;
 }
 
 /** Tells whether an operation makes keys, which its answer names: it writes keys and has none in its path. */
@@ -72,11 +68,6 @@ export function makesKeys({ subject, effect, path }: Operation): boolean {
 /** The keys that a success of such an operation names in its data. */
 export function keysNamed(data: JsonValue | undefined): readonly string[] {
   return (Array.isArray(data) ? data : [data]).filter((each) => typeof each === 'string');
-}
-
-/** The access key in a request's path; null where its operation has none there. */
-export function keyIn({ keySegment }: MatchedRequest): string | null {
-  return keySegment === null ? null : decoded(keySegment);
 }
 
 /** A segment of a path without its percent-encoding; as it is where that cannot be read. */

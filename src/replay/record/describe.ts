@@ -136,7 +136,7 @@ function describeAnswer(
 }
 
 /** The body of an answer as it was before compression; null where that cannot be known. */
-export function decompressed({ responseBody, responseHeaders: headers }: PassedExchange): Buffer | null {
+function decompressed({ responseBody, responseHeaders: headers }: PassedExchange): Buffer | null {
   try {
     switch (headers.get('content-encoding')) {
       case undefined:
