@@ -6,5 +6,11 @@ export const GONE_COMMANDS: Readonly<Record<string, string>> = {
     'before an update, record what clients ask with keyway record, and see what changes with keyway compare --from R --to R',
 };
 
+const INSTEAD_OF_DESTRUCTIVE =
+  'nothing of a server is replaced any more; --writes makes keys of its own and removes them';
+
 /** Flags that went, by their command, each with what to use instead. */
-export const GONE_FLAGS: Readonly<Record<string, GoneFlags>> = {};
+export const GONE_FLAGS: Readonly<Record<string, GoneFlags>> = {
+  compare: { destructive: INSTEAD_OF_DESTRUCTIVE },
+  replay: { destructive: INSTEAD_OF_DESTRUCTIVE },
+};

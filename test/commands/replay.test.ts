@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -134,47 +134,25 @@ describe('keyway replay on a target', () => {
     const { server: options, wait } = unhurried();
     const server = await startLiveServer(revision, {}, options);
     const folder = await emptyFolder();
-    const ended = await runHere([...flagsFor(server.origin, revision), '--destructive'], { folder, environment, wait });
+    const ended = await runHere([...flagsFor(server.origin, revision), '--writes'], { folder, environment, wait });
     expect(ended.output).toMatch(
       /\n[3-9]\d equal, 0 different, \d+ skipped\ncompatible as far as seen: \d+ of \d+ operations, /,
     );
     expect(ended.code).toBe(0);
     // It said what it would change before the first scenario, and has nothing left behind.
-    const said = ended.output.indexOf('replaces configuration');
+    const said = ended.output.indexOf('makes keys whose texts begin with');
     expect(said).toBeGreaterThan(-1);
     expect(said).toBeLessThan(ended.output.search(/^equal/m));
     expect(await readdir(folder)).toEqual([]);
     expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
   });
 
-  test.each(['SIGINT', 'SIGTERM'] as const)('ended by %s removes its keys and puts everything back', async (signal) => {
-    const server = await startLiveServer('current');
-    const keys = server.keys();
-    const folder = await emptyFolder();
-    const running = startKeyway([...flagsFor(server.origin, 'current'), '--destructive'], { folder, environment });
-    const begun = new Promise<void>((resolve) => {
-      server.app.keyway.local?.configuration?.onReload(() => resolve());
-    });
-    await begun;
-    const [saved = '', ...others] = await readdir(folder);
-    expect([saved.replace(/\d+T\d+Z/, 'TIME'), ...others]).toEqual(['keyway-saved-target-TIME.json']);
-    expect((await stat(join(folder, saved))).mode & 0o777).toBe(0o600);
-    expect(JSON.parse(await readFile(join(folder, saved), 'utf8'))).toMatchObject({ config: JSON.parse(SERVER_FILE) });
-    running.child.kill(signal);
-    const ended = await running.ended;
-    expect(ended.complaints).toContain('interrupted after');
-    expect(ended.code).toBe(2);
-    expect(server.keys()).toEqual(keys);
-    expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
-    expect(await readdir(folder)).toEqual([]);
-  });
-
-  test('with --writes, ended by SIGINT while its keys stand there, removes them', async () => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('ended by %s while its keys stand there, removes them', async (signal) => {
     const server = await startLiveServer('current');
     const keys = server.keys();
     const running = startKeyway([...flagsFor(server.origin, 'current'), '--writes'], { folder: ROOT, environment });
     await until(() => server.keys().length > keys.length);
-    running.child.kill('SIGINT');
+    running.child.kill(signal);
     const ended = await running.ended;
     expect(ended.complaints).toContain('another signal ends it at once');
     expect(ended.complaints).toContain('interrupted after');
@@ -183,21 +161,22 @@ describe('keyway replay on a target', () => {
     expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
   });
 
-  test('ended by a second SIGINT while the server hangs leaves the saved copy', async () => {
+  test('ended by a second SIGINT while the server hangs ends at once', async () => {
     const server = await startLiveServer('current');
+    const keys = server.keys().length;
     const { origin, hang } = await hangingFront(server.origin);
-    const folder = await emptyFolder();
-    const running = startKeyway([...flagsFor(origin, 'current'), '--destructive'], { folder, environment });
-    await new Promise<void>((resolve) => {
-      server.app.keyway.local?.configuration?.onReload(() => resolve());
-    });
+    const running = startKeyway([...flagsFor(origin, 'current'), '--writes'], { folder: ROOT, environment });
+    await until(() => server.keys().length > keys);
     hang();
     const again = setInterval(() => running.child.kill('SIGINT'), 200);
     const ended = await running.ended.finally(() => clearInterval(again));
     expect(ended.code).toBe(130);
-    const [saved = '', ...others] = await readdir(folder);
-    expect(others).toEqual([]);
-    expect(JSON.parse(await readFile(join(folder, saved), 'utf8'))).toMatchObject({ config: JSON.parse(SERVER_FILE) });
+  });
+
+  test('refuses --destructive by its name, and says what to use instead', async () => {
+    const ended = await runHere([...flagsFor('http://127.0.0.1:1', 'current'), '--destructive'], { environment });
+    expect(ended.complaints).toMatch(/^flag --destructive: is gone: .*--writes/);
+    expect(ended.code).toBe(2);
   });
 
   test('whose login is refused could not run', async () => {

@@ -101,7 +101,7 @@ describe('where nothing is played at all, keyway replay', () => {
     const scenario = { title: 't', revision: 'current', source: 'recorded', given: {}, exchanges: [exchange] };
     const folder = await folderWith({ 'one.json': scenario });
     const ended = await replay(origin, 'current', '--token', TOKEN, join(folder, 'one.json'));
-    expect(ended.output).toMatch(/\n +1 {2}clears the audit list: needs --destructive\n/);
+    expect(ended.output).toMatch(/\n +1 {2}not seen, because that clears the audit list\n/);
     expect(ended.complaints).toContain('nothing was played: every scenario was skipped');
     expect(ended.code).toBe(2);
   });
@@ -246,7 +246,7 @@ describe('the report for GitHub', () => {
     expect(output).toContain(
       `::error file=a%2Cb.json,title=${name}/a%2Cb::step 1: GET /audit: status: expected 201, found 200\n`,
     );
-    expect(output).toMatch(/\n +1 {2}clears the audit list: needs --destructive\n/);
+    expect(output).toMatch(/\n +1 {2}not seen, because that clears the audit list\n/);
     expect(output).toContain(
       '::notice title=keyway::not compatible as far as seen: 1 of 2 operations%0A  not seen: clearAudit\n',
     );

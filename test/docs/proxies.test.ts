@@ -103,12 +103,12 @@ describe.each(PROXIES)('behind $name, configured as docs/proxy has it', ({ name,
   });
 
   it.skipIf(program === null).each(REVISIONS)(
-    'the scenarios of %s, played with every permission, are equal',
+    'the scenarios of %s, played with leave to write, are equal',
     async (text) => {
       const [revision = '', webpath = ''] = text.split('@');
       const target = `https://127.0.0.1:${proxy.port}/${webpath}`;
       const argv = ['replay', '--target', target, '--revision', revision, '--username', USERNAME, '--token', TOKEN];
-      const played = await runKeyway([...argv, '--destructive', '--reporter', 'json'], {
+      const played = await runKeyway([...argv, '--writes', '--reporter', 'json'], {
         folder,
         environment: { KEYWAY_PASSWORD: PASSWORD, NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem') },
       });

@@ -17,8 +17,8 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   {
     names: /^GET \/audit: (?:\/data\/\*\/(?:event..|success) with another value|the list (?:is|lacks))/,
-    mode: 'destructive',
-    reason: 'what the audit list holds: no other answer shows it before an entry is added',
+    mode: null,
+    reason: 'what the audit list holds: no other answer shows it',
   },
   {
     names: /^GET \/dns\/queries: (?:\/data\/\*\/(?!failed).* with another value|the list (?:is empty|lacks|has))/,
@@ -70,6 +70,9 @@ const EXCEPTIONS: readonly Exception[] = [
   },
 ];
 
+const NOT_SEEN =
+  'changes of configuration, rules, DNS settings and audit list: not seen, because that replaces what stands there';
+
 /** The mode in which a mutation is noticed; null for nobody, with the reason. */
 export interface Expectation {
   readonly mode: Mode | null;
@@ -78,5 +81,6 @@ export interface Expectation {
 
 export function expectationOf({ name, mode }: Mutation, site: Site): Expectation {
   const exception = EXCEPTIONS.find((each) => each.names.test(name) && each.when?.(site) !== false);
-  return exception === undefined ? { mode, reason: null } : { mode: exception.mode, reason: exception.reason };
+  if (exception === undefined) return { mode, reason: mode === null ? NOT_SEEN : null };
+  return { mode: exception.mode, reason: exception.reason };
 }

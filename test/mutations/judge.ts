@@ -147,11 +147,10 @@ async function playerFor(server: MutatedServer, mode: Mode, mutation: Mutation |
     webpath: '/panel',
     revision: server.site.revision,
     credentials: { token: server.site.token, operator: OPERATOR },
-    permissions: { writes: mode !== 'reads', destructive: mode === 'destructive' },
+    writes: mode !== 'reads',
     timeoutMilliseconds: 10_000,
     random: systemRandom,
     pause: async () => undefined,
-    keepSaved: async () => ({ place: 'nowhere', remove: async () => undefined }),
   });
 }
 

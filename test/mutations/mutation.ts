@@ -23,15 +23,15 @@ export interface Reply {
 export type Forward = (asked: Asked) => Promise<Reply>;
 
 /** What `keyway replay --target` is permitted, least first. */
-export const MODES = ['reads', 'writes', 'destructive'] as const;
+export const MODES = ['reads', 'writes'] as const;
 export type Mode = (typeof MODES)[number];
 
 /** One way in which a server is wrong. */
 export interface Mutation {
   /** `GET /users: status 201`. */
   readonly name: string;
-  /** The least that has to be permitted for anybody to notice it. */
-  readonly mode: Mode;
+  /** The least that has to be permitted for anybody to notice it; null where no run does what would show it. */
+  readonly mode: Mode | null;
   readonly answer: (asked: Asked, forward: Forward) => Promise<Reply>;
 }
 
@@ -45,11 +45,11 @@ export interface Site {
   readonly session: string | null;
 }
 
-/** What has to be permitted for an operation to be called. */
-export function modeOf({ effect, subject }: Operation): Mode {
+/** What has to be permitted for an operation to be called; null for one that no run calls. */
+export function modeOf({ effect, subject }: Operation): Mode | null {
   // The name and password of the run are the permission to sign in.
   if (effect.kind === 'reads' || subject === 'session') return 'reads';
-  return effect.kind === 'writes' ? 'writes' : 'destructive';
+  return effect.kind === 'writes' ? 'writes' : null;
 }
 
 export function isOf({ name }: Operation, { method, path }: Asked, { api }: Site): boolean {
@@ -59,7 +59,7 @@ export function isOf({ name }: Operation, { method, path }: Asked, { api }: Site
 /** A mutation of answers: of those that `change` returns null for nothing is changed. */
 export function changing(
   name: string,
-  mode: Mode,
+  mode: Mode | null,
   applies: (asked: Asked) => boolean,
   change: (reply: Reply, asked: Asked) => Reply | null,
 ): Mutation {
@@ -76,7 +76,7 @@ export function changing(
 /** A mutation of requests: those that it applies to reach the server as another one. */
 export function redirecting(
   name: string,
-  mode: Mode,
+  mode: Mode | null,
   applies: (asked: Asked) => boolean,
   instead: (asked: Asked) => Asked,
 ): Mutation {

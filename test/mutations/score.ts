@@ -30,7 +30,7 @@ function scoreTable(): string {
     const nobody = expected.filter(({ mode }) => mode === null).length;
     return [line, String(expected.length), ...shares, String(nobody)];
   });
-  return markdownTable(['server', 'mutations', 'reads', '`--writes`', '`--destructive`', 'nobody'], rows);
+  return markdownTable(['server', 'mutations', 'reads', '`--writes`', 'nobody'], rows);
 }
 
 /** Why some are noticed by nobody, or later than they could be met, with how many there are on each line. */

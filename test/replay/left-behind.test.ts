@@ -5,12 +5,10 @@ import { createCaller } from '../../src/client/caller.js';
 import { createControl } from '../../src/client/signed-in-caller.js';
 import { noResolver } from '../../src/dns/no-resolver.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
-import { createFileSystem } from '../../src/platform/file-system.js';
 import { OwnKeys } from '../../src/replay/live/own-keys.js';
-import { readState, restoreState } from '../../src/replay/live/saved-state.js';
+import { readState, restoreKeyLists } from '../../src/replay/live/saved-state.js';
 import { stateChanges } from '../../src/replay/live/state-changes.js';
 import type { TargetOptions } from '../../src/replay/live/target-player.js';
-import { readScenarioFiles } from '../../src/replay/play/scenario-files.js';
 import { ROOT } from '../clone.js';
 import { runHere } from '../commands/context.js';
 import { apiOf, CREDENTIALS, fileOf } from '../stand-in/files.js';
@@ -128,104 +126,30 @@ describe('the state after a run', () => {
     expect(stateChanges(before, after)).toEqual([]);
   });
 
-  test('is put back without dropping keys that could not be read', async () => {
-    const { target, failing, standIn, bodies } = await failingServer();
-    const control = controlOf(target);
-    const saved = await readState(control, revisionNamed('0.2.96'));
-    failing.reads = Number.POSITIVE_INFINITY;
-    const config = { ...saved.config, debug: true };
-    const problems = await restoreState({ control, own: new OwnKeys('own-') }, { ...saved, config });
-    expect(problems).toContain(
-      'the configuration could not be put back: the keys could not be read: GET /users answers 401 unauthorized and asks to wait 60 s',
-    );
-    expect(bodies.filter((body) => body.includes('"debug"'))).toEqual([]);
-    expect(standIn.keys()).toHaveLength(2);
-  });
-});
-
-function destructiveOn(url: string) {
-  const { token, username, password } = CREDENTIALS;
-  return playerOn(new URL(url).origin, '0.2.96', {
-    webpath: 'panel',
-    credentials: { token, operator: { username, password } },
-    permissions: { writes: true, destructive: true },
-  });
-}
-
-describe('what others do while configurations are replaced', () => {
-  const CONFIG = '/server/config';
-  /** Others make a key in the instant of a replacement, and one while it is sent again. */
-  const MOST_IN_A_ROW = 2;
-  const isPutOfConfig = (method: string, path: string) => method === 'PUT' && path.endsWith(CONFIG);
-
-  test('stays: keys that they made, removed and limited since the run began, and in the instant of a replacement', async () => {
+  test('has the keys that others make while the key lists of the file are put back, however often they do', async () => {
     const made: string[] = [];
     const others: { standIn?: StandIn } = {};
-    let inARow = 0;
-    const front: Front = async ({ method, path, body }) => {
-      if (others.standIn === undefined) return {};
-      // A read of the file right after a replacement loses keys that nobody can know of: here it comes when all is sent.
-      if (method === 'GET' && path.endsWith(CONFIG)) await others.standIn.reload();
-      // Without a mode it is refused.
-      if (!isPutOfConfig(method, path) || !body.includes('"mode"')) return {};
-      if (inARow === MOST_IN_A_ROW) {
-        inARow = 0;
+    const { standIn, url } = await wrongServer(
+      async ({ method, path }) => {
+        if (others.standIn === undefined || made.length === 2 || method !== 'PUT' || !path.endsWith('/server/config'))
+          return {};
+        const key = `instant-${made.length}`;
+        made.push(key);
+        await apiOf(others.standIn)('POST', '/users', { access_key: key });
         return {};
-      }
-      inARow += 1;
-      const key = `instant-${made.length}`;
-      made.push(key);
-      await apiOf(others.standIn)('POST', '/users', { access_key: key });
-      return {};
-    };
-    const { standIn, url } = await wrongServer(front, { reloadFactor: 0 });
-    const player = await destructiveOn(url);
-    const api = apiOf(standIn);
-    await api('POST', '/users', { access_key: 'late', name: 'Late', limit_bytes: 3 });
-    await api('PUT', '/users/alpha/limit', { limit_bytes: 5 });
-    await api('DELETE', '/users/beta');
+      },
+      { reloadFactor: 0 },
+    );
+    const revision = revisionNamed('0.2.96');
+    const credentials = { token: CREDENTIALS.token, operator: null };
+    const control = controlOf({ origin: new URL(url).origin, webpath: 'panel', credentials });
+    const saved = await readState(control, revision);
+    await apiOf(standIn)('POST', '/users', { access_key: 'own-left' });
     others.standIn = standIn;
-    const [file] = await readScenarioFiles(
-      [join(ROOT, 'fixtures/recorded/0.2.96/config-replace.json')],
-      createFileSystem(),
-    );
-    if (file?.kind !== 'scenario') throw new Error('the scenario cannot be read');
-    const { outcome, reason } = await player.play(file, { isStopped: () => false });
-    expect({ outcome, reason }).toEqual({ outcome: 'equal', reason: null });
-    delete others.standIn;
-    expect(made.length).toBeGreaterThan(2);
-    await player.finish();
+    expect(await restoreKeyLists({ control, own: new OwnKeys('own-') }, saved, revision, '0.2.96')).toBeNull();
     await standIn.reload();
-    const keys = standIn.keys().map(({ accessKey, name, limitBytes }) => `${accessKey} ${name} ${limitBytes}`);
-    expect(keys.sort()).toEqual(['alpha null 5', 'late Late 3', ...made.map((key) => `${key} null null`)].sort());
-  });
-
-  test('a server that takes a configuration without its mode has a whole one at once', async () => {
-    const sent: boolean[] = [];
-    let taken: unknown;
-    const { url } = await wrongServer(({ method, path, body }) => {
-      if (method === 'GET' && path.endsWith(CONFIG) && taken !== undefined)
-        return { answer: { ok: true, data: taken } };
-      if (!isPutOfConfig(method, path)) return {};
-      sent.push(body.includes('"mode"'));
-      taken = sent.at(-1) === true ? undefined : JSON.parse(body);
-      return taken === undefined ? {} : { answer: { ok: true, data: true } };
-    });
-    const player = await destructiveOn(url);
-    const results = await player.tryChanges(() => false);
-    expect(results.map(({ name, outcome }) => `${name} ${outcome}`)).toContain('writes/changes different');
-    const spoiled = sent.indexOf(false);
-    expect(sent.slice(spoiled, spoiled + 2)).toEqual([false, true]);
-  });
-
-  test('nothing is tried on a server that does not take its own configuration back', async () => {
-    const { url } = await wrongServer(({ method, path }) =>
-      isPutOfConfig(method, path) ? { status: 400, answer: { ok: false, error: 'read-only' } } : {},
-    );
-    const player = await destructiveOn(url);
-    await expect(player.tryChanges(() => false)).rejects.toThrow(
-      'its configuration cannot be written anew: 400 read-only',
-    );
+    const keys = standIn.keys().map(({ accessKey }) => accessKey);
+    expect(keys.sort()).toEqual(['alpha', 'beta', 'instant-0', 'instant-1']);
   });
 });
 

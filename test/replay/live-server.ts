@@ -127,10 +127,9 @@ export function playerOn(
     webpath: '',
     revision: revisionNamed(revision),
     credentials: { token: TOKEN, operator: { username: USERNAME, password: PASSWORD } },
-    permissions: { writes: false, destructive: false },
+    writes: false,
     timeoutMilliseconds: 10_000,
     random: systemRandom,
-    keepSaved: async () => ({ place: 'nowhere', remove: async () => undefined }),
     ...options,
   });
 }

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
-import { whyNotToReplace } from '../../src/replay/live/saved-state.js';
 import { foldersOf, scenariosOf } from '../acceptance/pack.js';
 import { runHere } from '../commands/context.js';
 import { freePort } from '../free-ports.js';
@@ -90,11 +89,7 @@ function replay({ standIn }: Staged, line: string, ...flags: readonly string[]) 
 const RECORDED = SERVERS.reduce((sum, version) => sum + scenariosOf(`recorded/${version}`).length, 0);
 
 describe.each(SERVERS)('the stand-in of %s, asked as its own line', (version) => {
-  test.each([
-    [[]],
-    [['--writes']],
-    [['--destructive']],
-  ])('with %j is compatible, and afterwards as it was', async (flags) => {
+  test.each([[[]], [['--writes']]])('with %j is compatible, and afterwards as it was', async (flags) => {
     const staged = await stage(version, withRouting(version));
     const before = await staged.state();
     const ended = await replay(staged, version, ...flags, '--verbose');
@@ -111,32 +106,4 @@ describe.each(SERVERS)('the stand-in of %s, asked as its own line', (version) =>
 
 test('all recordings of real servers are among those that their stand-ins are asked', () => {
   expect(RECORDED).toBe(248);
-});
-
-describe('keyway replay --destructive', () => {
-  const untouched = async (staged: Staged, text: string) => expect(await readFile(staged.path, 'utf8')).toBe(text);
-
-  test('does not begin where what is read is of another line', async () => {
-    const text = withRouting('0.2.96');
-    const staged = await stage('0.2.96', text);
-    const ended = await replay(staged, '0.2.86', '--destructive');
-    expect(ended.complaints).toContain('--destructive: not begun: what is read differs (reads/');
-    expect(ended.output).toMatch(/^what was read fits current, 0\.4\.0, not 0\.2\.86$/m);
-    expect(ended.code).toBe(1);
-    await untouched(staged, text);
-  });
-
-  const CONFIG = { mode: 'server', access_keys: ['alpha'], api: {} };
-  const KEYS = [{ accessKey: 'alpha', name: null, limitBytes: null }];
-  test.each([
-    ['that cannot be read', null, 'its configuration cannot be read'],
-    ['without a mode', { access_keys: ['alpha'], api: {} }, 'its configuration has no "mode"'],
-    ['without a listener', { mode: 'server', access_keys: ['alpha'] }, 'does not say where the API listens'],
-    ['without a key that is listed', { ...CONFIG, access_keys: [] }, 'does not hold 1 of the 1 keys'],
-    ['that holds all', CONFIG, null],
-  ])('takes a configuration %s for what it is', (_, config, why) => {
-    const found = whyNotToReplace({ config, keys: KEYS, rules: null, dns: null, audit: [], unread: {} });
-    if (why === null) expect(found).toBeNull();
-    else expect(found).toContain(why);
-  });
 });

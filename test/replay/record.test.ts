@@ -284,7 +284,7 @@ describe('a recorded session', () => {
     const file = await recordSession();
     for (let time = 0; time < tries(10); time += 1) {
       const server = await startLiveServer('current');
-      const player = await playerOn(server.origin, 'current', { permissions: { writes: true, destructive: false } });
+      const player = await playerOn(server.origin, 'current', { writes: true });
       const result = await player.play(file, {});
       expect((await player.finish()).left).toEqual([]);
       await server.close();

@@ -158,8 +158,7 @@ describe('a recording that is updated from a server of another line', () => {
       const server = await openLiveServer(revision.from, {}, { fileSystem: WITHOUT_SYNC });
       close.push(server.close);
       recordings.set(revision, await recordOn(server.origin, revision));
-      const permissions = { writes: true, destructive: false };
-      players.set(revision, await playerOn(server.origin, revision.from, { permissions }));
+      players.set(revision, await playerOn(server.origin, revision.from, { writes: true }));
     }
   });
   afterAll(async () => {

@@ -175,7 +175,7 @@ describe('its recording', () => {
       reason: expect.stringMatching(/--writes/),
     });
     expect((await reading.finish()).left).toEqual([]);
-    const writing = await playerOn(server.origin, '9.9.9', { permissions: { writes: true, destructive: false } });
+    const writing = await playerOn(server.origin, '9.9.9', { writes: true });
     expect(await writing.play(file, {})).toMatchObject({ outcome: 'equal', reason: null });
     expect((await writing.finish()).left).toEqual([]);
     expect(server.keys()).toEqual(keys);
@@ -198,15 +198,15 @@ describe('what it does to a server', () => {
     expect(effectOf({ method: 'POST', path: '/users/a/freeze' })).toBe(freezeUser.effect);
   });
 
-  it('keeps it from any live server, whatever is permitted, where nobody could put back what it replaces', async () => {
+  it('keeps it from any live server, whatever is permitted, where it replaces what stands there', async () => {
     const scenario = (await recordSession()).scenario(1);
     const [step] = scenario.exchanges.filter(isExchange);
     if (step === undefined) throw new Error('nothing recorded');
     const melting = { ...step, request: { method: 'POST', path: '/melt' } };
     const server = await startLiveServer('9.9.9');
-    const player = await playerOn(server.origin, '9.9.9', { permissions: { writes: true, destructive: true } });
+    const player = await playerOn(server.origin, '9.9.9', { writes: true });
     const reason = player.whyNot({ ...scenario, exchanges: [melting] });
-    expect(reason).toBe('melts everything: what was there could not be put back');
+    expect(reason).toBe('not seen, because that melts everything');
     expect((await player.finish()).left).toEqual([]);
   });
 
@@ -216,7 +216,7 @@ describe('what it does to a server', () => {
       'request' in step ? { ...step, request: { ...step.request, path: '/users/foreign-1/freeze' } } : step,
     );
     const server = await startLiveServer('9.9.9');
-    const player = await playerOn(server.origin, '9.9.9', { permissions: { writes: true, destructive: true } });
+    const player = await playerOn(server.origin, '9.9.9', { writes: true });
     const foreign = { ...scenario, exchanges: exchanges.slice(2, 3) };
     const file: ScenarioFile = {
       kind: 'scenario',

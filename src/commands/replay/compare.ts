@@ -32,7 +32,6 @@ import {
   type Playing,
   runPlaying,
   sayPlan,
-  whyNotToBegin,
   whyUnjudged,
 } from './run.js';
 import { baseUrlOf, credentialsOf, failOnOf, lineOf, PLAY_FLAGS, readPlaySettings, revisionOf } from './settings.js';
@@ -108,8 +107,8 @@ function compareServers(settings: CompareSettings, context: CommandContext): Pro
 
 function meet(side: Side, settings: CompareSettings, context: CommandContext): Promise<TargetPlayer> {
   const { url, revision, credentials } = settings[side];
-  const { ca, permissions, timeoutMilliseconds } = settings;
-  const options = { ...url, ca, revision, credentials, permissions, timeoutMilliseconds, isCompared: true };
+  const { ca, writes, timeoutMilliseconds } = settings;
+  const options = { ...url, ca, revision, credentials, writes, timeoutMilliseconds, isCompared: true };
   return meetServer(side, options, context);
 }
 
@@ -122,14 +121,10 @@ interface Comparing extends Playing {
 async function compareAll(named: FoundFiles, comparing: Comparing): Promise<Played> {
   const { left, right, settings, context } = comparing;
   for (const player of [left, right]) sayPlan(player, named, settings, context);
-  // Scenarios that were named are asked for alone, unless what is read speaks against replacing anything.
-  const { destructive } = settings.permissions;
+  // Scenarios that were named are asked for alone.
   const isNamed = settings.words.length > 0;
-  const read = isNamed && !destructive ? [] : await readBoth(comparing);
-  const why = destructive ? (whyNotToBegin(left, read) ?? whyNotToBegin(right, [])) : null;
-  if (why !== null) comparing.problems.push(`--destructive: not begun: ${why}`);
-  const reads = isNamed && why === null ? [] : read;
-  const files = why !== null ? [] : isNamed ? named : [readingOf(comparing), ...named];
+  const reads = isNamed ? [] : await readBoth(comparing);
+  const files = isNamed ? named : [readingOf(comparing), ...named];
   comparing.begin(reads.length + files.length);
   for (const result of reads) comparing.done(result);
   const compared: Compared[] = [];
@@ -262,8 +257,8 @@ Holds all that two servers show to readers against their revisions, then plays s
 shows where they answer differently. The left one is played twice: where it differs from itself (times, counts, generated values), nothing is reported. PATHS are
 scenario files and folders; without them the scenarios of both revisions that come with Keyway.
 
-The same rules as in "keyway replay --target" keep both servers safe: only reads, unless --writes
-or --destructive. At least one revision is needed; the other side then speaks the same.
+The same rules as in "keyway replay --target" keep both servers safe: only reads, unless --writes.
+At least one revision is needed; the other side then speaks the same.
 
   --from R                   The line that clients know: earliest, dns, current, or a version such as 0.2.48.
   --to R                     The line that they are to meet.
@@ -278,8 +273,6 @@ or --destructive. At least one revision is needed; the other side then speaks th
   --left-token TOKEN         The static token (or LEFT_TOKEN).
   --right-token TOKEN        The right one's (or RIGHT_TOKEN).
   --writes                   Also makes keys of its own, and removes them.
-  --destructive              Also replaces configuration, rules, DNS settings and audit list, and puts
-                             them back.
   --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.
   --ca FILE                  Certificates in PEM that are trusted instead of the system's.
   --reporter json|junit|tap|github

@@ -1,6 +1,6 @@
 import { REVISIONS } from '../../../revisions/all.js';
 import { createCaller } from '../../client/caller.js';
-import { brokenResult, type ScenarioResult, unplayedResult } from '../../replay/compare/result.js';
+import { brokenResult, type ScenarioResult } from '../../replay/compare/result.js';
 import { formatScenario } from '../../replay/format/format.js';
 import { NoApiThere } from '../../replay/live/target-facts.js';
 import type { TargetPlayer } from '../../replay/live/target-player.js';
@@ -26,7 +26,6 @@ import {
   runPlaying,
   sayBeside,
   sayPlan,
-  whyNotToBegin,
   whyUnjudged,
 } from './run.js';
 import {
@@ -72,7 +71,7 @@ function readSettings(reading: FlagReading, flags: ParsedFlags, context: Command
   };
   const { update, format, words } = settings;
   if (reading.value('target') === null)
-    for (const flag of ['username', 'token', 'ca', 'writes', 'destructive', 'update'])
+    for (const flag of ['username', 'token', 'ca', 'writes', 'update'])
       if (flags.values.has(flag)) reading.problems.push(`--${flag}: expected a --target beside it`);
   if (reading.value('target') !== null && reading.value('revision') === null)
     reading.problems.push('--revision: expected what the target speaks, such as --revision 0.2.48');
@@ -119,7 +118,7 @@ async function playEmbeddedFiles(files: FoundFiles, settings: ReplaySettings, pl
 type OnTarget = ReplaySettings & { readonly target: BaseUrl; readonly revision: Revision };
 
 async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: Playing): Promise<Played> {
-  const { context, isStopped, problems } = playing;
+  const { context, isStopped } = playing;
   const asked = askedIn(files, settings);
   let player: TargetPlayer;
   try {
@@ -129,22 +128,16 @@ async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: P
   }
   try {
     sayPlan(player, files, settings, context);
-    // Scenarios that were named are asked for alone, unless what is read speaks against replacing anything.
-    const { writes, destructive } = settings.permissions;
-    const isNamed = settings.words.length > 0;
-    const read = isNamed && !destructive ? null : await player.read(REVISIONS, lineOf);
-    const why = destructive && read !== null ? whyNotToBegin(player, read.results) : null;
-    if (why !== null) problems.push(`--destructive: not begun: ${why}`);
-    const reads = isNamed && why === null ? null : read;
-    const tried = writes && why === null ? await player.tryChanges(isStopped) : [];
+    // Scenarios that were named are asked for alone.
+    const reads = settings.words.length > 0 ? null : await player.read(REVISIONS, lineOf);
+    const tried = settings.writes ? await player.tryChanges(isStopped) : [];
     if (reads !== null) sayFitting(reads, settings, context);
     const looked = [...(reads?.results ?? []), ...tried];
     playing.begin(looked.length + files.length);
     for (const result of looked) playing.done(result);
     for (const file of files) {
       if (isStopped()) break;
-      if (why !== null && file.kind === 'scenario') playing.done(unplayedResult(file, 'skipped', NOT_BEGUN));
-      else playing.done(await playOne(file, player, settings, playing));
+      playing.done(await playOne(file, player, settings, playing));
     }
     return { asked, reads, unjudged: whyUnjudged([player], [settings.credentials]) };
   } finally {
@@ -157,8 +150,6 @@ function sayFitting({ lines }: ReadReport, settings: OnTarget, context: CommandC
   const words = fittingWords(lines);
   if (words !== null) sayBeside(settings, context)(`${words}, not ${settings.revisionText}`);
 }
-
-const NOT_BEGUN = '--destructive was not begun';
 
 /**
  * A server whose API stands where another line has it is not of this revision. Rejects with the error where it stands
@@ -235,7 +226,7 @@ export const replay = defineCommand<ReplaySettings, null>({
   work: (_home, settings, context) => work(settings, context),
   failureCode: 2,
   help: () => `Usage: keyway replay [PATHS…] [--revision R]
-       keyway replay [PATHS…] --target URL --revision R [--writes | --destructive]
+       keyway replay [PATHS…] --target URL --revision R [--writes]
        keyway replay --format PATHS…
 
 Plays scenarios and compares every answer. PATHS are scenario files and folders; without them the
@@ -248,16 +239,15 @@ On a target everything that reads show is read and held against the revision: ev
 who is let in (with wrong credentials, too), links, panel and CORS; and the answers are held against one
 another. Of the scenarios only those that read are played, unless more is permitted; what is not played
 says why. A login, only with a password given, signs out whoever is signed in. Keys are made under
-generated texts, no other is touched, and they are removed at the end, on failure and on interrupt. What
-is replaced is saved first and put back.
-Keys, rules, DNS settings and configuration are read before and after: what is not as before is said last.
+generated texts, no other is touched, and they are removed at the end, on failure and on interrupt.
+Nothing else of the server is changed: what only that would show is said to be not seen. Keys, rules,
+DNS settings and configuration are read before and after: what is not as before is said last.
 
   --target URL               The server's base URL, with its web path: http://127.0.0.1:9090/secret
   --revision R               earliest, dns, current, or a version such as 0.2.48.
   --username NAME            The operator; the password comes from KEYWAY_PASSWORD.
   --token TOKEN              The static token (or KEYWAY_TOKEN).
-  --writes                   Also makes keys of its own, and tries each change without a credential.
-  --destructive              Also replaces configuration, rules, DNS settings and audit list.
+  --writes                   Also makes keys of its own, and tries each change of keys without a credential.
   --update                   Rewrites the expected answers of recordings from the target.
   --format                   Plays nothing: writes the files in their canonical form.
   --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.

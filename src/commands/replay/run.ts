@@ -3,10 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resolveRevision } from '../../../revisions/index.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
-import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { type ScenarioResult, summaryOf } from '../../replay/compare/result.js';
-import type { KeptState } from '../../replay/live/after-run.js';
-import type { SavedState } from '../../replay/live/saved-state.js';
 import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../replay/live/target-player.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../../replay/play/scenario-files.js';
 import type { ReadReport } from '../../replay/reads/standing.js';
@@ -15,35 +12,10 @@ import { createGithubReporter } from '../../replay/report/report-github.js';
 import { createJsonReporter, createJunitReporter, createTapReporter } from '../../replay/report/report-machine.js';
 import { createTextReporter, type TextDetail } from '../../replay/report/report-text.js';
 import { shortfall, verdictOf } from '../../replay/report/verdict.js';
-import { writeJson } from '../../wire/json/write-json.js';
 import type { OperationName } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import { type PlaySettings, type ReporterName, trustedBy } from './settings.js';
-
-/** Writes what stood on a server beside the user, readable by nobody else, until it is put back. */
-async function keepSaved(
-  saved: SavedState,
-  flag: string,
-  { folder, fileSystem, clock, complain }: CommandContext,
-): Promise<KeptState> {
-  const time = new Date(clock.now()).toISOString().replaceAll(/[-:.]/g, '');
-  const path = join(folder, `keyway-saved-${flag}-${time}.json`);
-  const { config, rules, dns, audit } = saved;
-  const keys = saved.keys.map(({ accessKey }) => accessKey);
-  const content = writeJson({ config, rules, dns, audit: [...audit], keys }, 2);
-  try {
-    await fileSystem.create(path, Buffer.from(`${content}\n`), 0o600);
-    await fileSystem.sync(path);
-  } catch (error) {
-    // A file that was only begun would look like a copy; one that was there before is not the run's.
-    if (failureCode(error) !== 'EEXIST') await fileSystem.remove(path).catch(() => undefined);
-    const why = failureWords(error);
-    throw new Error(`nothing was replaced: what stands there cannot be saved in ${path}: ${why}`, { cause: error });
-  }
-  complain(`what stood there is saved in ${path} until it is put back`);
-  return { place: path, remove: () => fileSystem.remove(path) };
-}
 
 /** Tells what becomes of scenarios in the form that was asked for, and on a terminal how far it is. */
 function createReporter(
@@ -150,19 +122,12 @@ function isOfOne(scenarioRevision: string, revisions: readonly Revision[]): bool
 /** Meets the server that a flag names; rejects with an error for people that names it too. */
 export async function meetServer(
   flag: string,
-  { ca, ...options }: Omit<TargetOptions, 'random' | 'keepSaved' | 'ca'> & Pick<PlaySettings, 'ca'>,
+  { ca, ...options }: Omit<TargetOptions, 'random' | 'ca'> & Pick<PlaySettings, 'ca'>,
   context: CommandContext,
 ): Promise<TargetPlayer> {
   try {
-    const keep: TargetOptions['keepSaved'] = (saved) => keepSaved(saved, flag, context);
     const trusted = await trustedBy(ca, context);
-    return await createTargetPlayer({
-      ...options,
-      ...trusted,
-      random: context.random,
-      pause: context.wait,
-      keepSaved: keep,
-    });
+    return await createTargetPlayer({ ...options, ...trusted, random: context.random, pause: context.wait });
   } catch (error) {
     throw new Error(`--${flag} ${options.origin}: ${wordsOf(error)}`, { cause: error });
   }
@@ -183,12 +148,6 @@ export function sayPlan(
   const say = sayBeside(settings, context);
   const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
   for (const line of player.plan(scenarios)) say(`on ${player.target.origin}: ${line}`);
-}
-
-/** Why nothing of a server is to be replaced, or null: something that is read of it is wrong, or could not be put back. */
-export function whyNotToBegin(player: TargetPlayer, read: readonly ScenarioResult[]): string | null {
-  const wrong = read.filter(({ outcome }) => outcome === 'different').map(({ name }) => name);
-  return wrong.length > 0 ? `what is read differs (${wrong.join(', ')})` : player.whyNotToReplace();
 }
 
 /** Why nothing can be said of servers of which nothing differed, or null: one that asks for a credential let nobody in. */
@@ -220,7 +179,7 @@ export interface Playing {
   done(result: ScenarioResult): void;
 }
 
-/** Ends with every server that was met: puts it back, and tells what is not as before. */
+/** Ends with every server that was met: removes the run's own keys, and tells what is not as before. */
 export async function finishAll(players: readonly TargetPlayer[], playing: Playing): Promise<void> {
   for (const player of players) {
     const { left, byOthers } = await player.finish();
@@ -311,9 +270,7 @@ function watchForStop({ untilStopped, complain }: CommandContext): () => boolean
   const stop = { asked: false };
   untilStopped().then(() => {
     stop.asked = true;
-    complain(
-      'ending, once what the run made is removed and what it replaced is put back; another signal ends it at once',
-    );
+    complain('ending, once what the run made is removed; another signal ends it at once');
   });
   return () => stop.asked;
 }

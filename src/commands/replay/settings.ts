@@ -3,7 +3,6 @@ import { resolveRevision } from '../../../revisions/index.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { readTrusted } from '../../platform/trusted.js';
 import { CHANGE_KINDS, type ChangeKind } from '../../replay/compare/line-changes.js';
-import type { Permissions } from '../../replay/live/why-not.js';
 import type { Required } from '../../replay/report/verdict.js';
 import { parseHostPort } from '../../settings/bind-address.js';
 import { type FlagReading, type FlagShape, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
@@ -143,7 +142,6 @@ function reporterNameOf(reading: FlagReading): ReporterName {
 /** The flags that every command which plays scenarios on servers takes. */
 export const PLAY_FLAGS: readonly FlagShape[] = [
   switchFlag('writes'),
-  switchFlag('destructive'),
   switchFlag('verbose'),
   valueFlag('reporter', 'json|junit|tap|github', REPORTERS),
   valueFlag('require-played', 'N|N%'),
@@ -155,10 +153,8 @@ export const PLAY_FLAGS: readonly FlagShape[] = [
 export type PlaySettings = ReturnType<typeof readPlaySettings>;
 
 export function readPlaySettings(reading: FlagReading, { words }: ParsedFlags) {
-  const destructive = reading.isOn('destructive');
-  const permissions: Permissions = { writes: reading.isOn('writes') || destructive, destructive };
   return {
-    permissions,
+    writes: reading.isOn('writes'),
     reporter: reporterNameOf(reading),
     isVerbose: reading.isOn('verbose'),
     timeoutMilliseconds: timeoutOf(reading),

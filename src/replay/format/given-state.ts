@@ -17,14 +17,11 @@ export interface GivenState {
   readonly dnsEnabled: boolean;
   /** True where any key has traffic, which no operation can give. */
   readonly hasTraffic: boolean;
-  /** True for a file in the layout with `inbounds`. */
-  readonly hasInbounds: boolean;
 }
 
 export function givenStateOf({ given }: Scenario): GivenState {
   const value = fileValue(given);
   const root = value !== undefined && isJsonObject(value) ? value : null;
-  const hasInbounds = root !== null && Array.isArray(root.inbounds);
   const listener = listenerOf(root);
   const own = given.listener ?? {};
   return {
@@ -39,7 +36,6 @@ export function givenStateOf({ given }: Scenario): GivenState {
     webpath: own.webpath ?? textOr(listener.webpath, ''),
     dnsEnabled: root !== null && isJsonObject(root.dns) && root.dns.enabled === true,
     hasTraffic: (given.counters ?? []).some((each) => each.bytes_up + each.bytes_down + each.connections > 0n),
-    hasInbounds,
   };
 }
 

@@ -1,17 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Control } from '../../client/signed-in-caller.js';
 import { messageOf } from '../../core/errors.js';
-import { readState, restoreKeyLists, restoreState, type SavedState } from './saved-state.js';
+import { isJsonObject } from '../../wire/json/json.js';
+import { keyOf, keysOfFile } from '../format/given-state.js';
+import { readState, restoreKeyLists, type SavedState } from './saved-state.js';
 import { keyChangesOnly, keysChanged, stateChanges } from './state-changes.js';
-import { untilReloaded } from './take-over.js';
 import { readKeys } from './target-facts.js';
 import type { Prepared } from './target-state.js';
-
-/** A copy of what stood on a server. */
-export interface KeptState {
-  /** For people. */
-  readonly place: string;
-  remove(): Promise<void>;
-}
 
 /** The changes that are left on a server after a run, one sentence each. */
 export type Finished = Awaited<ReturnType<typeof cleanUp>>;
@@ -24,44 +19,59 @@ export interface Ended extends Prepared {
   };
   /** Null where nothing lets the run in. */
   readonly before: SavedState | null;
-  /** The copy of the state before, once anything of it may be replaced. */
-  readonly kept: KeptState | null;
 }
 
-/** Removes what is left of the run's own keys, puts everything back, and compares with the state before. */
+/** Removes what is left of the run's own keys, puts the key lists of the file back, and compares with the state before. */
 export async function cleanUp(live: Ended) {
-  const { permissions } = live.options;
-  const problems = permissions.writes ? await undoAll(live).catch((error: unknown) => [whyNotUndone(live, error)]) : [];
+  const problems = live.options.writes
+    ? await undoAll(live).catch((error: unknown) => [whyNotUndone(live, error)])
+    : [];
   const { changes, byOthers } = await changesSince(live);
-  const left = [...problems, ...changes];
-  if (left.length === 0) await live.kept?.remove();
-  else if (live.kept !== null) left.push(`what stood there before is in ${live.kept.place}`);
   // Changed by the run, and by others, who go on changing it.
-  return { left, byOthers };
+  return { left: [...problems, ...changes], byOthers };
 }
 
 function whyNotUndone({ own }: Ended, error: unknown): string {
   return `not all could be undone, keys that begin with ${own.prefix} may be left: ${messageOf(error)}`;
 }
 
-/** Removes the run's own keys and puts back what it replaced, and again where a reload of the server's brought some back. */
+/** Removes the run's own keys and puts the key lists of the file back, and again where a reload of the server's brought some back. */
 async function undoAll(live: Ended): Promise<readonly string[]> {
-  const { control, own, before, kept, options, facts } = live;
+  const { control, own, before, options, facts } = live;
   let problems: readonly string[] = [];
   for (let round = 0; round < 2; round += 1) {
     const left = await own.removeAll(control);
     problems = left.map((accessKey) => `the key ${accessKey} could not be removed`);
     if (before === null) return problems;
-    if (kept !== null) problems = [...problems, ...(await restoreState(live, before))];
     const lists = await restoreKeyLists(live, before, options.revision, facts.version).catch(messageOf);
     if (lists !== null) problems = [...problems, lists];
-    await untilReloaded(async (path) => (await control.send('GET', path)).data);
+    await untilReloaded(control);
     const { keys } = await readKeys(control);
     const back = keys.map(({ accessKey }) => accessKey).filter((each) => own.isOwn(each));
     if (back.length === 0) return problems;
     for (const accessKey of back) own.add(accessKey);
   }
   return problems;
+}
+
+/** Servers look at their file every 5 s; a key was live after 6.7 s at the latest. Milliseconds. */
+const LONGEST_RELOAD = 10_000;
+const LOOK_EVERY = 50;
+
+/** Resolves when a server lists the keys that stand in its file, or when it should have long ago. */
+async function untilReloaded(control: Control): Promise<void> {
+  const end = performance.now() + LONGEST_RELOAD;
+  while (!(await listsItsFile(control)) && performance.now() < end) await sleep(LOOK_EVERY);
+}
+
+async function listsItsFile(control: Control): Promise<boolean> {
+  const config = (await control.send('GET', '/server/config')).data;
+  const list = (await control.send('GET', '/users')).data;
+  if (!isJsonObject(config) || !Array.isArray(list)) return true;
+  const [inFile, listed] = [keysOfFile(config), list.flatMap(keyOf)].map(
+    (keys) => new Set(keys.map(({ accessKey }) => accessKey)),
+  );
+  return inFile?.size === listed?.size && [...(inFile ?? [])].every((key) => listed?.has(key));
 }
 
 /** Milliseconds before what is not as before is read again: a server may be writing its file. */

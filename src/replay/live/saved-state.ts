@@ -1,9 +1,8 @@
 import { type Control, unreadWords } from '../../client/signed-in-caller.js';
-import { messageOf } from '../../core/errors.js';
 import type { AccessKey } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { keyOf, keysOfFile, withoutNulls } from '../format/given-state.js';
+import { keyOf, withoutNulls } from '../format/given-state.js';
 import { sameJson } from '../format/json-difference.js';
 import { withKeysOfNow } from './keys-of-now.js';
 import type { OwnKeys } from './own-keys.js';
@@ -26,8 +25,6 @@ export async function readState(control: Control, { capabilities }: Revision) {
     return null;
   };
   const config = capabilities.config === undefined ? null : await read('config', '/server/config');
-  const audit: JsonValue | undefined =
-    capabilities.audit === undefined ? null : (await control.send('GET', '/audit')).data;
   const { keys, why } = await readKeys(control);
   if (why !== null) unread.keys = why;
   return {
@@ -36,54 +33,14 @@ export async function readState(control: Control, { capabilities }: Revision) {
     keys,
     rules: capabilities.rules === undefined ? null : await read('rules', '/router/rules'),
     dns: capabilities.dns === undefined ? null : await read('dns', '/dns/config'),
-    /** Newest first. */
-    audit: Array.isArray(audit) ? audit : [],
     /** The reasons why parts that the revision serves could not be read; such a part is empty here. */
     unread,
   };
 }
 
-/** Why a state does not hold what would have to be put back after its configuration was replaced, or null. */
-export function whyNotToReplace({ config, keys }: SavedState): string | null {
-  if (config === null) return 'its configuration cannot be read';
-  if (config.mode === undefined) return 'its configuration has no "mode", without which no server takes it back';
-  const hasListener = isJsonObject(config.api) || Array.isArray(config.inbounds);
-  if (!hasListener) return 'its configuration does not say where the API listens';
-  const inFile = new Set(keysOfFile(config).map(({ accessKey }) => accessKey));
-  const missing = keys.filter(({ accessKey }) => !inFile.has(accessKey)).length;
-  return missing === 0 ? null : `its configuration does not hold ${missing} of the ${keys.length} keys that it lists`;
-}
-
-/** A part of the state that is put back, as messages name it. */
-type Part = 'configuration' | 'outbound rules' | 'DNS settings' | 'audit list';
-
-export interface Restoring {
+interface Restoring {
   readonly control: Control;
   readonly own: OwnKeys;
-}
-
-/**
- * Puts back what differs from the saved state; lists the parts that could not be put back, with the server's words. Keys
- * that others made or removed since then stay as they are now.
- */
-export async function restoreState(live: Restoring, saved: SavedState): Promise<readonly string[]> {
-  const { control } = live;
-  const problems: string[] = [];
-  const put = async (part: Part, work: () => Promise<string | null>): Promise<void> => {
-    const problem = await work().catch((error: unknown) => messageOf(error));
-    if (problem !== null) problems.push(`the ${part} could not be put back: ${problem}`);
-  };
-  const { config, rules, dns, audit } = saved;
-  if (rules !== null) await put('outbound rules', () => restorePart(control, ['PUT', '/router/rules'], rules));
-  if (dns !== null) await put('DNS settings', () => restorePart(control, ['POST', '/dns/config'], dns));
-  // Last, since the others write into the file in words of their own.
-  if (config !== null)
-    await put('configuration', async () => {
-      const present = await configurationOf(control);
-      return putConfiguration(live, present, (keys) => withKeysOfNow(config, saved.keys, keys));
-    });
-  await put('audit list', () => restoreAudit(control, audit));
-  return problems;
 }
 
 /**
@@ -125,22 +82,22 @@ async function othersKeys({ control, own }: Restoring): Promise<readonly AccessK
 }
 
 /** The most times that a configuration is sent while others go on changing keys. */
-export const ROUNDS = 3;
+const ROUNDS = 3;
 
 /**
  * Puts a configuration there with others' keys of now, which are read right before, unless it is what stands there. It is
  * sent again where keys changed meanwhile, since a server goes by the file alone from its next reload on. Resolves to why it
  * could not, or null.
  */
-export async function putConfiguration(
+async function putConfiguration(
   live: Restoring,
-  present: JsonObject | null,
+  present: JsonObject,
   wantedWith: (keys: readonly AccessKey[]) => JsonObject,
 ): Promise<string | null> {
   let standing = present;
   for (let round = 0; round < ROUNDS; round += 1) {
     const wanted = wantedWith(await othersKeys(live));
-    if (standing !== null && sameJson(standing, wanted)) return null;
+    if (sameJson(standing, wanted)) return null;
     const { status, error } = await live.control.send('PUT', '/server/config', wanted);
     if (status !== 200) return `${status} ${error}`;
     standing = wanted;
@@ -148,43 +105,7 @@ export async function putConfiguration(
   return null;
 }
 
-/** Has a server write its file without comments, and resolves to why it could not, or null: a write of rules into a file with comments leaves nothing of it on many. */
-export async function dropComments(live: Restoring): Promise<string | null> {
-  const keys = await othersKeys(live);
-  const config = await configurationOf(live.control);
-  return config === null ? null : putConfiguration(live, null, (now) => withKeysOfNow(config, keys, now));
-}
-
 async function configurationOf(control: Control): Promise<JsonObject | null> {
   const { data } = await control.send('GET', '/server/config');
   return isJsonObject(data) ? data : null;
-}
-
-async function restorePart(
-  control: Control,
-  [method, path]: readonly [string, string],
-  wanted: JsonValue,
-): Promise<string | null> {
-  const present = (await control.send('GET', path)).data;
-  if (present !== undefined && sameJson(present, wanted)) return null;
-  const { status, error } = await control.send(method, path, wanted);
-  return status === 200 ? null : `${status} ${error}`;
-}
-
-/** Entries get new ids and times: the API makes them. */
-async function restoreAudit(control: Control, saved: readonly JsonValue[]): Promise<string | null> {
-  const present = (await control.send('GET', '/audit')).data;
-  if (!Array.isArray(present) || sameJson(present.map(eventOf), saved.map(eventOf))) return null;
-  await control.send('DELETE', '/audit');
-  for (const entry of [...saved].reverse()) {
-    const { status, error } = await control.send('POST', '/audit', eventOf(entry));
-    if (status !== 200) return `${status} ${error}`;
-  }
-  return null;
-}
-
-/** An entry without what the server makes of its own. */
-function eventOf(entry: JsonValue): JsonObject {
-  const { eventEn = '', eventRu = '', success = false } = isJsonObject(entry) ? entry : {};
-  return { eventEn, eventRu, success };
 }

@@ -18,16 +18,15 @@ import type { ScenarioFile } from '../play/scenario-files.js';
 import { standInsFor } from '../play/stand-ins.js';
 import { createLook } from '../reads/look.js';
 import { type LineOf, type ReadReport, readServer } from '../reads/standing.js';
-import { cleanUp, type Finished, type KeptState } from './after-run.js';
+import { cleanUp, type Finished } from './after-run.js';
 import { guardKeys, OwnKeys } from './own-keys.js';
 import { playFile } from './play-file.js';
-import { dropComments, inOrder, readState, restoreState, type SavedState, whyNotToReplace } from './saved-state.js';
-import { CountsAtStart } from './take-over.js';
+import { inOrder, readState, type SavedState } from './saved-state.js';
 import { learnAnnouncement, learnFacts, type TargetFacts } from './target-facts.js';
-import { isInstalled, NO_STAGE, type Prepared, prepare, stageOf } from './target-state.js';
+import { NO_STAGE, type Prepared, prepare } from './target-state.js';
 import { isOwnElement, translate } from './translate.js';
 import { tryChanges } from './trials/try-changes.js';
-import { effectsOf, type Permissions, playable, whyNot } from './why-not.js';
+import { playable, whyNot } from './why-not.js';
 
 export interface TargetOptions {
   /** `http://host:port`. */
@@ -35,7 +34,8 @@ export interface TargetOptions {
   readonly webpath: string;
   readonly revision: Revision;
   readonly credentials: TargetCredentials;
-  readonly permissions: Permissions;
+  /** Keys may be made and removed. */
+  readonly writes: boolean;
   readonly timeoutMilliseconds: number;
   /** Certificates (PEM) that are trusted instead of the system's. */
   readonly ca?: Buffer;
@@ -44,8 +44,6 @@ export interface TargetOptions {
   readonly random: RandomPort;
   /** Resolves so many milliseconds later; real ones when left out. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
-  /** Keeps what stood on the server where a crash leaves it. */
-  readonly keepSaved: (saved: SavedState) => Promise<KeptState>;
 }
 
 export type Watching = Pick<PlayOptions, 'onStep' | 'isStopped' | 'bindings'>;
@@ -57,8 +55,6 @@ interface Live extends Prepared {
   readonly caller: Caller;
   /** Null where nothing lets the run in. */
   readonly before: SavedState | null;
-  /** The copy of the state before, once anything of it may be replaced. */
-  kept: KeptState | null;
 }
 
 /** Meets a server. Rejects with an `Error` for people when it does not answer, or not like this revision, or refuses the login. */
@@ -74,7 +70,7 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
     facts.keys.map(({ accessKey }) => accessKey),
   );
   const before = facts.isLetIn ? await readState(control, revision) : null;
-  return new TargetPlayer({ options, target, caller, control, facts, own, before, kept: null });
+  return new TargetPlayer({ options, target, caller, control, facts, own, before });
 }
 
 /** Plays scenarios on a live server, and leaves it as it was. */
@@ -85,8 +81,6 @@ export class TargetPlayer {
   /** Begins every key that the run names itself. */
   readonly keyPrefix: string;
   readonly #live: Live;
-  /** True once the server has written its file itself, without comments. */
-  #isRewritten = false;
 
   constructor(live: Live) {
     this.#live = live;
@@ -109,25 +103,17 @@ export class TargetPlayer {
   /** Says what will be changed there, one sentence each, before anything is. */
   plan(scenarios: readonly Scenario[]): readonly string[] {
     const { options, own, facts } = this.#live;
-    const played = scenarios.filter((each) => this.whyNot(each) === null);
-    const asked = played.flatMap(exchangesOf);
-    const replaces =
-      [...effectsOf(asked)].some(({ kind }) => kind === 'destroys') || played.some((each) => isInstalled(each, facts));
+    const asked = scenarios.filter((each) => this.whyNot(each) === null).flatMap(exchangesOf);
     const lines: string[] = [];
     if (facts.hasOperator)
       lines.push(`signs in as ${options.credentials.operator?.username}: whoever is signed in there is signed out`);
-    if (options.permissions.writes && asked.length > 0)
+    if (options.writes && asked.length > 0)
       lines.push(`makes keys whose texts begin with ${own.prefix}, and keys that the server names; removes them again`);
-    if (replaces)
-      lines.push(
-        'replaces configuration, outbound rules, DNS settings and audit list, the keys of others and the listener staying;',
-        'puts back what stands there now: the comments of its file are lost, audit entries get new ids and times',
-      );
     return lines;
   }
 
   async play(file: ScenarioFile, watching: Watching): Promise<ScenarioResult> {
-    if (this.facts.isLetIn && this.#live.options.permissions.writes) await this.#learnLinks();
+    if (this.facts.isLetIn && this.#live.options.writes) await this.#learnLinks();
     const why = this.whyNot(file.scenario);
     if (why !== null) return unplayedResult(file, 'skipped', why);
     const result = await this.#playOn(file, watching);
@@ -144,23 +130,12 @@ export class TargetPlayer {
     return readServer(look, revision, lines, lineOf);
   }
 
-  /** Tries each change that is permitted, with and without a credential. Only where writes are. */
-  async tryChanges(isStopped: () => boolean): Promise<readonly ScenarioResult[]> {
-    try {
-      if (this.#live.options.permissions.destructive) await this.#keepState();
-      return await tryChanges(this.#live, isStopped);
-    } finally {
-      await this.#putBack();
-    }
+  /** Tries each change of keys, with and without a credential. Only where writes are permitted. */
+  tryChanges(isStopped: () => boolean): Promise<readonly ScenarioResult[]> {
+    return tryChanges(this.#live, isStopped);
   }
 
-  /** Why the server's configuration is not to be replaced, or null. */
-  whyNotToReplace(): string | null {
-    const { before } = this.#live;
-    return before === null ? 'no credential lets the run in' : whyNotToReplace(before);
-  }
-
-  /** Removes the rest of the run's own keys and puts everything back. */
+  /** Removes the rest of the run's own keys, and tells what is not as before. */
   async finish(): Promise<Finished> {
     const finished = await cleanUp(this.#live);
     this.#live.caller.close();
@@ -169,9 +144,8 @@ export class TargetPlayer {
 
   async #playOn(file: ScenarioFile, watching: Watching): Promise<ScenarioResult> {
     const { options, control, caller, own, target } = this.#live;
-    const { credentials, permissions, revision } = options;
+    const { credentials, revision } = options;
     try {
-      if (permissions.destructive) await this.#keepState();
       const authorization = await control.authorization();
       const { scenario, unplayed, leavesOut } = playable(file.scenario);
       const part = { ...file, scenario };
@@ -190,19 +164,18 @@ export class TargetPlayer {
         return { ...(await playFile(part, { ...shared, bindings, ...watching, caller: filled })), unplayed };
       }
       const translation = await prepare(this.#live, scenario, authorization);
-      const stage = translation.configuration === null ? NO_STAGE : stageOf(this.#live, translation.configuration);
-      // The file afterwards is compared where the scenario's own configuration stands there.
-      const { then, ...others } = scenario;
-      const isSeen = translation.configuration !== null && then !== undefined;
-      const played = isSeen ? part : { ...file, scenario: others };
-      const translated = { stage, keyOrder: 'ignored' as const, caller: translate(guarded, translation) };
-      return { ...(await playFile(played, { ...shared, ...watching, ...translated })), unplayed };
+      // What the file says afterwards is about a configuration that does not stand there.
+      const { then: _, ...others } = scenario;
+      const translated = { keyOrder: 'ignored' as const, caller: translate(guarded, translation) };
+      return {
+        ...(await playFile({ ...file, scenario: others }, { ...shared, ...watching, ...translated })),
+        unplayed,
+      };
     } catch (error) {
-      return unplayedResult(file, error instanceof CountsAtStart ? 'skipped' : 'broken', messageOf(error));
+      return unplayedResult(file, 'broken', messageOf(error));
     } finally {
-      await own.removeAll(control).catch(() => undefined);
       // At once, for the next scenario and for those who use the server; what fails here is tried and told at the end.
-      await this.#putBack();
+      await own.removeAll(control).catch(() => undefined);
     }
   }
 
@@ -238,21 +211,6 @@ export class TargetPlayer {
     } catch {
       // The scenarios tell it when they cannot be played, and the key goes at the end.
     }
-  }
-
-  async #keepState(): Promise<void> {
-    const { before, options } = this.#live;
-    if (before === null) return;
-    this.#live.kept ??= await options.keepSaved(before);
-    if (this.#isRewritten || options.revision.capabilities.rules === undefined) return;
-    const problem = await dropComments(this.#live);
-    if (problem !== null) throw new Error(`its configuration cannot be written anew: ${problem}`);
-    this.#isRewritten = true;
-  }
-
-  async #putBack(): Promise<void> {
-    const { kept, before } = this.#live;
-    if (kept !== null && before !== null) await restoreState(this.#live, before);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Target } from '../../client/call.js';
 import { isJsonObject, jsonIn, LAST_WINS } from '../../wire/json/json.js';
-import type { Effect, Subject } from '../../wire/operations/operation.js';
+import type { Subject } from '../../wire/operations/operation.js';
 import { OPERATIONS } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { decoded, effectOf, keysNamed, makesKeys, matchRequest } from '../format/effects.js';
@@ -8,17 +8,10 @@ import { type GivenState, givenStateOf, hasGivenState, isOpenState, isPassword }
 import { type Exchange, exchangesOf, isExchange, type Scenario, type Step } from '../format/scenario.js';
 import type { TargetFacts } from './target-facts.js';
 
-/** The operator's permissions on a live server. */
-export interface Permissions {
-  /** Keys may be made and removed. */
-  readonly writes: boolean;
-  /** The configuration, rules, DNS settings and audit list may be replaced, and are put back. */
-  readonly destructive: boolean;
-}
-
 export interface Circumstances {
   readonly facts: TargetFacts;
-  readonly permissions: Permissions;
+  /** Keys may be made and removed. */
+  readonly writes: boolean;
   readonly revision: Revision;
   readonly target: Target;
   /** Compares answers with another server's, so that the scenario's own need not fit; false when left out. */
@@ -32,7 +25,7 @@ export function whyNot(scenario: Scenario, at: Circumstances): string | null {
     ownInterfaceReason(exchanges) ??
     ownReason(scenario) ??
     outsideReason(scenario.exchanges) ??
-    permissionReason(exchanges, at.permissions) ??
+    permissionReason(exchanges, at) ??
     (hasGivenState(scenario) ? stateReason(scenario, exchanges, at) : recordingReason(exchanges, at))
   );
 }
@@ -84,11 +77,6 @@ function ownReason({ covers = [] }: Scenario): string | null {
   return own.length === 0 ? null : 'stands for what Keyway alone does, where the specification leaves it open';
 }
 
-/** Everything that these requests may do. */
-export function effectsOf(exchanges: readonly Exchange[]): ReadonlySet<Effect> {
-  return new Set(exchanges.map(({ request }) => effectOf(request)));
-}
-
 function outsideReason(steps: readonly Step[]): string | null {
   for (const [index, step] of steps.entries()) {
     const where = `step ${index + 1}`;
@@ -99,22 +87,21 @@ function outsideReason(steps: readonly Step[]): string | null {
   return null;
 }
 
-/** The subjects that a run puts back after a scenario has replaced them. */
-const PUT_BACK: ReadonlySet<Subject> = new Set(['configuration', 'rules', 'dns', 'audit']);
+/** The words for something that a run does not look at, since it would have to do this to a server. */
+const notSeen = (does: string): string => `not seen, because that ${does}`;
+
+const REPLACES_CONFIGURATION = notSeen('replaces the configuration');
 
 /** By the order of the operations, so that of several reasons it is always the same that is told. */
-function permissionReason(exchanges: readonly Exchange[], { writes, destructive }: Permissions): string | null {
+function permissionReason(exchanges: readonly Exchange[], { writes }: Circumstances): string | null {
   const matched = new Set(exchanges.map((each) => matchRequest(each.request)?.operation));
   const asked = OPERATIONS.filter((each) => matched.has(each));
-  for (const { effect, subject } of asked) {
-    if (effect.kind !== 'destroys') continue;
-    if (!PUT_BACK.has(subject)) return `${effect.does}: what was there could not be put back`;
-    if (!destructive) return `${effect.does}: needs --destructive`;
-  }
+  for (const { effect } of asked) if (effect.kind === 'destroys') return notSeen(effect.does);
   if (writes) return null;
   // The name and password of the run are the permission to sign in.
   const known = asked.filter(({ subject }) => subject !== 'session').map(({ effect }) => effect);
-  const effects = [...known, ...effectsOf(exchanges.filter((each) => matchRequest(each.request) === null))];
+  const unmatched = exchanges.filter(({ request }) => matchRequest(request) === null);
+  const effects = [...known, ...unmatched.map(({ request }) => effectOf(request))];
   const writing = effects.find((each) => each.kind === 'writes');
   return writing === undefined ? null : `${writing.does}: needs --writes`;
 }
@@ -126,7 +113,7 @@ function stateReason(scenario: Scenario, exchanges: readonly Exchange[], at: Cir
     (state.hasTraffic ? 'needs traffic counters, which the API cannot give' : null) ??
     credentialReason(exchanges, state, at) ??
     webpathReason(exchanges, state, at) ??
-    fileReason(scenario, exchanges, state, at) ??
+    fileReason(exchanges, state, at) ??
     keyReason(exchanges, state, at) ??
     linkReason(scenario, exchanges, state, at)
   );
@@ -196,7 +183,7 @@ function webpathReason(
 const OF_CONFIGURATION: ReadonlySet<Subject> = new Set(['configuration', 'rules', 'dns']);
 
 /** Tells whether these requests need the scenario's own configuration on the server. */
-export function needsConfiguration(exchanges: readonly Exchange[]): boolean {
+function needsConfiguration(exchanges: readonly Exchange[]): boolean {
   return exchanges.some((exchange) => {
     const operation = matchRequest(exchange.request)?.operation;
     if (operation === undefined || !OF_CONFIGURATION.has(operation.subject)) return false;
@@ -209,40 +196,17 @@ function isServed({ response }: Exchange): boolean {
   return response.status !== 401 && response.status !== 404;
 }
 
-const REPLACES_INBOUNDS = 'replaces a configuration with "inbounds", which holds more than can be put back safely';
-
-function fileReason(
-  { then }: Scenario,
-  exchanges: readonly Exchange[],
-  state: GivenState,
-  { facts, permissions }: Circumstances,
-): string | null {
+function fileReason(exchanges: readonly Exchange[], state: GivenState, { facts }: Circumstances): string | null {
   const touches = exchanges.some(({ operation, response }) => {
     return (operation === 'getConfig' || operation === 'putConfig') && response.status !== 401;
   });
   if (!state.hasFile && touches && facts.config !== 'none') return 'needs a server without a configuration file';
   if (!state.hasFile || !needsConfiguration(exchanges)) return null;
-  if (facts.config === 'none') return 'needs a server with a configuration file';
-  if (!permissions.destructive) return 'needs its own configuration there: needs --destructive';
-  if (facts.config === null) return 'the configuration that stands there cannot be read, so not be put back';
-  if (then?.compare === 'bytes') return 'compares the file byte for byte, which the API does not show';
-  if (state.root === null) return 'needs a file that is no configuration, which the API cannot give';
-  if (state.hasInbounds || Array.isArray(facts.config.inbounds)) return REPLACES_INBOUNDS;
-  if (
-    exchanges.some(
-      (each) => matchRequest(each.request)?.operation.name === 'putConfig' && each.request.text !== undefined,
-    )
-  )
-    return 'replaces the file with exact bytes, which would drop the keys of others';
-  return null;
+  return facts.config === 'none' ? 'needs a server with a configuration file' : REPLACES_CONFIGURATION;
 }
 
-function keyReason(
-  exchanges: readonly Exchange[],
-  { keys }: GivenState,
-  { permissions }: Circumstances,
-): string | null {
-  if (permissions.writes || keys.length === 0) return null;
+function keyReason(exchanges: readonly Exchange[], { keys }: GivenState, { writes }: Circumstances): string | null {
+  if (writes || keys.length === 0) return null;
   const known = new Set(keys.map(({ accessKey }) => accessKey));
   const asks = exchanges.some((exchange) => {
     const matched = matchRequest(exchange.request);
@@ -256,7 +220,7 @@ function linkReason(
   { given }: Scenario,
   exchanges: readonly Exchange[],
   state: GivenState,
-  { facts, revision, permissions, isCompared = false }: Circumstances,
+  { facts, revision, isCompared = false }: Circumstances,
 ): string | null {
   const links = exchanges.some((each) => {
     return matchRequest(each.request)?.operation.name === 'subscribe' && isLink(each.response.body);
@@ -268,10 +232,9 @@ function linkReason(
   if (!isCompared && configured !== undefined && revision.shareQuery.query(configured, state.dnsEnabled) !== wanted)
     return `needs the share link's query ${JSON.stringify(query)}, which is set at the server's start`;
   if (state.dnsEnabled === facts.dnsEnabled) return null;
-  if (revision.capabilities.config === undefined || facts.config === null || facts.config === 'none')
-    return `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}`;
-  if (!permissions.destructive) return `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}: needs --destructive`;
-  return state.hasInbounds || Array.isArray(facts.config.inbounds) ? REPLACES_INBOUNDS : null;
+  const why = `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}`;
+  const hasFile = facts.config !== null && facts.config !== 'none';
+  return hasFile ? `${why}: ${REPLACES_CONFIGURATION}` : why;
 }
 
 function isLink(body: Exchange['response']['body']): boolean {
