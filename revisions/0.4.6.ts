@@ -20,7 +20,7 @@ export const line0_4_6: Revision = {
   from: '0.4.6',
   to: '0.4.6',
   reportedVersion: '0.4.6',
-  recordedFrom: null,
+  recordedFrom: '0.4.6',
   root: underBase,
   auth: sessionOrTokenNeverOpen,
   snapshot: snapshotWithNameAndLastSeen,
@@ -35,6 +35,7 @@ export const line0_4_6: Revision = {
   endsSessionsOverLimit: true,
   connectionsFall: true,
   earlierBuilds: betasOf046,
+  takesArrays: true,
   capabilities: {
     config: true,
     login: true,

@@ -14,13 +14,13 @@ import { statusWithEndpoint } from '../src/wire/traits/status-form.js';
 import { storesAllAndCounters } from '../src/wire/traits/storing.js';
 import { linkOfEachCarrier } from '../src/wire/traits/subscribe-form.js';
 
-/** 0.4.6, but no page of another origin may call, and a login that is kept waiting is told so. Beta: as far as it was read. */
+/** 0.4.6, but no page of another origin may call, and a login that is kept waiting is told so. Beta. */
 export const line0_4_7: Revision = {
   id: '0.4.7',
   from: '0.4.7',
   to: null,
   reportedVersion: '0.4.7',
-  recordedFrom: null,
+  recordedFrom: '0.4.7',
   root: underBase,
   auth: sessionOrTokenNeverOpen,
   snapshot: snapshotWithNameAndLastSeen,
@@ -34,6 +34,7 @@ export const line0_4_7: Revision = {
   storing: storesAllAndCounters,
   endsSessionsOverLimit: true,
   connectionsFall: true,
+  takesArrays: true,
   capabilities: {
     config: true,
     login: true,

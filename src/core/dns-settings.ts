@@ -12,7 +12,7 @@ import {
 export const DEFAULT_RESOLVER: ResolverSettings = {
   upstreams: ['https://cloudflare-dns.com/dns-query', 'https://dns.google/dns-query'],
   upstreamMode: 'fallback',
-  cacheSize: 10_000,
+  cacheSize: 10_000n,
   cacheMinTtl: 60,
   cacheMaxTtl: 86_400,
   blockingMode: 'nxdomain',
@@ -31,7 +31,7 @@ export const DEFAULT_RESOLVER: ResolverSettings = {
   safeSearch: false,
   blockDohBypass: true,
   blockedServices: [],
-  queryLogSize: 1000,
+  queryLogSize: 1000n,
 };
 
 /** The members of the older forms for which the form of 0.4.6 has others. */
@@ -41,14 +41,14 @@ export const OLDER_MEMBERS = ['dohUpstream', 'adblockUrls', 'customDomains', 'bl
 
 /** The settings that count where they have the older form, besides what that says. */
 const OF_OLDER_FORM = {
-  cacheSize: 50_000,
+  cacheSize: 50_000n,
   cacheMinTtl: 0,
   cacheMaxTtl: 86_400,
   blockedTtl: 60,
   blockDohBypass: false,
 } as const;
 
-/** The settings that are in force, in the form of 0.4.6, whichever form they have. */
+/** The settings that are in force, in the form of 0.4.6: those of the older form as servers before 0.4.6 go by them. */
 export function resolverSettings(dns: DnsConfig): ResolverSettings {
   if (dns.resolver !== null) return dns.resolver;
   const { dohUpstream, adblockUrls, customDomains, blockedAnswer, refreshHours } = dns;
@@ -61,6 +61,18 @@ export function resolverSettings(dns: DnsConfig): ResolverSettings {
     blockingMode: blockedAnswer === 'zero' ? 'null_ip' : 'nxdomain',
     updateIntervalHours: refreshHours,
   };
+}
+
+/** The settings as servers from 0.4.6 on read them: those of the older form join the defaults of the newer one. */
+export function engineSettings(dns: DnsConfig): ResolverSettings {
+  const { resolver, blockedAnswer, refreshHours } = dns;
+  if (resolver !== null) return resolver;
+  const defaults: ResolverSettings = {
+    ...DEFAULT_RESOLVER,
+    blockingMode: blockedAnswer === 'zero' ? 'null_ip' : 'nxdomain',
+    updateIntervalHours: refreshHours,
+  };
+  return foldedIn(defaults, dns);
 }
 
 /** The same settings as the older forms say them; what those cannot say is left out. */
@@ -107,7 +119,7 @@ export function foldedIn(settings: ResolverSettings, older: Partial<Pick<DnsConf
   return {
     ...settings,
     upstreams: dohUpstream === '' || upstreams.includes(dohUpstream) ? upstreams : [dohUpstream, ...upstreams],
-    lists: [...lists, ...adblockUrls.filter((url) => !known(url)).map(namedList)],
+    lists: [...lists, ...[...new Set(adblockUrls)].filter((url) => !known(url)).map(namedList)],
     rewrites: [...rewrites, ...rewritesOf(customDomains).filter((rewrite) => !answered(rewrite))],
   };
 }

@@ -34,8 +34,8 @@ export interface OutboundRule {
   readonly ipCidr: readonly string[];
   readonly protocol: string | null;
   readonly action: OutboundAction;
-  /** The address of the server's machine from which such connections leave; left out where none is said. */
-  readonly sendFrom?: string;
+  /** The address of the server's machine from which such connections leave; null where none is wanted, which a file says, left out where nothing is said. */
+  readonly sendFrom?: string | null;
 }
 
 /** Outbound routing as configured; its presence is what "configured" means, whatever `enabled` says. */
@@ -70,14 +70,14 @@ export interface DnsConfig {
   readonly resolver: ResolverSettings | null;
 }
 
-/** The DNS settings that only the form of 0.4.6 has, or has in another way; all of them plain JSON. */
+/** The DNS settings that only the form of 0.4.6 has, or has in another way. */
 export interface ResolverSettings {
   /** The addresses that `upstreamPlace` reads. */
   readonly upstreams: readonly string[];
   /** One after the other, the next where one fails, or all at once. */
   readonly upstreamMode: 'fallback' | 'parallel';
   /** Answers that are kept; 0: none is. */
-  readonly cacheSize: number;
+  readonly cacheSize: bigint;
   /** Bounds of the time for which an answer is kept, seconds. */
   readonly cacheMinTtl: number;
   readonly cacheMaxTtl: number;
@@ -93,7 +93,7 @@ export interface ResolverSettings {
   readonly safeSearch: boolean;
   readonly blockDohBypass: boolean;
   readonly blockedServices: readonly string[];
-  readonly queryLogSize: number;
+  readonly queryLogSize: bigint;
 }
 
 export interface DnsList {

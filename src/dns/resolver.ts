@@ -52,6 +52,8 @@ export interface ResolverOptions {
 }
 
 const MOST_LOGGED = 10_000;
+/** Answers that are kept at most, whatever is set. */
+const MOST_CACHED = 1_000_000;
 /** A timer cannot wait for longer. */
 const MOST_HOURS = 576;
 const CONNECT_MS = 2000;
@@ -132,7 +134,7 @@ export class Resolver implements ResolverPort {
     this.#dns = dns;
     this.#settings = resolverSettings(dns);
     this.#outbound = outbound;
-    this.#queryLog.resize(Math.min(this.#settings.queryLogSize, MOST_LOGGED));
+    this.#queryLog.resize(atMost(this.#settings.queryLogSize, MOST_LOGGED));
     if (this.#phase !== 'running') return;
     this.#reportUnserved(before);
     this.#apply();
@@ -277,7 +279,7 @@ export class Resolver implements ResolverPort {
   /** Puts into force what counts from the next query on; lists and sockets follow in their own time. */
   #apply(): void {
     const { upstreams, upstreamMode, cacheSize, cacheMinTtl, cacheMaxTtl } = this.#settings;
-    const settings = [upstreams, upstreamMode, cacheSize, cacheMinTtl, cacheMaxTtl, this.#outbound];
+    const settings = [upstreams, upstreamMode, `${cacheSize}`, cacheMinTtl, cacheMaxTtl, this.#outbound];
     const wanted = this.#dns.enabled ? JSON.stringify(settings) : '';
     let { forwarder } = this.#state;
     if (wanted !== this.#forwarding) {
@@ -300,7 +302,11 @@ export class Resolver implements ResolverPort {
       void connections.destroy();
       return null;
     }
-    const cache = { entries: cacheSize, least: Math.min(cacheMinTtl, cacheMaxTtl), most: cacheMaxTtl };
+    const cache = {
+      entries: atMost(cacheSize, MOST_CACHED),
+      least: Math.min(cacheMinTtl, cacheMaxTtl),
+      most: cacheMaxTtl,
+    };
     const isParallel = upstreamMode === 'parallel';
     return createForwarder({ upstreams, isParallel, cache, connections, clock, log, counts: this.#counts });
   }
@@ -384,6 +390,10 @@ export class Resolver implements ResolverPort {
     const wait = failed ? Math.min(regular, FAILED_REFRESH_MS) : regular;
     this.#refreshTimer = setTimeout(() => void this.#startRefresh(), wait).unref();
   }
+}
+
+function atMost(wanted: bigint, most: number): number {
+  return wanted > most ? most : Number(wanted);
 }
 
 /** The words about an upstream that is not asked, by the form of the settings. */

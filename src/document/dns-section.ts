@@ -6,6 +6,7 @@ import {
   type DnsConfig,
   type DnsList,
   type DnsRewrite,
+  MAX_U64,
   type ResolverSettings,
 } from '../core/model.js';
 import {
@@ -126,13 +127,14 @@ function readResolver(dns: ObjectNode, warnings: Warnings): ResolverSettings {
     const { node, place } = given(name);
     return readBoolean(node, place, otherwise, warnings);
   };
-  const number = (name: string, otherwise: number) => {
+  const integer = (name: string, otherwise: bigint, most: bigint) => {
     const { node, place } = given(name);
     if (isAbsent(node)) return otherwise;
-    if (node.kind === 'integer' && node.value >= 0n && node.value <= MOST_NUMBER) return Number(node.value);
-    warnings.add(place, `expected an integer from 0 to ${MOST_NUMBER}; it is ignored`);
+    if (node.kind === 'integer' && node.value >= 0n && node.value <= most) return node.value;
+    warnings.add(place, `expected an integer from 0 to ${most}; it is ignored`);
     return otherwise;
   };
+  const number = (name: string, otherwise: number) => Number(integer(name, BigInt(otherwise), MOST_NUMBER));
   const word = <W extends string>(name: string, words: readonly [W, ...W[]]): W => {
     const { node, place } = given(name);
     const text = readString(node, place, words[0], warnings);
@@ -147,7 +149,7 @@ function readResolver(dns: ObjectNode, warnings: Warnings): ResolverSettings {
   return {
     upstreams: texts('upstreams', fallback.upstreams),
     upstreamMode: word('upstream_mode', ['fallback', 'parallel']),
-    cacheSize: number('cache_size', fallback.cacheSize),
+    cacheSize: integer('cache_size', fallback.cacheSize, MAX_U64),
     cacheMinTtl: number('cache_min_ttl', fallback.cacheMinTtl),
     cacheMaxTtl: number('cache_max_ttl', fallback.cacheMaxTtl),
     blockingMode: word('blocking_mode', ['nxdomain', 'null_ip', 'refused']),
@@ -160,7 +162,7 @@ function readResolver(dns: ObjectNode, warnings: Warnings): ResolverSettings {
     safeSearch: flag('safe_search', fallback.safeSearch),
     blockDohBypass: flag('block_doh_bypass', fallback.blockDohBypass),
     blockedServices: texts('blocked_services', fallback.blockedServices),
-    queryLogSize: number('query_log_size', fallback.queryLogSize),
+    queryLogSize: integer('query_log_size', fallback.queryLogSize, MAX_U64),
   };
 }
 

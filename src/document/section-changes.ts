@@ -150,10 +150,13 @@ export function changeRules(
   return replaceMiddle(bytes, value, { head, tail }, texts);
 }
 
-/** The text of a rule with those members changed that another rule has otherwise. */
+/** The text of a rule with those members changed that another rule has otherwise or that it lacks. */
 function changedRule(bytes: Buffer, node: ObjectNode, before: Members, after: Members): string {
   const gone = [...before.keys()].filter((name) => !after.has(name)).map((name) => [name, null] as const);
-  const differing = [...after, ...gone].filter(([name, value]) => !isDeepStrictEqual(before.get(name), value));
+  const isSaid = (name: string) => node.members.some((member) => member.name === name);
+  const differing = [...after, ...gone].filter(
+    ([name, value]) => !isSaid(name) || !isDeepStrictEqual(before.get(name), value),
+  );
   const splices = putMembers(bytes, node, new Map(differing));
   const moved = splices.map(({ from, to, text }) => ({ from: from - node.start, to: to - node.start, text }));
   return applySplices(bytes.subarray(node.start, node.end), sortSplices(moved)).toString('utf8');
@@ -177,7 +180,8 @@ function sameEnds(present: readonly (OutboundRule | null)[], wanted: readonly Ou
 }
 
 function sameRule(a: OutboundRule | null | undefined, b: OutboundRule | null | undefined): boolean {
-  if (!a || !b || a.action !== b.action || a.protocol !== b.protocol || a.sendFrom !== b.sendFrom) return false;
+  if (!a || !b || a.action !== b.action || a.protocol !== b.protocol) return false;
+  if ((a.sendFrom ?? null) !== (b.sendFrom ?? null)) return false;
   return sameTexts(a.domainSuffix, b.domainSuffix) && sameTexts(a.ipCidr, b.ipCidr);
 }
 

@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox';
 import { DomainError } from '../core/errors.js';
 import type { JsonValue } from '../wire/json/json.js';
 import { parseBody } from '../wire/json-body.js';
-import { checked, expectation, SchemaError } from '../wire/schema-check.js';
+import { checked, expectation, objectsFromArrays, SchemaError } from '../wire/schema-check.js';
 
 /**
  * Keeps the framework from judging a content type: ours to judge, with an envelope. Operations without a body see none,
@@ -22,9 +22,16 @@ export function keepBodyUninterpreted(hasBody: boolean, request: FastifyRequest)
 /**
  * The body as a value that the schema describes, integers as bigint. Throws `notJson` for another content type and
  * `invalidBody`, whose detail names the member and what was expected, for anything else that is wrong with it.
+ * `takesArrays`: an array may stand for an object, its elements in the order of the members.
  */
-export function readBody(schema: TSchema, contentType: string | undefined, bytes: Buffer | undefined): JsonValue {
-  const value = parseBody(jsonBytes(schema, contentType, bytes));
+export function readBody(
+  schema: TSchema,
+  contentType: string | undefined,
+  bytes: Buffer | undefined,
+  { takesArrays = false } = {},
+): JsonValue {
+  const parsed = parseBody(jsonBytes(schema, contentType, bytes));
+  const value = takesArrays ? objectsFromArrays(schema, parsed) : parsed;
   try {
     checked(schema, value, 'body');
   } catch (error) {

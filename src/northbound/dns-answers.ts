@@ -49,8 +49,8 @@ export function refuseUnserved(wanted: ResolverSettings, present: ResolverSettin
 /** Lists that a panel offers: id, name and URL. */
 export const LIST_PRESETS: readonly (readonly [id: string, name: string, url: string])[] = [
   ['adguard', 'AdGuard DNS filter', 'https://adguardteam.github.io/AdGuardSDNSFilter/Filters/filter.txt'],
-  ['adaway', 'AdAway', 'https://adaway.org/hosts.txt'],
-  ['stevenblack', 'StevenBlack', 'https://raw.githubusercontent.com/StevenBlack/hosts/master/hosts'],
+  ['adaway', 'AdAway default blocklist', 'https://adaway.org/hosts.txt'],
+  ['stevenblack', "Steven Black's unified hosts", 'https://raw.githubusercontent.com/StevenBlack/hosts/master/hosts'],
   ['oisd-small', 'OISD small', 'https://small.oisd.nl/'],
-  ['hagezi-light', 'HaGeZi light', 'https://raw.githubusercontent.com/hagezi/dns-blocklists/main/adblock/light.txt'],
+  ['hagezi-light', 'HaGeZi Light', 'https://raw.githubusercontent.com/hagezi/dns-blocklists/main/adblock/light.txt'],
 ];

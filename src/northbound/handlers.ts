@@ -9,7 +9,8 @@ import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import type { DnsConfig, KeySnapshot, OvernetSettings } from '../core/model.js';
 import type { Principal } from '../core/principal.js';
 import { endpointOf, sharedLinks, waysOf } from '../subscription/offer.js';
-import { qrSvg } from '../subscription/qr.js';
+import { qrDocument } from '../subscription/qr.js';
+import { SERVICES } from '../wire/dns-values.js';
 import { successEnvelope, successEnvelopeOf, successEnvelopeOfPieces } from '../wire/envelope.js';
 import { type Encodable, encodeJson } from '../wire/json/write-json.js';
 import type { CreateUser } from '../wire/operations/users.js';
@@ -309,7 +310,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     withKey(call, (key) => mapMaybeAsync(call.context.offerFacts(), (facts) => answer({ ...sharedLinks(facts, key) }))),
   makeQr: withBody<{ text: string }>(async (_call, { text }) => {
     if (Buffer.byteLength(text) > MOST_IN_CODE) throw new DomainError('invalidBody', 'text too long for a QR code');
-    return answer(qrSvg(text, 'width="240" height="240"'));
+    return answer(qrDocument(text));
   }),
   getDnsStats: ({ context: { core } }) => answer(dnsStats(core.resolver.figures())),
   getDnsLog: ({ context: { core }, request }) => {
@@ -336,8 +337,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   testDnsName: withBody<{ domain: string }>(async ({ context: { core } }, { domain }) =>
     answer(dnsExplanation(core.resolver.explain(domain))),
   ),
-  // Services are refused by name, so that none is offered.
-  getDnsMeta: () => answer({ presets: LIST_PRESETS, services: [] }),
+  getDnsMeta: () => answer({ presets: LIST_PRESETS, services: SERVICES }),
   getOvernet: ({ context: { core }, mount }) =>
     mapMaybeAsync(core.published(), ({ overnet }) => answer(overnetAnswer(mount, overnet))),
   putOvernet: withBody<WireOvernet>(async ({ context: { core }, mount }, body) => {

@@ -208,8 +208,10 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
       return undefined;
     case 'wholeConfig':
       return jsonBytes(null, request.sentContentType, bytes);
-    case 'json':
-      return readBody(operation.body.schema(mount.revision), request.sentContentType, bytes);
+    case 'json': {
+      const { takesArrays = false } = mount.revision;
+      return readBody(operation.body.schema(mount.revision), request.sentContentType, bytes, { takesArrays });
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Backend, ChangeReason, MissedChanges, PastChanges } from '../core/backend.js';
+import { isDeepStrictEqual } from 'node:util';
+import type { Backend, BackendSettings, ChangeReason, MissedChanges, PastChanges } from '../core/backend.js';
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
 import type { KeyChange } from '../core/keys/change-log.js';
 import { Lease } from '../core/lease.js';
@@ -98,7 +99,7 @@ export class Events {
   /** Ids of the kept events, oldest first. */
   #ids: string[] = [];
   #seen = 0;
-  #settings = '';
+  #settings: BackendSettings | null = null;
   /** Changes of the settings that are no events yet. */
   #configured: Happened[] = [];
   /** True where changes may be no events that the noted mark does not have. */
@@ -140,11 +141,11 @@ export class Events {
   start(): void {
     const { backend, server } = this.#options;
     this.#lease.start();
-    this.#settings = settingsText(backend);
+    this.#settings = backend.settings();
     void this.#observeKeys();
     backend.onChange((reason) => {
-      const settings = settingsText(backend);
-      const isChanged = settings !== this.#settings || reason === 'replaced' || reason === 'restored';
+      const settings = backend.settings();
+      const isChanged = !isDeepStrictEqual(settings, this.#settings) || reason === 'replaced' || reason === 'restored';
       this.#settings = settings;
       if (!isChanged) return;
       this.#configured.push(configured(reason));
@@ -436,10 +437,4 @@ function inParts(keys: readonly EventKey[]): readonly (readonly EventKey[])[] {
   const parts: (readonly EventKey[])[] = [];
   for (let from = 0; from < keys.length; from += MOST_KEYS) parts.push(keys.slice(from, from + MOST_KEYS));
   return parts;
-}
-
-/** The settings besides keys, as something that can be compared. */
-function settingsText(backend: Pick<Backend, 'settings'>): string {
-  const { dns, ...others } = backend.settings();
-  return JSON.stringify({ ...others, dns: { ...dns, customDomains: [...dns.customDomains] } });
 }

@@ -10,6 +10,26 @@ export function qrSvg(text: string, attributes: string): string {
   ].join('');
 }
 
+/** Pixels that a picture is wide at least. */
+const LEAST_WIDTH = 240;
+
+/** The code of a text as servers from 0.4.6 on draw it: a whole document with a size in pixels, each dark square by itself. */
+export function qrDocument(text: string): string {
+  const { data, size } = encode(text, { ecc: 'M', border: 4 });
+  const side = Math.ceil(LEAST_WIDTH / size);
+  const width = size * side;
+  const squareAt = (x: number, y: number) => `M${x} ${y}h${side}v${side}H${x}V${y}`;
+  const squares = data.flatMap((line, y) =>
+    line.flatMap((isDark, x) => (isDark ? [squareAt(x * side, y * side)] : [])),
+  );
+  return [
+    '<?xml version="1.0" standalone="yes"?>',
+    `<svg xmlns="http://www.w3.org/2000/svg" version="1.1" width="${width}" height="${width}" viewBox="0 0 ${width} ${width}" shape-rendering="crispEdges">`,
+    `<rect x="0" y="0" width="${width}" height="${width}" fill="#ffffff"/>`,
+    `<path fill="#000000" d="${squares.join('')}"/></svg>`,
+  ].join('');
+}
+
 /** Returns the runs of dark squares in a line: the place of the first, and their number. */
 function darkRuns(line: readonly boolean[]): readonly (readonly [number, number])[] {
   const runs: [number, number][] = [];

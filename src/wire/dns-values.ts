@@ -45,11 +45,23 @@ function isWebUrl(text: string): boolean {
   return httpUrl(urlWithoutZone(text)) !== null;
 }
 
-/** The services that servers from 0.4.6 on can block as a whole, by their ids. */
-export const SERVICE_IDS: readonly string[] =
-  'tiktok facebook instagram youtube twitter vk telegram whatsapp discord reddit twitch netflix steam roblox'.split(
-    ' ',
-  );
+/** The services that servers from 0.4.6 on can block as a whole, by id and name. */
+export const SERVICES: readonly (readonly [id: string, name: string])[] = [
+  ['tiktok', 'TikTok'],
+  ['facebook', 'Facebook'],
+  ['instagram', 'Instagram'],
+  ['youtube', 'YouTube'],
+  ['twitter', 'X (Twitter)'],
+  ['vk', 'VK'],
+  ['telegram', 'Telegram'],
+  ['whatsapp', 'WhatsApp'],
+  ['discord', 'Discord'],
+  ['reddit', 'Reddit'],
+  ['twitch', 'Twitch'],
+  ['netflix', 'Netflix'],
+  ['steam', 'Steam'],
+  ['roblox', 'Roblox'],
+];
 
 /** A resolver to ask: over HTTPS by its URL, else at a host and port. */
 export type UpstreamPlace =
@@ -74,6 +86,33 @@ export function upstreamPlace(text: string): UpstreamPlace | null {
   const port = digits === undefined || host === bare ? PORTS[carrier] : Number(digits);
   const isNamed = carrier === 'tls' && bracketed === undefined && domainName(host) !== null && !host.startsWith('*');
   return (isIP(host) !== 0 || isNamed) && port <= MOST_PORT ? { carrier, host, port } : null;
+}
+
+/** Why servers from 0.4.6 on refuse a text as a resolver, in their words; null where they take it. Not all that they take can be asked. */
+export function upstreamFault(text: string): string | null {
+  const given = text.trim();
+  if (given.startsWith('https://')) return null;
+  if (given.startsWith('tls://')) {
+    const [, host = '', port] = /^tls:\/\/(.*?)(?::(\d*))?\/*$/s.exec(given) ?? [];
+    return (port === undefined ? null : portFault(port)) ?? (host === '' ? `"${given}": no host` : null);
+  }
+  const isTcp = given.startsWith('tcp://');
+  const rest = isTcp || given.startsWith('udp://') ? given.slice(6) : given;
+  if (isIP(rest.replace(/^[[\]]+|[[\]]+$/g, '')) !== 0 || isAddressWithPort(rest)) return null;
+  const why = `"${rest}" is not an IP address (with an optional port)`;
+  if (isTcp) return why;
+  return `upstream "${given}": use https://host/dns-query, tls://host, tcp://ip, udp://ip or a bare IP: ${why}`;
+}
+
+function portFault(digits: string): string | null {
+  if (digits === '') return 'cannot parse integer from empty string';
+  return Number(digits) > MOST_PORT ? 'number too large to fit in target type' : null;
+}
+
+function isAddressWithPort(text: string): boolean {
+  const [, bracketed, plain = '', port] = /^(?:\[([^\]]*)\]|([^:]*)):(\d+)$/.exec(text) ?? [];
+  const isHost = bracketed === undefined ? isIP(plain) === 4 : isIP(bracketed) === 6;
+  return isHost && Number(port) <= MOST_PORT;
 }
 
 /** Throws `invalidBody`, which names the member, unless the text can be an upstream. */

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
-import type { JsonValue } from './json/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from './json/json.js';
 import type { Recorded } from './schemas.js';
 import { Compile } from './typebox.js';
 
@@ -63,6 +63,31 @@ export interface SchemaNode {
   readonly const?: unknown;
   readonly type?: string;
   readonly recorded?: Recorded;
+  readonly fewestElements?: number;
+}
+
+/**
+ * The value with objects where the schema has them and the value an array of their members in their order. One with too many
+ * elements, or too few, stays.
+ */
+export function objectsFromArrays(schema: SchemaNode, value: JsonValue): JsonValue {
+  const { properties, items, fewestElements } = schema;
+  if (properties !== undefined) {
+    const members = Object.entries(properties);
+    if (!Array.isArray(value)) return isJsonObject(value) ? withMembers(value, members) : value;
+    if (value.length > members.length || value.length < (fewestElements ?? members.length)) return value;
+    const given = members.slice(0, value.length).map(([name], index) => [name, value[index] ?? null] as const);
+    return withMembers(Object.fromEntries(given), members);
+  }
+  return items !== undefined && Array.isArray(value) ? value.map((each) => objectsFromArrays(items, each)) : value;
+}
+
+function withMembers(value: JsonObject, members: readonly (readonly [string, SchemaNode])[]): JsonObject {
+  const inner = members.flatMap(([name, schema]) => {
+    const member = Object.hasOwn(value, name) ? value[name] : undefined;
+    return member === undefined ? [] : [[name, objectsFromArrays(schema, member)] as const];
+  });
+  return { ...value, ...Object.fromEntries(inner) };
 }
 
 /** The schema, or of several that may hold the one for values like this; nothing is said where there is none. */

@@ -30,8 +30,11 @@ export const optional = <S extends TSchema>(schema: S, expected: string, descrip
 export const orNull = <S extends TSchema>(schema: S, expected: string, description: string) =>
   Type.Union([schema, Type.Null()], { expected, description });
 
-export const object = <P extends Record<string, TSchema>>(properties: P, options: { description?: string } = {}) =>
-  Type.Object(properties, { expected: 'a JSON object', ...options });
+/** `fewestElements`: of an array that stands for the object, where a line takes those; as many as it has members when left out. */
+export const object = <P extends Record<string, TSchema>>(
+  properties: P,
+  options: { description?: string; fewestElements?: number } = {},
+) => Type.Object(properties, { expected: 'a JSON object', ...options });
 
 /** Answers that say no more than that it is done. */
 export const yes = Type.Literal(true);

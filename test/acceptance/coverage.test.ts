@@ -90,15 +90,15 @@ function marksOf(scenarios: readonly PackedScenario[]): ReadonlySet<string> {
 }
 
 /**
- * The scenarios that stand for a revision: its own and what was recorded of it; for a line with neither those of the others,
+ * The scenarios that stand for a revision: its own, what was recorded of it and what else is known; for a line with neither those of the others,
  * since the operations that it serves are theirs, and those of single lines.
  */
 function scenariosFor({ id, recordedFrom }: Revision): readonly Scenario[] {
   const recorded = foldersOf('recorded').includes(recordedFrom ?? '') ? [`recorded/${recordedFrom}`] : [];
   const own = [...foldersOf('.').filter((folder) => folder === id), ...recorded];
-  return (own.length > 0 ? own : [...NAMED, 'lines'])
-    .flatMap((folder) => scenariosOf(folder))
-    .map(({ scenario }) => scenario);
+  const facts = scenariosOf('lines').filter(({ scenario }) => scenario.revision === id);
+  const scenarios = (own.length > 0 ? own : [...NAMED, 'lines']).flatMap((folder) => scenariosOf(folder));
+  return [...scenarios, ...facts].map(({ scenario }) => scenario);
 }
 
 /** The lines that nobody could record show every operation by scenarios of their own. */

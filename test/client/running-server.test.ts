@@ -124,10 +124,11 @@ describe.each(REVISIONS.map((revision) => ({ id: revision.id, revision })))('a r
         },
       ],
     ];
+    const saysSendFrom = revision.capabilities.rules?.form.unsaid.includes('sendFrom') === false;
     const expected: Readonly<Record<string, unknown>> = {
       config: 'server',
       bulk: 3,
-      rules: [rule],
+      rules: [{ ...rule, ...(saysSendFrom ? { sendFrom: null } : {}) }],
       dns: [[], true],
       audit: [1, 'ру', []],
     };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_RESOLVER, foldedIn, inFormOf, olderMembers, resolverSettings } from '../../src/core/dns-settings.js';
-import { DEFAULT_DNS, type DnsConfig, type ResolverSettings } from '../../src/core/model.js';
+import { DEFAULT_DNS, type DnsConfig, MAX_U64, type ResolverSettings } from '../../src/core/model.js';
 import { changeDocument } from '../../src/document/change.js';
 import { readDocument } from '../../src/document/document.js';
 import { readSettings, storedSettings } from '../../src/homes/database/server-settings.js';
@@ -14,12 +14,13 @@ const url: fc.Arbitrary<string> = fc.constantFrom('https://a.example/1', 'https:
 const list = fc.record({ name: fc.string(), url, enabled: fc.boolean() });
 const lists = fc.uniqueArray(list, { maxLength: 3, selector: (one) => one.url });
 const number = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+const u64 = fc.bigInt({ min: 0n, max: MAX_U64 });
 const domain: fc.Arbitrary<string> = fc.constantFrom('nas.example', '*.lab.example', 'old.example', 'four.example');
 
 const anySettings: fc.Arbitrary<ResolverSettings> = fc.record({
   upstreams: fc.uniqueArray(fc.constantFrom('https://d.example/q', 'tls://dns.example', '9.9.9.9'), { minLength: 1 }),
   upstreamMode: fc.constantFrom('fallback' as const, 'parallel' as const),
-  cacheSize: number,
+  cacheSize: u64,
   cacheMinTtl: number,
   cacheMaxTtl: number,
   blockingMode: fc.constantFrom('nxdomain' as const, 'null_ip' as const, 'refused' as const),
@@ -35,7 +36,7 @@ const anySettings: fc.Arbitrary<ResolverSettings> = fc.record({
   safeSearch: fc.boolean(),
   blockDohBypass: fc.boolean(),
   blockedServices: fc.subarray(['tiktok', 'reddit']),
-  queryLogSize: number,
+  queryLogSize: u64,
 });
 
 const withSettings = (resolver: ResolverSettings | null): DnsConfig => ({ ...DEFAULT_DNS, resolver });
@@ -106,7 +107,7 @@ describe('DNS settings of the form of 0.4.6', () => {
     const text = '{"mode":"server","dns":{"upstreams":["9.9.9.9"],"doh_upstream":"https://a.example/q","lists":[]}}';
     const read = (bytes: Buffer) => readDocument(bytes).configuration.dns.resolver;
     const resolver = read(Buffer.from(text));
-    expect(resolver).toMatchObject({ upstreams: ['https://a.example/q', '9.9.9.9'], cacheSize: 10_000, lists: [] });
+    expect(resolver).toMatchObject({ upstreams: ['https://a.example/q', '9.9.9.9'], cacheSize: 10_000n, lists: [] });
     const next = { ...(resolver ?? DEFAULT_RESOLVER), upstreams: ['1.1.1.1'] };
     const { bytes } = changeDocument(readDocument(Buffer.from(text)).document, { dns: { resolver: next } });
     expect(read(bytes)).toEqual(next);

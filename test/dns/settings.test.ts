@@ -118,7 +118,7 @@ describe('an upstream', () => {
 
 describe('the cache', () => {
   it.each([
-    ['keeps nothing with the size 0', { cacheSize: 0 }, 2],
+    ['keeps nothing with the size 0', { cacheSize: 0n }, 2],
     ['keeps answers for as long as the least time', { cacheMinTtl: 60 }, 1],
     ['keeps no answer for longer than the most', { cacheMinTtl: 0, cacheMaxTtl: 0 }, 2],
   ])('%s', async (_what, settings, questions) => {
@@ -256,7 +256,7 @@ describe('blocking', () => {
 
 describe('the query log', () => {
   it('has as many as are set, newest first, finds names and clients, and is cleared with the figures', async () => {
-    const { port, resolver, set } = await startResolver(withSettings({ queryLogSize: 2 }));
+    const { port, resolver, set } = await startResolver(withSettings({ queryLogSize: 2n }));
     for (const name of ['a.example', 'b.example', 'c.test']) await askUdp(port(), { name });
     const names = (limit: number, text = '') => resolver.log(limit, text).map(({ name }) => name);
     expect([names(5), names(1), names(5, 'example'), names(0)]).toEqual([
@@ -268,13 +268,13 @@ describe('the query log', () => {
     expect(resolver.queries().map(({ domain }) => domain)).toEqual(['b.example', 'c.test']);
     resolver.clearLog();
     expect([names(5), resolver.figures().total]).toEqual([[], 0]);
-    await set(withSettings({ queryLogSize: 0 }));
+    await set(withSettings({ queryLogSize: 0n }));
     await askUdp(port(), { name: 'd.example' });
     expect([names(5), resolver.figures().total]).toEqual([[], 1]);
   });
 
   it('stays within its bounds whatever names strangers ask for', async () => {
-    const { port, resolver } = await startResolver(withSettings({ queryLogSize: 10 }));
+    const { port, resolver } = await startResolver(withSettings({ queryLogSize: 10n }));
     const socket = createSocket('udp4');
     later(async () => void socket.close());
     for (let index = 0; index < 300; index += 1) {

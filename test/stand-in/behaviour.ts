@@ -21,7 +21,7 @@ export interface Behaviour {
   readonly rulesWrite: 'stores' | 'nothing';
   /** Whether an element `{"access_key": …}` of the root list ends a reload. */
   readonly reloadEndsAtObjects: boolean;
-  /** What is read of servers from 0.4.0 on, and was not measured (../shared/lines-0.4.md). */
+  /** Where servers from 0.4.0 on are otherwise (../shared/lines-0.4-measured.md). */
   readonly later: LaterBehaviour;
 }
 

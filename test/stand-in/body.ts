@@ -1,3 +1,4 @@
+import { findNodeAtLocation, type JSONPath, type Node, parseTree } from 'jsonc-parser';
 import { MAX_U64 } from '../../src/core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../src/wire/json/json.js';
 
@@ -17,25 +18,56 @@ export interface JsonBody {
   readonly text: string;
 }
 
-/** What a member of a body may be, and what the parser calls it. */
-export interface MemberShape {
+/** What a value of a body may be, and what the parser calls it. */
+export interface Shape {
   readonly expected: string;
   readonly fits: (value: JsonValue) => boolean;
+  /** The words that it may be, where it is one of several. */
+  readonly words?: readonly string[];
+  /** What each element of it is. */
+  readonly each?: Struct;
+}
+
+/** An object with a name; an array of its members in their order stands for it. */
+export interface Struct {
+  readonly name: string;
+  readonly members: Readonly<Record<string, Member>>;
+  /** Of an array that stands for it; all of its members when left out. */
+  readonly fewestElements?: number;
+}
+
+interface Member extends Shape {
+  /** `optional`: may be absent or null; `defaulted`: may be absent. */
+  readonly need: 'required' | 'optional' | 'defaulted';
 }
 
 const texts = (value: JsonValue) => Array.isArray(value) && value.every((each) => typeof each === 'string');
+const unsigned = (expected: string, most: bigint): Shape => ({
+  expected,
+  fits: (value) => typeof value === 'bigint' && value >= 0n && value <= most,
+});
 
-export const isText: MemberShape = { expected: 'a string', fits: (value) => typeof value === 'string' };
-export const isFlag: MemberShape = { expected: 'a boolean', fits: (value) => typeof value === 'boolean' };
-export const isU64: MemberShape = {
-  expected: 'u64',
-  fits: (value) => typeof value === 'bigint' && value >= 0n && value <= MAX_U64,
-};
-export const isTexts: MemberShape = { expected: 'a sequence', fits: texts };
-export const isTextMap: MemberShape = {
+export const isText: Shape = { expected: 'a string', fits: (value) => typeof value === 'string' };
+export const isFlag: Shape = { expected: 'a boolean', fits: (value) => typeof value === 'boolean' };
+export const isU64 = unsigned('u64', MAX_U64);
+export const isUsize = unsigned('usize', MAX_U64);
+export const isU32 = unsigned('u32', 2n ** 32n - 1n);
+export const isU16 = unsigned('u16', 65_535n);
+export const isTexts: Shape = { expected: 'a sequence', fits: texts };
+export const isTextMap: Shape = {
   expected: 'a map',
   fits: (value) => isJsonObject(value) && texts(Object.values(value)),
 };
+export const isOneOf = (...words: readonly string[]): Shape => ({
+  expected: '',
+  fits: (value) => typeof value === 'string' && words.includes(value),
+  words,
+});
+export const isListOf = (each: Struct): Shape => ({ expected: 'a sequence', fits: Array.isArray, each });
+
+export const required = (shape: Shape): Member => ({ ...shape, need: 'required' });
+export const optional = (shape: Shape): Member => ({ ...shape, need: 'optional' });
+export const defaulted = (shape: Shape): Member => ({ ...shape, need: 'defaulted' });
 
 /** The body as a value. Throws `BodyRefused` for another content type and for what is no JSON. */
 export function jsonBody(contentType: string | undefined, body: Buffer): JsonBody {
@@ -56,36 +88,95 @@ function syntaxWords(text: string): string {
   return `EOF while parsing ${what} ${place(text, text.length)}`;
 }
 
-/** An object with these members; an optional one may be absent or null. Throws `BodyRefused` at the first that does not fit. */
-export function objectBody(
-  { value, text }: JsonBody,
-  name: string,
-  required: Readonly<Record<string, MemberShape>>,
-  optional: Readonly<Record<string, MemberShape>> = {},
-): JsonObject {
-  const shapes = { ...required, ...optional };
-  if (Array.isArray(value))
-    refuse(`invalid length ${value.length}, expected struct ${name} with ${Object.keys(shapes).length} elements`, text);
-  if (!isJsonObject(value)) refuse(mismatch(value, `struct ${name}`), text);
-  for (const [member, each] of Object.entries(value)) {
-    const shape = Object.hasOwn(shapes, member) ? shapes[member] : undefined;
-    if (shape === undefined || shape.fits(each) || (each === null && member in optional)) continue;
-    refuse(`${member}: ${mismatch(each, shape.expected)}`, text, endOfMember(text, member, each));
-  }
-  for (const member of Object.keys(required))
-    if (value[member] === undefined) refuse(`missing field \`${member}\``, text);
-  return value;
+/** The body as an object. Throws `BodyRefused` at the first thing that does not fit. */
+export function objectBody({ value, text }: JsonBody, struct: Struct): JsonObject {
+  return objectAt({ text, tree: parseTree(text), path: [] }, value, struct);
 }
 
-/** A list. Throws `BodyRefused`: what opens another container is not even taken. */
-export function listBody({ value, text }: JsonBody): readonly JsonValue[] {
-  if (!Array.isArray(value)) refuse(mismatch(value, 'a sequence'), text, isJsonObject(value) ? 0 : text.length);
-  return value;
+/** A list of objects, likewise. */
+export function listBody({ value, text }: JsonBody, each: Struct): readonly JsonObject[] {
+  return listAt({ text, tree: parseTree(text), path: [] }, value, each);
 }
 
-/** `end`: how much of the text the parser has taken; all of it when left out. */
-function refuse(reason: string, text: string, end = text.trimEnd().length): never {
-  throw new BodyRefused(422, `Failed to deserialize the JSON body into the target type: ${reason} ${place(text, end)}`);
+/** A value of the body that is looked at. */
+interface Place {
+  readonly text: string;
+  readonly tree: Node | undefined;
+  readonly path: JSONPath;
+}
+
+const within = (at: Place, step: string | number): Place => ({ ...at, path: [...at.path, step] });
+
+function listAt(at: Place, value: JsonValue, each: Struct): readonly JsonObject[] {
+  if (!Array.isArray(value)) return refuse(at, mismatch(value, 'a sequence'), isJsonObject(value) ? 'start' : 'end');
+  return value.map((element, index) => objectAt(within(at, index), element, each));
+}
+
+function objectAt(at: Place, value: JsonValue, struct: Struct): JsonObject {
+  const members = Object.entries(struct.members);
+  if (!Array.isArray(value) && !isJsonObject(value)) return refuse(at, mismatch(value, `struct ${struct.name}`));
+  const isList = Array.isArray(value);
+  if (isList && value.length > members.length)
+    throw new BodyRefused(
+      400,
+      `Failed to parse the request body as JSON: trailing characters ${place(at.text, startOf(within(at, members.length)) + 1)}`,
+    );
+  if (isList && value.length < (struct.fewestElements ?? members.length))
+    refuse(at, `invalid length ${value.length}, expected struct ${struct.name} with ${members.length} elements`);
+  const named: JsonObject = isList
+    ? Object.fromEntries(members.slice(0, value.length).map(([name], index) => [name, value[index] ?? null]))
+    : value;
+  const read = Object.entries(named).map(([name, each]) => {
+    const member = Object.hasOwn(struct.members, name) ? struct.members[name] : undefined;
+    const step = isList ? members.findIndex(([known]) => known === name) : name;
+    return [name, member === undefined ? each : memberAt(within(at, step), each, member)] as const;
+  });
+  const missing = members.find(([name, { need }]) => need === 'required' && named[name] === undefined);
+  if (missing !== undefined) refuse(at, `missing field \`${missing[0]}\``);
+  return Object.fromEntries(read);
+}
+
+function memberAt(at: Place, value: JsonValue, { need, words, each, fits, expected }: Member): JsonValue {
+  if (value === null && need === 'optional') return value;
+  if (each !== undefined) return [...listAt(at, value, each)];
+  if (fits(value)) return value;
+  if (words === undefined)
+    return refuse(at, mismatch(value, expected), typeof value === 'object' && value !== null ? 'start' : 'end');
+  if (typeof value !== 'string')
+    throw new BodyRefused(
+      400,
+      `Failed to parse the request body as JSON: ${pathText(at)}expected value ${place(at.text, startOf(at) + 1)}`,
+    );
+  const listed = words.map((word) => `\`${word}\``);
+  return refuse(
+    at,
+    `unknown variant \`${value}\`, expected ${listed.length > 2 ? `one of ${listed.join(', ')}` : listed.join(' or ')}`,
+  );
+}
+
+/** Throws with the place behind a value, at which the parser stands; before one that opens a container that it does not want. */
+function refuse(at: Place, reason: string, where: 'start' | 'end' = 'end'): never {
+  const taken = where === 'end' ? endOf(at) : startOf(at);
+  throw new BodyRefused(
+    422,
+    `Failed to deserialize the JSON body into the target type: ${pathText(at)}${reason} ${place(at.text, taken)}`,
+  );
+}
+
+function pathText({ path }: Place): string {
+  const text = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
+  return text === '' ? '' : `${text.replace(/^\./, '')}: `;
+}
+
+function nodeOf({ tree, path }: Place): Node | undefined {
+  return tree === undefined ? undefined : findNodeAtLocation(tree, path);
+}
+
+const startOf = (at: Place): number => nodeOf(at)?.offset ?? 0;
+
+function endOf(at: Place): number {
+  const node = nodeOf(at);
+  return node === undefined ? at.text.trimEnd().length : node.offset + node.length;
 }
 
 function place(text: string, end: number): string {
@@ -97,7 +188,7 @@ function mismatch(value: JsonValue, expected: string): string {
   if (typeof value === 'bigint') {
     const isInteger = value >= -(2n ** 63n) && value <= MAX_U64;
     if (!isInteger) return mismatch(Number(value), expected);
-    return `invalid ${expected === 'u64' ? 'value' : 'type'}: integer \`${value}\`, expected ${expected}`;
+    return `invalid ${/^u\d|^usize/.test(expected) ? 'value' : 'type'}: integer \`${value}\`, expected ${expected}`;
   }
   return `invalid type: ${named(value)}, expected ${expected}`;
 }
@@ -113,13 +204,4 @@ function named(value: Exclude<JsonValue, bigint>): string {
 function floatText(value: number): string {
   if (Math.abs(value) >= 1e16) return value.toExponential();
   return Number.isInteger(value) ? `${value}.0` : `${value}`;
-}
-
-/** Where the parser stands after a member's value; before one that opens a container. */
-function endOfMember(text: string, member: string, value: JsonValue): number {
-  const before = new RegExp(`${JSON.stringify(member)}\\s*:\\s*`).exec(text);
-  const start = (before?.index ?? 0) + (before?.[0].length ?? 0);
-  if (typeof value === 'object' && value !== null) return start;
-  const literal = /^(?:"(?:[^"\\]|\\.)*"|[^\s,}\]]+)/.exec(text.slice(start));
-  return start + (literal?.[0].length ?? 0);
 }

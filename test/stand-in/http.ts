@@ -9,8 +9,9 @@ import { Failed, HANDLERS, type Handler, READERS, type Server, TooManySignIns } 
 /** What the servers' panel was when they were recorded. */
 export const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n';
 
-/** The panel from 0.4.6 on has its script within. */
-const ONE_PAGE = '<!doctype html><title>panel</title><script>void 0;</script>\n';
+/** The page with which those from 0.4.6 on were built for the recordings. */
+const ONE_PAGE =
+  '<!doctype html><html><head><meta charset="utf-8"><title>OSTP</title></head><body>panel stand-in (the real page is not part of this build)</body></html>\n';
 
 interface Reply {
   readonly status: number;

@@ -1,10 +1,37 @@
 import { createHash } from 'node:crypto';
-import { SERVICE_IDS } from '../../src/wire/dns-values.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/wire/json/json.js';
+import { SERVICES } from '../../src/wire/dns-values.js';
+import type { JsonObject, JsonValue } from '../../src/wire/json/json.js';
 import { encodeJson } from '../../src/wire/json/write-json.js';
-import { BodyRefused, isFlag, isText, isTexts, isU64, type JsonBody, type MemberShape, objectBody } from './body.js';
+import {
+  BodyRefused,
+  defaulted,
+  isFlag,
+  isListOf,
+  isOneOf,
+  isText,
+  isTextMap,
+  isTexts,
+  isU16,
+  isU32,
+  isUsize,
+  type JsonBody,
+  objectBody,
+  optional,
+  required,
+  type Struct,
+} from './body.js';
+import {
+  countRules,
+  type DnsSettings,
+  explain,
+  foldOlder,
+  PRESETS,
+  upstreamLabel,
+  upstreamRefusal,
+} from './dns-rules.js';
 import { linksOf } from './links.js';
 import { type Asked, Failed, type Server } from './operations.js';
+import { qrPicture } from './qr-picture.js';
 
 /**
  * The operations that servers from 0.4.6 on have beside those of Keyway's own table, as they are read in their source
@@ -24,19 +51,17 @@ const hasDns = ({ behaviour }: Server) => behaviour.later.hasDns;
 const hasOvernet = ({ behaviour }: Server) => behaviour.later.hasOvernet;
 const tellsServer = ({ behaviour }: Server) => behaviour.later.tellsServer;
 
-const isAny: MemberShape = { expected: 'a value', fits: () => true };
-
 export const LATER_ROUTES: readonly LaterRoute[] = [
   { method: 'GET', path: '/users/{key}/share', isServed: tellsServer, answer: share },
   {
     method: 'POST',
     path: '/qr',
     isServed: tellsServer,
-    read: (body) => objectBody(body, 'QrRequest', { text: isText }),
+    read: (body) => objectBody(body, QR),
     async answer({ body }) {
-      const { text } = objectBody(body(), 'QrRequest', { text: isText });
+      const { text } = objectBody(body(), QR);
       if (Buffer.byteLength(String(text)) > 2048) throw new Failed('invalidBody', 'text too long for a QR code');
-      return JSON.stringify('<svg xmlns="http://www.w3.org/2000/svg" width="240" height="240"></svg>');
+      return JSON.stringify(qrPicture(String(text)));
     },
   },
   { method: 'GET', path: '/dns/stats', isServed: hasDns, answer: async ({ server }) => encodeJson(dnsStats(server)) },
@@ -45,8 +70,9 @@ export const LATER_ROUTES: readonly LaterRoute[] = [
     path: '/dns/log',
     isServed: hasDns,
     async answer({ query }) {
-      if (!/^\d+$/.test(query.get('limit') ?? '200'))
-        throw new BodyRefused(400, 'Failed to deserialize query string: limit: invalid digit found in string');
+      const limit = query.get('limit') ?? '200';
+      const fault = limit === '' ? 'cannot parse integer from empty string' : 'invalid digit found in string';
+      if (!/^\d+$/.test(limit)) throw new BodyRefused(400, `Failed to deserialize query string: limit: ${fault}`);
       return '[]';
     },
   },
@@ -55,33 +81,40 @@ export const LATER_ROUTES: readonly LaterRoute[] = [
     method: 'GET',
     path: '/dns/settings',
     isServed: hasDns,
-    answer: async ({ server }) => encodeJson(settingsOf(server)),
+    answer: async ({ server }) => encodeJson({ ...settingsOf(server) }),
   },
   {
     method: 'PUT',
     path: '/dns/settings',
     isServed: hasDns,
-    read: (body) => objectBody(body, 'DnsSettings', {}, DNS_MEMBERS),
+    read: (body) => objectBody(body, DNS),
     answer: putSettings,
   },
   {
     method: 'GET',
     path: '/dns/meta',
     isServed: hasDns,
-    answer: async () =>
-      JSON.stringify({ presets: [['adguard', 'AdGuard', 'https://lists.example/adguard.txt']], services: [] }),
+    answer: async () => JSON.stringify({ presets: PRESETS, services: SERVICES }),
   },
-  { method: 'POST', path: '/dns/update', isServed: hasDns, answer: async () => '[]' },
+  {
+    method: 'POST',
+    path: '/dns/update',
+    isServed: hasDns,
+    // It stands where no name can be looked up.
+    answer: async ({ server }) => {
+      const { lists, allowlists } = settingsOf(server);
+      const used = [...lists, ...allowlists].filter(({ enabled }) => enabled);
+      return JSON.stringify(used.map(({ name, url }) => ({ name, url, ok: false, detail: noName(url) })));
+    },
+  },
   {
     method: 'POST',
     path: '/dns/test',
     isServed: hasDns,
-    read: (body) => objectBody(body, 'DnsTest', { domain: isText }),
+    read: (body) => objectBody(body, DNS_TEST),
     async answer({ server, body }) {
-      const { domain } = objectBody(body(), 'DnsTest', { domain: isText });
-      const { rewrites } = settingsOf(server);
-      const isOwn = Array.isArray(rewrites) && rewrites.some((each) => isJsonObject(each) && each.domain === domain);
-      return JSON.stringify({ name: domain, outcome: isOwn ? 'rewritten' : 'forwarded', detail: '' });
+      const { domain } = objectBody(body(), DNS_TEST);
+      return JSON.stringify(explain(settingsOf(server), String(domain)));
     },
   },
   {
@@ -94,33 +127,52 @@ export const LATER_ROUTES: readonly LaterRoute[] = [
     method: 'PUT',
     path: '/overnet',
     isServed: hasOvernet,
-    read: (body) => objectBody(body, 'Overnet', {}, OVERNET_MEMBERS),
+    read: (body) => objectBody(body, OVERNET),
     answer: putOvernet,
   },
 ];
 
-const DNS_MEMBERS: Readonly<Record<string, MemberShape>> = {
-  enabled: isFlag,
-  intercept_all_port53: isFlag,
-  upstreams: isTexts,
-  upstream_mode: isText,
-  cache_size: isU64,
-  cache_min_ttl: isU64,
-  cache_max_ttl: isU64,
-  blocking_mode: isText,
-  blocked_ttl: isU64,
-  lists: isAny,
-  allowlists: isAny,
-  update_interval_hours: isU64,
-  user_rules: isTexts,
-  rewrites: isAny,
-  safe_search: isFlag,
-  block_doh_bypass: isFlag,
-  blocked_services: isTexts,
-  query_log_size: isU64,
+const QR: Struct = { name: 'QrRequest', members: { text: required(isText) } };
+const DNS_TEST: Struct = { name: 'DnsTest', members: { domain: required(isText) } };
+
+const LIST: Struct = {
+  name: 'FilterList',
+  members: { name: required(isText), url: required(isText), enabled: defaulted(isFlag) },
+  fewestElements: 2,
 };
 
-const DNS_DEFAULTS: JsonObject = {
+const DNS: Struct = {
+  name: 'DnsSettings',
+  fewestElements: 0,
+  members: {
+    enabled: defaulted(isFlag),
+    intercept_all_port53: defaulted(isFlag),
+    upstreams: defaulted(isTexts),
+    upstream_mode: defaulted(isOneOf('fallback', 'parallel')),
+    cache_size: defaulted(isUsize),
+    cache_min_ttl: defaulted(isU32),
+    cache_max_ttl: defaulted(isU32),
+    blocking_mode: defaulted(isOneOf('nxdomain', 'null_ip', 'refused')),
+    blocked_ttl: defaulted(isU32),
+    lists: defaulted(isListOf(LIST)),
+    allowlists: defaulted(isListOf(LIST)),
+    update_interval_hours: defaulted(isU32),
+    user_rules: defaulted(isTexts),
+    rewrites: defaulted(isListOf({ name: 'Rewrite', members: { domain: required(isText), answer: required(isText) } })),
+    safe_search: defaulted(isFlag),
+    block_doh_bypass: defaulted(isFlag),
+    blocked_services: defaulted(isTexts),
+    query_log_size: defaulted(isUsize),
+    doh_upstream: optional(isText),
+    adblock_urls: optional(isTexts),
+    custom_domains: optional(isTextMap),
+    local_port: optional(isU16),
+  },
+};
+
+const [ADGUARD] = PRESETS;
+
+const DNS_DEFAULTS: DnsSettings = {
   enabled: false,
   intercept_all_port53: false,
   upstreams: ['https://cloudflare-dns.com/dns-query', 'https://dns.google/dns-query'],
@@ -130,7 +182,7 @@ const DNS_DEFAULTS: JsonObject = {
   cache_max_ttl: 86_400n,
   blocking_mode: 'nxdomain',
   blocked_ttl: 300n,
-  lists: [{ name: 'AdGuard', url: 'https://lists.example/adguard.txt', enabled: true }],
+  lists: [{ name: ADGUARD[1], url: ADGUARD[2], enabled: true }],
   allowlists: [],
   update_interval_hours: 24n,
   user_rules: [],
@@ -141,15 +193,19 @@ const DNS_DEFAULTS: JsonObject = {
   query_log_size: 1000n,
 };
 
-const OVERNET_MEMBERS: Readonly<Record<string, MemberShape>> = {
-  enabled: isFlag,
-  entry: isFlag,
-  gateway: isText,
-  exit: isFlag,
-  exit_listen: isText,
+const OVERNET: Struct = {
+  name: 'OvernetConfig',
+  fewestElements: 0,
+  members: {
+    enabled: defaulted(isFlag),
+    entry: defaulted(isFlag),
+    gateway: defaulted(isText),
+    exit: defaulted(isFlag),
+    exit_listen: defaulted(isText),
+  },
 };
 
-const OVERNET_DEFAULTS: JsonObject = {
+const OVERNET_DEFAULTS = {
   enabled: false,
   entry: true,
   gateway: '127.0.0.1:9150',
@@ -157,48 +213,60 @@ const OVERNET_DEFAULTS: JsonObject = {
   exit_listen: '127.0.0.1:9151',
 };
 
-/** The members that are known, an absent one by its default. */
-function complete(defaults: JsonObject, given: JsonValue | undefined): JsonObject {
-  const said = isJsonObject(given) ? given : {};
-  return Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, said[name] ?? value]));
+const noName = (url: string) =>
+  `error sending request for url (${url}): client error (Connect): dns error: failed to lookup address information: Name or service not known`;
+
+/** The members that are known, an absent one by its default. What the file or a body has was read before. */
+function complete<T extends object>(defaults: T, given: JsonValue | undefined): T {
+  const said = Object(given ?? {});
+  return Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, said[name] ?? value])) as T;
 }
 
-function settingsOf({ memory }: Server): JsonObject {
-  memory.sections.dns ??= complete(DNS_DEFAULTS, memory.start.root.dns);
+function settingsIn(given: JsonValue | undefined): DnsSettings {
+  const { lists, allowlists, ...settings } = foldOlder(complete(DNS_DEFAULTS, given), Object(given ?? {}));
+  const used = (list: DnsSettings['lists']) => list.map(({ name, url, enabled = true }) => ({ name, url, enabled }));
+  return { ...settings, lists: used(lists), allowlists: used(allowlists) };
+}
+
+function settingsOf({ memory }: Server): DnsSettings {
+  memory.sections.dns ??= settingsIn(memory.start.root.dns);
   return memory.sections.dns;
 }
 
 /** What is absent is its default afterwards: the settings are replaced. */
 async function putSettings({ server, body }: Asked): Promise<string> {
-  const settings = complete(DNS_DEFAULTS, objectBody(body(), 'DnsSettings', {}, DNS_MEMBERS));
-  const { upstreams, rewrites, blocked_services: services, cache_min_ttl: least, cache_max_ttl: most } = settings;
-  if (Array.isArray(upstreams) && upstreams.length === 0)
-    throw new Failed('invalidBody', 'dns.upstreams must name at least one upstream resolver');
-  if (Array.isArray(rewrites) && rewrites.some((each) => isJsonObject(each) && (!each.domain || !each.answer)))
-    throw new Failed('invalidBody', 'dns.rewrites entries need both a domain and an answer');
-  const unknown = Array.isArray(services) ? services.find((id) => !SERVICE_IDS.includes(String(id))) : undefined;
-  if (unknown !== undefined)
-    throw new Failed('invalidBody', `dns.blocked_services: unknown service "${unknown}" (ostp dns service list)`);
-  if (typeof least === 'bigint' && typeof most === 'bigint' && least > most)
-    throw new Failed('invalidBody', 'dns.cache_min_ttl is larger than dns.cache_max_ttl');
+  const settings = settingsIn(objectBody(body(), DNS));
+  const { enabled, upstreams, rewrites, blocked_services: services } = settings;
+  const refuse = (words: string): never => {
+    throw new Failed('invalidBody', words);
+  };
+  if (enabled && upstreams.length === 0) refuse('dns.upstreams must name at least one upstream resolver');
+  for (const upstream of upstreams) {
+    const refusal = upstreamRefusal(upstream);
+    if (refusal !== null) refuse(refusal);
+  }
+  if (rewrites.some(({ domain, answer }) => domain.trim() === '' || answer.trim() === ''))
+    refuse('dns.rewrites entries need both a domain and an answer');
+  const unknown = services.find((id) => !SERVICES.some(([known]) => known === id));
+  if (unknown !== undefined) refuse(`dns.blocked_services: unknown service "${unknown}" (ostp dns service list)`);
+  if (settings.cache_min_ttl > settings.cache_max_ttl) refuse('dns.cache_min_ttl is larger than dns.cache_max_ttl');
   server.memory.sections.dns = settings;
-  await stored(server, 'dns', settings);
+  await stored(server, 'dns', { ...settings });
   return 'true';
 }
 
 async function putOvernet({ server, body }: Asked): Promise<string> {
-  const overnet = complete(OVERNET_DEFAULTS, objectBody(body(), 'Overnet', {}, OVERNET_MEMBERS));
-  for (const member of ['gateway', 'exit_listen'])
-    if (!/^[\d.]+:\d+$/.test(String(overnet[member])))
+  const overnet = complete(OVERNET_DEFAULTS, objectBody(body(), OVERNET));
+  for (const member of ['gateway', 'exit_listen'] as const)
+    if (!/^(?:[\d.]+|\[[\da-f.:]+\]):\d+$/.test(overnet[member]))
       throw new Failed(
         'invalidBody',
         `overnet.${member} '${overnet[member]}' is not an ip:port (invalid socket address syntax)`,
       );
-  const [host = ''] = String(overnet.exit_listen).split(':');
-  if (!host.startsWith('127.'))
+  if (!/^(?:127\.|\[::1\])/.test(overnet.exit_listen))
     throw new Failed(
       'invalidBody',
-      `overnet.exit_listen must be a loopback address, not ${host}: the exit has no authentication`,
+      `overnet.exit_listen must be a loopback address, not ${overnet.exit_listen}: the exit has no authentication`,
     );
   server.memory.sections.overnet = overnet;
   await stored(server, 'overnet', overnet);
@@ -216,12 +284,17 @@ function overnetOf({ memory }: Server) {
   return { config: memory.sections.overnet, serving: false, gateway_up: null, exit_listening: null };
 }
 
-function dnsStats(server: Server): JsonObject {
-  const { enabled = false, upstreams = [], user_rules: own = [] } = settingsOf(server);
-  const rules = BigInt(Array.isArray(own) ? own.length : 0);
-  const none = { total: 0n, blocked: 0n, rewritten: 0n, cached: 0n, failed: 0n, avg_upstream_ms: null, rules };
-  const lists = [{ name: 'user rules', rules, unsupported: 0n }];
-  return { enabled, since_seconds: 0n, ...none, lists, upstreams, top_domains: [], top_blocked: [], top_clients: [] };
+function dnsStats(server: Server) {
+  const { enabled, upstreams, lists: blocking, allowlists, user_rules: own } = settingsOf(server);
+  const fetched = [...blocking, ...allowlists].filter((list) => list.enabled);
+  const lists = [
+    ...fetched.map(({ name }) => ({ name, rules: 0n, unsupported: 0n })),
+    { name: 'user rules', ...countRules(own) },
+  ];
+  const rules = lists.reduce((sum, list) => sum + list.rules, 0n);
+  const none = { total: 0n, blocked: 0n, rewritten: 0n, cached: 0n, failed: 0n, avg_upstream_ms: null, rules, lists };
+  const tops = { top_domains: [], top_blocked: [], top_clients: [] };
+  return { enabled, since_seconds: 0n, ...none, upstreams: upstreams.map(upstreamLabel), ...tops };
 }
 
 /** The links of a key, each with the name of its user. */

@@ -5,6 +5,7 @@ import type { ClockPort, RandomPort } from '../../src/core/ports.js';
 import { createSession, type LocalSession } from '../../src/core/session.js';
 import type { JsonObject } from '../../src/wire/json/json.js';
 import type { StartState, StoredKey } from './configuration.js';
+import type { DnsSettings } from './dns-rules.js';
 
 /** Everything that a running server holds, and loses when it ends. */
 export interface Memory {
@@ -15,7 +16,7 @@ export interface Memory {
   rules: readonly OutboundRule[] | null;
   dns: DnsConfig;
   /** Live sections of servers from 0.4.6 on; null until they are first asked for. */
-  readonly sections: { dns: JsonObject | null; overnet: JsonObject | null };
+  readonly sections: { dns: DnsSettings | null; overnet: JsonObject | null };
   hasKey(accessKey: string): boolean;
   /** Registers or replaces it; `fresh` gives it new counters, `bare` none. */
   put(accessKey: string, key: StoredKey, counters: 'fresh' | 'kept' | 'bare'): void;

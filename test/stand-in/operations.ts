@@ -17,15 +17,19 @@ import { traitsOf } from '../../src/wire/traits/revision.js';
 import { shareLink } from '../../src/wire/traits/share-link.js';
 import type { Behaviour } from './behaviour.js';
 import {
+  defaulted,
   isFlag,
+  isOneOf,
   isText,
   isTextMap,
   isTexts,
   isU64,
   type JsonBody,
   listBody,
-  type MemberShape,
   objectBody,
+  optional,
+  required,
+  type Struct,
 } from './body.js';
 import { parseConfiguration } from './configuration.js';
 import type { ServerFile } from './file.js';
@@ -144,17 +148,24 @@ export interface WholeEnvelope {
 /** `data` as JSON text, or all of the answer. Throws `Failed`, `BodyRefused` and `TooManySignIns`. */
 export type Handler = (asked: Asked) => Promise<string | WholeEnvelope>;
 
-const LIMIT = { limit_bytes: isU64 };
-const RECORD = { name: isText, ...LIMIT };
+const LIMIT = { limit_bytes: optional(isU64) };
+const RECORD = { name: optional(isText), ...LIMIT };
+
+const readsStruct = (name: string, members: Struct['members']) => (body: JsonBody) =>
+  objectBody(body, { name, members });
 
 /** Reads the body of an operation. Throws `BodyRefused`. */
 export const READERS = {
-  createUser: (body: JsonBody) => objectBody(body, 'CreateUserRequest', {}, { access_key: isText, ...RECORD }),
-  bulkCreateUsers: (body: JsonBody) => objectBody(body, 'BulkCreateRequest', { count: isU64 }, LIMIT),
-  updateUser: (body: JsonBody) => objectBody(body, 'UpdateUserRequest', {}, RECORD),
-  setLimit: (body: JsonBody) => objectBody(body, 'SetLimitRequest', {}, LIMIT),
-  login: (body: JsonBody) => objectBody(body, 'LoginRequest', { username: isText }, { password: isText }),
-  addAudit: (body: JsonBody) => objectBody(body, 'AuditRequest', { eventEn: isText, eventRu: isText, success: isFlag }),
+  createUser: readsStruct('CreateUserRequest', { access_key: optional(isText), ...RECORD }),
+  bulkCreateUsers: readsStruct('BulkCreateRequest', { count: required(isU64), ...LIMIT }),
+  updateUser: readsStruct('UpdateUserRequest', RECORD),
+  setLimit: readsStruct('SetLimitRequest', LIMIT),
+  login: readsStruct('LoginRequest', { username: required(isText), password: optional(isText) }),
+  addAudit: readsStruct('AuditRequest', {
+    eventEn: required(isText),
+    eventRu: required(isText),
+    success: required(isFlag),
+  }),
   putRules: (body: JsonBody) => rulesIn(body),
 } as const;
 
@@ -318,31 +329,39 @@ function recordOf(name: JsonValue | undefined, limit: JsonValue | undefined) {
   return { name: typeof name === 'string' ? name : null, limitBytes: typeof limit === 'bigint' ? limit : null };
 }
 
+const RULE: Struct = {
+  name: 'OutboundRule',
+  members: {
+    domain_suffix: defaulted(isTexts),
+    ip_cidr: defaulted(isTexts),
+    protocol: optional(isText),
+    action: required(isOneOf('proxy', 'direct', 'block')),
+    send_from: optional(isText),
+  },
+  fewestElements: 4,
+};
+
 /** A body's list, whatever of a rule is optional left out. */
 function rulesIn(body: JsonBody): readonly OutboundRule[] {
-  return listBody(body).map((value) => {
-    const optional = { domain_suffix: isTexts, ip_cidr: isTexts, protocol: isText, send_from: isText };
-    const rule = objectBody({ ...body, value }, 'OutboundRule', { action: isAction }, optional);
-    return {
-      domainSuffix: (rule.domain_suffix ?? []) as readonly string[],
-      ipCidr: (rule.ip_cidr ?? []) as readonly string[],
-      protocol: (rule.protocol ?? null) as string | null,
-      action: rule.action as OutboundAction,
-      ...(typeof rule.send_from === 'string' ? { sendFrom: rule.send_from } : {}),
-    };
-  });
+  return listBody(body, RULE).map((rule) => ({
+    domainSuffix: (rule.domain_suffix ?? []) as readonly string[],
+    ipCidr: (rule.ip_cidr ?? []) as readonly string[],
+    protocol: (rule.protocol ?? null) as string | null,
+    action: rule.action as OutboundAction,
+    ...(typeof rule.send_from === 'string' ? { sendFrom: rule.send_from } : {}),
+  }));
 }
-
-const isAction: MemberShape = {
-  expected: 'an action',
-  fits: (value) => value === 'proxy' || value === 'direct' || value === 'block',
-};
 
 /** Unlike Keyway the servers want every member of their object. */
 function dnsIn(asked: JsonBody, before: DnsConfig, hasPort: boolean): DnsConfig {
-  const four = { enabled: isFlag, doh_upstream: isText, adblock_urls: isTexts, custom_domains: isTextMap };
-  const members = hasPort ? { ...four, local_port: isU64, intercept_all_port53: isFlag } : four;
-  const body = objectBody(asked, 'DnsConfig', members);
+  const four = {
+    enabled: required(isFlag),
+    doh_upstream: required(isText),
+    adblock_urls: required(isTexts),
+    custom_domains: required(isTextMap),
+  };
+  const members = hasPort ? { ...four, local_port: required(isU64), intercept_all_port53: required(isFlag) } : four;
+  const body = objectBody(asked, { name: 'DnsConfig', members });
   const domains = body.custom_domains as Readonly<Record<string, string>>;
   return {
     ...before,

@@ -4,17 +4,29 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_ADDRESSES } from '../../src/replay/format/addresses.js';
 import type { CounterState, Scenario } from '../../src/replay/format/scenario.js';
-import { givenFile, playScenario, type Stage } from '../../src/replay/play/play.js';
-import { foldersOf, scenariosOf } from '../acceptance/pack.js';
+import { type DivergenceRegister, readDivergences } from '../../src/replay/play/divergences.js';
+import { type Difference, givenFile, playScenario, type Stage } from '../../src/replay/play/play.js';
+import { foldersOf, readFixture, scenariosOf } from '../acceptance/pack.js';
 import { type StandIn, startStandIn } from './stand-in.js';
 
 const SERVERS = foldersOf('recorded').filter((name) => /^\d/.test(name));
 
+/** Divergences of Keyway's that nobody but the recorded server itself could play. */
+const MADE_UP = ['another encoder', 'recorded token'];
+
+function registerOf(version: string): DivergenceRegister {
+  const file = `recorded/divergences/${version}.json`;
+  return readDivergences(readFixture(file), file);
+}
+
 describe.each(SERVERS)('the stand-in of %s', (version) => {
   test.each(
     scenariosOf(`recorded/${version}`),
-  )('$name: answers as the real server did, and leaves the same file', async ({ scenario }) => {
-    expect(await playOn(version, scenario)).toEqual([]);
+  )('$name: answers as the real server did, and leaves the same file', async ({ name, scenario }) => {
+    const { scenarios } = registerOf(version);
+    const isMadeUp = ({ step }: Difference) => MADE_UP.includes(scenarios[name]?.[step]?.why ?? '');
+    const differences = await playOn(version, scenario);
+    expect(differences.filter((each) => !isMadeUp(each))).toEqual([]);
   });
 });
 
@@ -34,6 +46,8 @@ async function playOn(version: string, scenario: Scenario): ReturnType<typeof pl
     line: version,
     file: path,
     reloadFactor: 0,
+    // The order of its hash table is that of the recordings.
+    seed: 4,
     ...(server === undefined ? {} : { announced: server }),
   });
   try {

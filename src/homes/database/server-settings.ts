@@ -5,6 +5,7 @@ import {
   type DnsChange,
   type DnsConfig,
   type OutboundSettings,
+  type ResolverSettings,
   type ServerConfiguration,
 } from '../../core/model.js';
 import { announcedBy } from '../../document/published-sections.js';
@@ -26,8 +27,15 @@ export interface StoredSettings {
 
 export type PutReason = Exclude<ReloadReason, 'edited'>;
 
+/** Numbers of 64 bits as text, which JSON keeps exactly; an older Keyway stored them as numbers. */
+type StoredResolver = Omit<ResolverSettings, 'cacheSize' | 'queryLogSize'> & {
+  readonly cacheSize: string | number;
+  readonly queryLogSize: string | number;
+};
+
 /** Members of an object that PostgreSQL stores have no order of their own, and that of the domains counts. */
-export type StoredDns = Omit<DnsChange, 'customDomains'> & {
+export type StoredDns = Omit<DnsChange, 'customDomains' | 'resolver'> & {
+  readonly resolver?: StoredResolver | null;
   readonly customDomains?: readonly (readonly [string, string])[];
 };
 
@@ -36,8 +44,16 @@ export function storedSettings(configuration: ServerConfiguration): StoredSettin
   return { outbound, dns: storedDns(dns), listener, announced: announcedBy(configuration, null), published };
 }
 
-export function storedDns({ customDomains, ...others }: DnsChange): StoredDns {
-  return { ...others, ...(customDomains === undefined ? {} : { customDomains: [...customDomains] }) };
+export function storedDns({ customDomains, resolver, ...others }: DnsChange): StoredDns {
+  return {
+    ...others,
+    ...(resolver === undefined ? {} : { resolver: resolver && storedResolver(resolver) }),
+    ...(customDomains === undefined ? {} : { customDomains: [...customDomains] }),
+  };
+}
+
+function storedResolver({ cacheSize, queryLogSize, ...others }: ResolverSettings): StoredResolver {
+  return { ...others, cacheSize: `${cacheSize}`, queryLogSize: `${queryLogSize}` };
 }
 
 export function readSettings({
@@ -55,6 +71,14 @@ function readDns(dns: StoredDns): DnsConfig {
   return { ...DEFAULT_DNS, ...readDnsChange(dns) };
 }
 
-export function readDnsChange({ customDomains, ...others }: StoredDns): DnsChange {
-  return { ...others, ...(customDomains === undefined ? {} : { customDomains: new Map(customDomains) }) };
+export function readDnsChange({ customDomains, resolver, ...others }: StoredDns): DnsChange {
+  return {
+    ...others,
+    ...(resolver === undefined ? {} : { resolver: resolver && readResolver(resolver) }),
+    ...(customDomains === undefined ? {} : { customDomains: new Map(customDomains) }),
+  };
+}
+
+function readResolver({ cacheSize, queryLogSize, ...others }: StoredResolver): ResolverSettings {
+  return { ...others, cacheSize: BigInt(cacheSize), queryLogSize: BigInt(queryLogSize) };
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { inFormOf } from '../../core/dns-settings.js';
 import { DomainError } from '../../core/errors.js';
 import {
@@ -37,7 +38,7 @@ export function createRulesAndDns(options: RulesAndDnsOptions) {
     const before = dns;
     // A server of an older form says nothing of what that cannot say.
     dns = { ...dns, ...change, ...inFormOf(dns, change) };
-    if (JSON.stringify(said(before)) !== JSON.stringify(said(dns))) onChange();
+    if (!isDeepStrictEqual(before, dns)) onChange();
     return dns;
   }
 
@@ -106,9 +107,4 @@ export function createRulesAndDns(options: RulesAndDnsOptions) {
       if ((await line()).capabilities.config !== undefined) await read();
     },
   };
-}
-
-/** Settings as something that can be compared. */
-function said({ customDomains, ...dns }: DnsConfig): unknown {
-  return { ...dns, customDomains: [...customDomains] };
 }

@@ -47,7 +47,7 @@ function inRules(rules: readonly OutboundRule[], change: ChangeOfText): readonly
     domainSuffix: rule.domainSuffix.map(change),
     ipCidr: rule.ipCidr.map(change),
     protocol: rule.protocol === null ? null : change(rule.protocol),
-    ...(rule.sendFrom === undefined ? {} : { sendFrom: change(rule.sendFrom) }),
+    ...(rule.sendFrom == null ? {} : { sendFrom: change(rule.sendFrom) }),
   }));
 }
 

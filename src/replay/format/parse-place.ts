@@ -37,8 +37,12 @@ function takenAfter(taken: number, from: string, to: string): number | null {
   if (taken === 0) return 0;
   const ending = left.findIndex(({ end }) => end === taken);
   if (ending >= 0) return right[ending]?.end ?? null;
-  const starting = left.findIndex(({ start }) => start === taken);
-  return right[starting]?.start ?? null;
+  // A parser that does not like how a token begins has looked at its first character.
+  for (const looked of [0, 1]) {
+    const starting = right[left.findIndex(({ start }) => start + looked === taken)];
+    if (starting !== undefined) return starting.start + looked;
+  }
+  return null;
 }
 
 function tokensOf(text: string): readonly Span[] {

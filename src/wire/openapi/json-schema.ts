@@ -1,7 +1,7 @@
 import type { Encodable } from '../json/write-json.js';
 
 /** Members of a schema that are for our own messages and recordings. */
-const OWN = new Set(['expected', 'recorded', 'isSmall']);
+const OWN = new Set(['expected', 'recorded', 'isSmall', 'fewestElements']);
 
 /** A TypeBox schema as JSON Schema: bigint is an integer there, its bound the largest one that is taken. */
 export function jsonSchema(schema: unknown): Encodable {

@@ -3,7 +3,7 @@ import type { Static, TSchema } from 'typebox';
 import { DomainError } from '../../core/errors.js';
 import { DEFAULT_OVERNET, type OvernetSettings } from '../../core/model.js';
 import type { Encodable } from '../json/write-json.js';
-import { flag, object, optional, orNull, text } from '../schemas.js';
+import { flag, object, orNull, text } from '../schemas.js';
 import { Type } from '../typebox.js';
 
 /** A revision's form of the settings under `overnet`. */
@@ -17,16 +17,16 @@ export interface OvernetForm {
   decode(wire: WireOvernet): OvernetSettings;
 }
 
-const flagOrNull = (description: string) => optional(flag('Flag.'), 'true, false or null', description);
-const addressOrNull = (description: string) => optional(text('`ip:port`.'), 'a string or null', description);
-
-const BODY = object({
-  enabled: flagOrNull('Whether it runs.'),
-  entry: flagOrNull('Whether clients enter it here.'),
-  gateway: addressOrNull('Where its gateway listens.'),
-  exit: flagOrNull('Whether it leaves to the internet here.'),
-  exit_listen: addressOrNull('Where the exit listens; loopback alone.'),
-});
+const BODY = object(
+  {
+    enabled: Type.Optional(flag('Whether it runs.')),
+    entry: Type.Optional(flag('Whether clients enter it here.')),
+    gateway: Type.Optional(text('Where its gateway listens, `ip:port`.')),
+    exit: Type.Optional(flag('Whether it leaves to the internet here.')),
+    exit_listen: Type.Optional(text('Where the exit listens, `ip:port`; loopback alone.')),
+  },
+  { fewestElements: 0 },
+);
 
 export type WireOvernet = Static<typeof BODY>;
 
@@ -39,8 +39,12 @@ const CONFIG = Type.Object({
 });
 
 const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
+
+/** An IPv4 address written as an IPv6 one is none. */
+function isLoopback(address: string): boolean {
+  return isIPv6(address) ? LOOPBACK.check(address, 'ipv6') : address.startsWith('127.');
+}
 
 /** Five members, as in 0.4.7. */
 export const overnetOfFiveMembers: OvernetForm = {
@@ -73,8 +77,10 @@ export const overnetOfFiveMembers: OvernetForm = {
     };
     addressIn(settings.gateway, 'overnet.gateway');
     const address = addressIn(settings.exitListen, 'overnet.exit_listen');
-    if (!LOOPBACK.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) {
-      refuse(`overnet.exit_listen must be a loopback address, not ${address}: the exit has no authentication`);
+    if (!isLoopback(address)) {
+      refuse(
+        `overnet.exit_listen must be a loopback address, not ${settings.exitListen}: the exit has no authentication`,
+      );
     }
     return settings;
   },

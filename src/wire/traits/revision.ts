@@ -75,6 +75,8 @@ export interface Revision {
   readonly connectionsFall: boolean;
   /** Builds that report the line's version and lack some of it, the earliest first; left out where none are known. */
   readonly earlierBuilds?: readonly EarlierBuild[];
+  /** True where an array in a body may stand for an object, its elements in the order of the members. */
+  readonly takesArrays?: boolean;
   readonly capabilities: Capabilities;
 }
 

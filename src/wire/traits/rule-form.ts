@@ -24,6 +24,10 @@ const bodyMembers = {
 const bodyProtocol = {
   protocol: optional(text('Text.'), 'a string or null', 'Transport protocol that the rule matches; null for any.'),
 };
+const bodyMembersWithoutNull = {
+  domain_suffix: Type.Optional(texts('Domain suffixes that the rule matches.')),
+  ip_cidr: Type.Optional(texts('Networks that the rule matches, in CIDR notation.')),
+};
 const bodySendFrom = {
   send_from: optional(text('Text.'), 'a string or null', 'Address from which such connections leave; null for any.'),
 };
@@ -40,9 +44,13 @@ const ofRules = <S extends TSchema>(rule: S) =>
   });
 const ONE_RULE = { expected: 'an outbound rule (a JSON object)' };
 
-const bodyWithSendFrom = Type.Object({ ...bodyMembers, ...bodyProtocol, ...bodyAction, ...bodySendFrom }, ONE_RULE);
+const bodyWithProtocol = Type.Object({ ...bodyMembers, ...bodyProtocol, ...bodyAction }, ONE_RULE);
+const bodyWithSendFrom = Type.Object(
+  { ...bodyMembersWithoutNull, ...bodyProtocol, ...bodyAction, ...bodySendFrom },
+  { ...ONE_RULE, fewestElements: 4 },
+);
 
-export type WireOutboundRule = Static<typeof bodyWithSendFrom>;
+export type WireOutboundRule = Static<typeof bodyWithProtocol> & Pick<Static<typeof bodyWithSendFrom>, 'send_from'>;
 
 const answerMembers = {
   domain_suffix: Type.Array(Type.String(), { description: 'Domain suffixes that the rule matches.' }),
@@ -71,14 +79,14 @@ function encodeWithProtocol(rule: OutboundRule) {
 /** Four members, as in the current revision. */
 export const ruleWithProtocol: RuleForm = {
   name: 'with protocol',
-  body: ofRules(Type.Object({ ...bodyMembers, ...bodyProtocol, ...bodyAction }, ONE_RULE)),
+  body: ofRules(bodyWithProtocol),
   answer: Type.Array(Type.Object({ ...answerMembers, ...answerProtocol, ...answerAction })),
   encode: encodeWithProtocol,
   decode: decodeWithProtocol,
   unsaid: ['sendFrom'],
 };
 
-/** Five members, as servers from 0.4.5 on have them (read in their source, not measured). */
+/** Five members, all of which a rule has in the file; lists may be left out and are never null. */
 export const ruleWithSendFrom: RuleForm = {
   name: 'with protocol and send_from',
   body: ofRules(bodyWithSendFrom),
@@ -86,7 +94,7 @@ export const ruleWithSendFrom: RuleForm = {
   encode: (rule) => ({ ...encodeWithProtocol(rule), send_from: rule.sendFrom ?? null }),
   decode: (wire) => ({
     ...decodeWithProtocol(wire),
-    ...(wire.send_from == null ? {} : { sendFrom: wire.send_from }),
+    sendFrom: wire.send_from ?? null,
   }),
   unsaid: [],
 };

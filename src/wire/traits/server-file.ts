@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox';
-import { SERVICE_IDS, upstreamPlace } from '../dns-values.js';
+import { SERVICES, upstreamPlace } from '../dns-values.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json/json.js';
 import { checked, SchemaError } from '../schema-check.js';
 import { flag, object, text, texts } from '../schemas.js';
@@ -247,8 +247,8 @@ const RULES: readonly Rule[] = [
   ],
   [
     'dns.blocked_services',
-    ({ dns }) => (dns?.blocked_services ?? []).every((id) => SERVICE_IDS.includes(id)),
-    SERVICE_IDS.join(', '),
+    ({ dns }) => (dns?.blocked_services ?? []).every((id) => SERVICES.some(([known]) => known === id)),
+    SERVICES.map(([id]) => id).join(', '),
   ],
   [
     'dns.cache_min_ttl',

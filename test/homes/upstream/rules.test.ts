@@ -104,7 +104,7 @@ describe.each([
 
 test('DNS settings that others change on a server of an older form count beside what that cannot say of those of 0.4.6', async () => {
   const { standIn, backend } = await front('0.2.51', ROUTED);
-  await backend.changeDns({ enabled: true, resolver: { ...DEFAULT_RESOLVER, cacheSize: 7 } });
+  await backend.changeDns({ enabled: true, resolver: { ...DEFAULT_RESOLVER, cacheSize: 7n } });
   const api = apiOf(standIn);
   const { data } = await api('GET', '/dns/config');
   const changed = { ...(data as object), doh_upstream: 'https://new.example/q' };

@@ -56,7 +56,8 @@ export class ReappliedChanges {
       const before = former.keys?.get(accessKey) ?? null;
       keep(this.#keys, accessKey, this.#extended(this.#keys.get(accessKey), before, record, until));
     }
-    if (written.rules && former.rules) this.#rules = this.#extended(this.#rules, former.rules, written.rules, until);
+    if (written.rules && former.rules)
+      this.#rules = this.#extended(this.#rules, asRead(former.rules), asRead(written.rules), until);
     // Those that its settings stand for are not to come back beside them.
     if (written.dns?.resolver) for (const member of OLDER_MEMBERS) this.#dns.delete(member);
     for (const member of dnsMembers(written)) {
@@ -168,6 +169,11 @@ function mergeRecord(found: Record, written: Record, formers: readonly Record[])
   if (found === null || written === null) return formers.some((one) => isDeepStrictEqual(one, found)) ? written : found;
   const isFormer = (name: KeyFieldName) => formers.some((one) => one !== null && one[name] === found[name]);
   return recordBy(found.accessKey, ({ name }) => (isFormer(name) ? written : found)[name]);
+}
+
+/** Rules as a file is read, where null is as good as nothing. */
+function asRead(rules: readonly OutboundRule[]): readonly OutboundRule[] {
+  return rules.map(({ sendFrom, ...rule }) => (sendFrom == null ? rule : { ...rule, sendFrom }));
 }
 
 function dnsMembers({ dns = {} }: ConfigurationChange): readonly (keyof DnsConfig)[] {

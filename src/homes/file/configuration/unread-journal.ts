@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { FILE_LIMITS } from '../../../core/file-limits.js';
 import { recordBy, valueIn } from '../../../core/keys/key-record.js';
-import type { AccessKey, ConfigurationChange, DnsChange, DnsList, DnsRewrite } from '../../../core/model.js';
+import type {
+  AccessKey,
+  ConfigurationChange,
+  DnsChange,
+  DnsList,
+  DnsRewrite,
+  ResolverSettings,
+} from '../../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import { createWhole } from '../../../files/write-file.js';
 import { failureWords } from '../../../platform/failure-words.js';
@@ -170,10 +177,15 @@ function dnsOf(members: JsonObject): DnsChange {
   };
 }
 
-/** JSON as it was written, integers as numbers again. */
+/** The integers of 64 bits, which stay bigint. */
+const LARGE: readonly string[] = ['cacheSize', 'queryLogSize'] satisfies (keyof ResolverSettings)[];
+
+/** JSON as it was written, other integers as numbers again. */
 function withNumbers(value: JsonValue): unknown {
   if (typeof value === 'bigint') return Number(value);
   if (Array.isArray(value)) return value.map(withNumbers);
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withNumbers(member)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, LARGE.includes(name) ? member : withNumbers(member)]),
+  );
 }
