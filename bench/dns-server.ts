@@ -1,6 +1,7 @@
 /** A process with a resolver: the upstream and a list are its arguments. It refreshes when it is told to. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { dirname } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { fileURLToPath } from 'node:url';
 import { DEFAULT_DNS } from '../src/core/model.js';
 import { createResolver } from '../src/dns/resolver.js';
 
@@ -17,9 +18,8 @@ const complain = (fields: object, message: string): void => {
 };
 const resolver = createResolver({
   copyFolder: null,
-  listFolder: null,
+  listFolder: dirname(fileURLToPath(list)),
   clock: { now: () => Date.now(), monotonic: () => performance.now() },
-  random: { bytes: randomBytes, uuid: randomUUID },
   log: { debug() {}, info() {}, warn: complain, error: complain },
 });
 

@@ -1,10 +1,7 @@
-import { hashEnd, hashStep } from './name-hash.js';
-import type { NameSet } from './name-set.js';
-
 /** The rules of one list: names that are blocked with all names below them, and exceptions with all below them. */
 export interface ListNames {
-  readonly blocked: NameSet;
-  readonly excepted: NameSet;
+  readonly blocked: ReadonlySet<string>;
+  readonly excepted: ReadonlySet<string>;
   /** Lines that say something else than names. */
   readonly unsupported: number;
 }
@@ -29,40 +26,21 @@ export interface Verdict {
 /** All lists together, unchangeable: a refresh makes another one. */
 export type Blocklist = ReturnType<typeof createBlocklist>;
 
-const CODE_DOT = 0x2e;
-
-/** Joins lists whose sets were built under this seed. */
-export function createBlocklist(seed: number, lists: readonly NamedList[]) {
-  const blocking = lists.filter(({ isAllowing }) => !isAllowing).map((list) => sourced(list, list.names.blocked));
-  const excepting = lists.flatMap((list) => [
-    sourced(list, list.names.excepted),
-    ...(list.isAllowing ? [sourced(list, list.names.blocked)] : []),
+/** Joins lists. */
+export function createBlocklist(lists: readonly NamedList[]) {
+  const blocking = lists.filter(({ isAllowing }) => !isAllowing).map(({ name, names }) => sourced(name, names.blocked));
+  const excepting = lists.flatMap(({ name, names, isAllowing }) => [
+    sourced(name, names.excepted),
+    ...(isAllowing ? [sourced(name, names.blocked)] : []),
   ]);
-  const blocked = together(blocking);
-  const excepted = together(excepting);
-
-  /** Asks the sets for the name and for every name above it, with one walk over its characters. */
-  function find({ sets, leastDots }: Sets, name: string): { readonly source: string; readonly start: number } | null {
-    let hash = seed;
-    let dots = 0;
-    for (let start = name.length - 1; start >= 0; start--) {
-      const character = name.charCodeAt(start);
-      if (character === CODE_DOT) dots += 1;
-      hash = hashStep(hash, character);
-      if ((start > 0 && name.charCodeAt(start - 1) !== CODE_DOT) || dots < leastDots) continue;
-      const whole = hashEnd(hash);
-      for (const { set, source } of sets) if (set.has(name, start, whole)) return { source, start };
-    }
-    return null;
-  }
 
   function verdict(name: string): Verdict | null {
-    const hit = blocked.sets.length === 0 ? null : find(blocked, name);
+    const hit = find(blocking, name);
     if (hit === null) return null;
-    const exception = find(excepted, name);
-    const { source, start } = exception ?? hit;
+    const exception = find(excepting, name);
+    const { source, listed } = exception ?? hit;
     const isBlocked = exception === null;
-    return { isBlocked, rule: `${isBlocked ? '' : '@@'}||${name.slice(start)}^`, source };
+    return { isBlocked, rule: `${isBlocked ? '' : '@@'}||${listed}^`, source };
   }
 
   return {
@@ -73,23 +51,24 @@ export function createBlocklist(seed: number, lists: readonly NamedList[]) {
 }
 
 interface Sourced {
-  readonly set: NameSet;
+  readonly names: ReadonlySet<string>;
   readonly source: string;
 }
 
-interface Sets {
-  readonly sets: readonly Sourced[];
-  readonly leastDots: number;
+function sourced(source: string, names: ReadonlySet<string>): Sourced {
+  return { source, names };
 }
 
-function sourced({ name }: NamedList, set: NameSet): Sourced {
-  return { set, source: name };
-}
-
-function together(all: readonly Sourced[]): Sets {
-  const sets = all.filter(({ set }) => set.size > 0);
-  return { sets, leastDots: Math.min(...sets.map(({ set }) => set.leastDots)) };
+/** Looks for the names above a name, the highest first, and for the name itself. */
+function find(lists: readonly Sourced[], name: string): { readonly source: string; readonly listed: string } | null {
+  let dot = name.length;
+  do {
+    dot = dot === 0 ? -1 : name.lastIndexOf('.', dot - 1);
+    const listed = name.slice(dot + 1);
+    for (const { names, source } of lists) if (names.has(listed)) return { source, listed };
+  } while (dot >= 0);
+  return null;
 }
 
 /** Blocks nothing. */
-export const EMPTY_BLOCKLIST: Blocklist = createBlocklist(0, []);
+export const EMPTY_BLOCKLIST: Blocklist = createBlocklist([]);

@@ -7,26 +7,22 @@ import { createListReader, ListError } from './list-lines.js';
 import { ListSkipped, listPlace } from './list-place.js';
 import { type ListConnections, openList } from './list-source.js';
 import { type ListStore, NO_VALIDATORS } from './list-store.js';
-import { createNameSetBuilder } from './name-set.js';
 
 /** Bytes of a list that are read before the event loop may do something else. */
 const SLICE_BYTES = 16 * 1024;
 /** Milliseconds of reading, slice by slice, before others get their turn. */
 const SLICE_MS = 1;
-/** All lists together stay far below what would fill the memory. */
-const MOST_NAMES = 10_000_000;
+/** In one list; they take some 200 MB of memory. */
+const MOST_NAMES = 2_000_000;
 
 /**
  * Reads a list into sets of names. It lets the event loop go on after every millisecond: answers go out while a
- * million lines load. Rejects with `ListError` when the content is no list or names nothing.
+ * list of hundreds of thousands of lines loads. Rejects with `ListError` when the content is no list or names nothing.
  */
-export async function loadList(chunks: AsyncIterable<Buffer>, seed: number): Promise<ListNames> {
-  const blocked = createNameSetBuilder(seed);
-  const excepted = createNameSetBuilder(seed);
-  const reader = createListReader({
-    block: (bytes, length) => blocked.add(bytes, 0, length),
-    except: (bytes, length) => excepted.add(bytes, 0, length),
-  });
+export async function loadList(chunks: AsyncIterable<Buffer>): Promise<ListNames> {
+  const blocked = new Set<string>();
+  const excepted = new Set<string>();
+  const reader = createListReader({ blocked, excepted });
   let resumedAt = performance.now();
   for await (const chunk of chunks) {
     for (let start = 0; start < chunk.length; start += SLICE_BYTES) {
@@ -39,19 +35,16 @@ export async function loadList(chunks: AsyncIterable<Buffer>, seed: number): Pro
   }
   reader.end();
   if (blocked.size + excepted.size === 0) throw new ListError('it has no names');
-  return { blocked: blocked.finish(), excepted: excepted.finish(), unsupported: reader.unsupported() };
+  return { blocked, excepted, unsupported: reader.unsupported() };
 }
 
 /** Reads rules that stand in the settings, a few lines; what is no rule is passed over. */
-export function readRules(lines: readonly string[], seed: number): ListNames {
-  const blocked = createNameSetBuilder(seed);
-  const excepted = createNameSetBuilder(seed);
+export function readRules(lines: readonly string[]): ListNames {
+  const blocked = new Set<string>();
+  const excepted = new Set<string>();
   let unsupported = 0;
   for (const line of lines) {
-    const reader = createListReader({
-      block: (bytes, length) => blocked.add(bytes, 0, length),
-      except: (bytes, length) => excepted.add(bytes, 0, length),
-    });
+    const reader = createListReader({ blocked, excepted });
     try {
       reader.push(Buffer.from(line));
       reader.end();
@@ -61,7 +54,7 @@ export function readRules(lines: readonly string[], seed: number): ListNames {
       unsupported += 1;
     }
   }
-  return { blocked: blocked.finish(), excepted: excepted.finish(), unsupported };
+  return { blocked, excepted, unsupported };
 }
 
 export interface ListState {
@@ -87,7 +80,6 @@ export interface BlocklistsOptions {
   readonly store: ListStore;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  readonly seed: number;
   /** Below which files are lists; null: none is. */
   readonly listFolder: string | null;
   readonly mostBytes: number;
@@ -115,7 +107,7 @@ const AT_ONCE = 4;
 
 /** Creates lists that block nothing yet. */
 export function createBlocklists(options: BlocklistsOptions) {
-  const { store, clock, log, seed } = options;
+  const { store, clock, log } = options;
   let lists: ReadonlyMap<string, LoadedList> = new Map();
   let blocklist: Blocklist = EMPTY_BLOCKLIST;
   let refreshedAt: number | null = null;
@@ -128,7 +120,7 @@ export function createBlocklists(options: BlocklistsOptions) {
       const { name = url, isAllowing = false } = arranged.lists.get(url) ?? {};
       return names === null ? [] : [{ name, names, isAllowing }];
     });
-    blocklist = createBlocklist(seed, [...named, ...arranged.own]);
+    blocklist = createBlocklist([...named, ...arranged.own]);
   }
 
   function skip(url: string, { message }: ListSkipped): LoadedList {
@@ -145,7 +137,7 @@ export function createBlocklists(options: BlocklistsOptions) {
     try {
       const copy = await store.find(url);
       if (copy === null) return present;
-      return { ...NOT_LOADED, names: await loadList(copy.chunks(), seed), fetchedAt: copy.fetchedAt };
+      return { ...NOT_LOADED, names: await loadList(copy.chunks()), fetchedAt: copy.fetchedAt };
     } catch (error) {
       log.warn({ list: shownUrl(url), reason: reasonOf(error) }, 'the kept copy of a blocklist cannot be read');
       return present;
@@ -177,7 +169,7 @@ export function createBlocklists(options: BlocklistsOptions) {
     if (content.kind === 'unchanged') return null;
     const draft = await store.draft(url);
     try {
-      const names = await loadList(written(content.chunks, draft.write), seed);
+      const names = await loadList(written(content.chunks, draft.write));
       signal.throwIfAborted();
       await draft.keep(content.validators);
       return { ...NOT_LOADED, names, fetchedAt: clock.now() };

@@ -12,7 +12,7 @@ import {
   type OutboundSettings,
   type ResolverSettings,
 } from '../core/model.js';
-import type { ClockPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
+import type { ClockPort, LogPort, ResolverPort } from '../core/ports.js';
 import { domainName, hostOf, httpUrl } from '../wire/dns-values.js';
 import { type AnsweringState, createResponder } from './answering.js';
 import type { NamedList } from './blocklist.js';
@@ -37,7 +37,6 @@ export interface ResolverOptions {
   /** Below which `file:` lists are read, an absolute path; null: none is. */
   readonly listFolder: string | null;
   readonly clock: ClockPort;
-  readonly random: RandomPort;
   readonly log: LogPort;
   /** Certificates to trust besides those that Node trusts (PEM). */
   readonly ca?: readonly string[];
@@ -78,7 +77,6 @@ export class Resolver implements ResolverPort {
   readonly #options: ResolverOptions;
   readonly #counts = { queries: 0, blocked: 0, cacheHits: 0, upstreamErrors: 0 };
   readonly #queryLog: ReturnType<typeof createQueryLog>;
-  readonly #seed: number;
   readonly #blocklists: Blocklists;
   readonly #lookup: HostLookup;
   readonly #listener: KeptListener;
@@ -95,14 +93,12 @@ export class Resolver implements ResolverPort {
 
   constructor(options: ResolverOptions) {
     this.#options = options;
-    const { clock, log, random } = options;
+    const { clock, log } = options;
     this.#queryLog = createQueryLog(clock);
-    this.#seed = random.bytes(4).readUInt32LE();
     this.#blocklists = createBlocklists({
       store: options.copyFolder === null ? NO_STORE : createListStore(options.copyFolder, () => clock.now()),
       clock,
       log,
-      seed: this.#seed,
       listFolder: options.listFolder,
       mostBytes: options.mostListBytes ?? MOST_LIST_BYTES,
       listTimeout: options.listTimeout ?? LIST_MS,
@@ -178,7 +174,7 @@ export class Resolver implements ResolverPort {
       const { names = 0, exceptions = 0, unsupported = 0 } = states.get(url) ?? {};
       return { name, rules: names + exceptions, unsupported };
     });
-    const { blocked, excepted, unsupported } = readRules(this.#settings.userRules, this.#seed);
+    const { blocked, excepted, unsupported } = readRules(this.#settings.userRules);
     return {
       ...this.#queryLog.figures(),
       enabled: this.#dns.enabled,
@@ -260,7 +256,7 @@ export class Resolver implements ResolverPort {
     const { userRules, blockDohBypass } = this.#settings;
     const own = (name: string, rules: readonly string[]): NamedList => ({
       name,
-      names: readRules(rules, this.#seed),
+      names: readRules(rules),
       isAllowing: false,
     });
     this.#blocklists.arrange({

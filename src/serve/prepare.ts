@@ -83,7 +83,7 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
  */
 export async function resolverFor(
   settings: Settings,
-  ports: Pick<ResolverOptions, 'clock' | 'random' | 'log'>,
+  ports: Pick<ResolverOptions, 'clock' | 'log'>,
 ): Promise<Resolver | null> {
   const { dataFolder, resolverByDefault } = settings.home;
   if (!(settings.embeddedResolver ?? resolverByDefault)) return null;

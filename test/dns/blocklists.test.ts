@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DEFAULT_DNS } from '../../src/core/model.js';
-import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { systemClock } from '../../src/platform/system-ports.js';
 import { resolverFor } from '../../src/serve/prepare.js';
 import { settingsFromCommandLine } from '../../src/settings/read.js';
 import { askUdp, dataOf } from './client.js';
@@ -229,7 +229,6 @@ describe('a list at a file: URL', () => {
     if (!answer.ok) throw new Error(answer.problems.map(({ message }) => message).join());
     const resolver = await resolverFor(answer.settings, {
       clock: systemClock,
-      random: systemRandom,
       log: { debug() {}, info() {}, warn() {}, error() {} },
     });
     if (resolver === null) throw new Error('there is no resolver');

@@ -31,7 +31,6 @@ async function startGateway(file: object, mounts: GatewayOptions['mounts'] = [{ 
     copyFolder: join(folder, 'lists'),
     listFolder: null,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
-    random: { bytes: (count) => Buffer.alloc(count, 7), uuid: () => '' },
     log,
     ca: [CERTIFICATE],
   });

@@ -1,4 +1,3 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,7 +52,6 @@ export async function startResolver(
     copyFolder: folder,
     listFolder: null,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
-    random: { bytes: randomBytes, uuid: randomUUID },
     log: { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error') },
     ca: [CERTIFICATE],
     ...options,
