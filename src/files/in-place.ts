@@ -35,8 +35,15 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   /** The file's stat after an overwriting of ours whose copy is still there: changed since, it was edited and is not torn. */
   let left: FileStat | null = null;
 
+  /** Removes the copy. One that stays is emptied: after a crash an edit could else pass for a torn file. */
   async function removeCopy(): Promise<void> {
-    await unlessMissing(fileSystem.remove(copyPath));
+    try {
+      await unlessMissing(fileSystem.remove(copyPath));
+    } catch (error) {
+      await fileSystem.overwrite(copyPath, Buffer.alloc(0));
+      await fileSystem.sync(copyPath);
+      throw error;
+    }
     left = null;
     // Also when it was gone: the removal before may not be durable yet.
     await fileSystem.syncFolder(folder);

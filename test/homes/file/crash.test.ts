@@ -174,11 +174,21 @@ const NEEDLESS_IN_PLACE = [
   'syncFolder data folder after makeFolder versions folder',
 ];
 
+const trim: Step = { kind: 'edit', way: 'trim' };
+const failedRemoval: Step = { kind: 'fail', call: 'remove', code: 'EIO', times: 1 };
+
 it.each([
-  { kind: 'fail', call: 'remove', code: 'EIO', times: 1 },
-  { kind: 'fail', call: 'overwrite', code: 'ENOSPC', times: 2 },
-] satisfies Step[])('an edit that cuts the file short after an overwriting failed at $call is no torn file: it is lost nowhere', async (fail) => {
-  await play({ steps: [fail, add, { kind: 'edit', way: 'trim' }], inPlace: true, seed: 0 });
+  { after: 'the copy could not be removed', steps: [failedRemoval, add, trim] },
+  { after: 'the copy could not be removed, and before a crash,', steps: [failedRemoval, add, trim, crash] },
+  {
+    after: 'the file could not be written',
+    steps: [{ kind: 'fail', call: 'overwrite', code: 'ENOSPC', times: 2 }, add, trim],
+  },
+] satisfies readonly {
+  readonly after: string;
+  readonly steps: Step[];
+}[])('an edit that cuts the file short after $after is not taken for a torn file', async ({ steps }) => {
+  await play({ steps, inPlace: true, seed: 0 });
 });
 
 /** The places of the stories with the seeds below that show a loss, where it is not among the first; what comes later shows it, too. */
