@@ -35,5 +35,5 @@ export type { LoginGuardLimit } from './northbound/login-guard.js';
 export type { Mount } from './northbound/mount.js';
 export type { RequestsObserver } from './northbound/request-observer.js';
 export { createSeededPorts, type MovableClock, type SeededPorts } from './platform/seeded-ports.js';
-export type { CreateServer } from './sockets/http-server.js';
+export type { CreateServer } from './sockets/followed-connections.js';
 export type { Encodable } from './wire/json/write-json.js';

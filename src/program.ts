@@ -9,7 +9,7 @@ import { createStopSteps } from './commands/stop-signals.js';
 import { createFileSystem } from './platform/file-system.js';
 import { createServiceManager } from './platform/service-manager.js';
 import { ownAddresses, systemClock, systemRandom } from './platform/system-ports.js';
-import { connectionToBlame } from './sockets/own-events.js';
+import { connectionToBlame } from './sockets/connection-to-blame.js';
 import { isJsonObject, parseJson } from './wire/json/json.js';
 
 /** The exit code that a shell reports of a process that a signal ended, less the signal's number. */

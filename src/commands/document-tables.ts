@@ -95,7 +95,7 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
   bodyTooSlow:
     'A body that comes without an accepted credential has 10 s, and comes at 1 KiB/s at least over 5 s. The connection ends.',
   tooManyWaiting:
-    'In front of a running server: two requests without a credential are on their way to it and 50 wait. Ask again after the seconds of `Retry-After`.',
+    'In front of a running server: two requests without a credential are on their way to it and 50 wait; wherever the keys are, 1,000 wait for a look that they have in common. Ask again after the seconds of `Retry-After`.',
   tooManyRequests:
     'One network is sent static files and the audit list without a credential at 512 KiB/s, after the first 2 MiB; an audit entry counts for 32 KiB. Try again after `Retry-After` seconds.',
   notPermitted:

@@ -5,6 +5,7 @@ import { isPanelBuilt } from '../northbound/embedded-panel.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
 import { databaseHome, fileHome, type HomePlace, memoryHome, testHome, upstreamHome } from '../settings/home.js';
+import { withFollowed } from '../sockets/followed-connections.js';
 import { checkOptions } from './check-options.js';
 import { assembleGateway, composeGateway, type Gateway } from './compose.js';
 import { homeOver } from './homes/home.js';
@@ -34,8 +35,9 @@ declare module 'fastify' {
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
   checkOptions(options);
   const { clock = systemClock, random = systemRandom, fileSystem = createFileSystem(), log = silent } = options;
-  const { backend } = options;
-  const shared = { ...options, clock, random, fileSystem, log, mounts: options.mounts.map(resolveMount) };
+  const { backend, createServer } = options;
+  const followed = createServer === undefined ? {} : { createServer: withFollowed(createServer) };
+  const shared = { ...options, ...followed, clock, random, fileSystem, log, mounts: options.mounts.map(resolveMount) };
   const gateway =
     backend === undefined || options.test !== undefined
       ? await composeGateway({ ...shared, home: homeOf(options) })

@@ -10,7 +10,7 @@ import type { PanelServer, SubscriptionAddress } from '../northbound/embedded-pa
 import type { Mount } from '../northbound/mount.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
 import type { HomePlace } from '../settings/home.js';
-import type { CreateServer } from '../sockets/http-server.js';
+import type { CreateServer } from '../sockets/followed-connections.js';
 import type { Encodable } from '../wire/json/write-json.js';
 
 /** One revision to serve. */

@@ -1,7 +1,8 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type CreateServer, createPlain, hostProblem } from '../sockets/http-server.js';
+import type { CreateServer } from '../sockets/followed-connections.js';
+import { createPlain, hostProblem } from '../sockets/http-server.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { ANY_ORIGIN } from './answers.js';
 import { methodsAt, notAllowed } from './matching.js';

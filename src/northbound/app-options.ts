@@ -7,7 +7,7 @@ import type { NamedTokens } from '../core/named-tokens.js';
 import type { OperationUse } from '../core/operation-use.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import type { TokenGuard } from '../core/token-guard.js';
-import type { CreateServer } from '../sockets/http-server.js';
+import type { CreateServer } from '../sockets/followed-connections.js';
 import type { OfferFacts } from '../subscription/offer.js';
 import type { CallerOf } from './caller.js';
 import type { FaultyOptions } from './faulty.js';

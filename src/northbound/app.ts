@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
+import { StrangersWaiting } from '../core/strangers-waiting.js';
 import { allowHalfClose, listenerOptions, type ServerLimits } from '../sockets/http-server.js';
 import { commonErrors, encodeError } from '../wire/errors.js';
 import { refuseOtherHosts } from './allowed-hosts.js';
@@ -82,9 +83,10 @@ export function createApp(options: AppOptions): FastifyInstance {
   const guard = createLoginGuard(options.loginGuard, options.clock);
   const login = createLogin(options.credentials, guard, options.tokens, options.random, options.observer);
   const audit = createAuditBody(core.audit);
+  const strangers = new StrangersWaiting();
   for (const mount of mounts) {
     const list = createListBody(core.keys, mount.revision, options.clock);
-    serveOperations(app, mount, { ...options, login, list, audit, rate, observing });
+    serveOperations(app, mount, { ...options, login, list, audit, rate, strangers, observing });
     if (servesPanel(mount)) servePanel(app, mount, { mounts, observing, rate });
     options.ownApi?.serve(app, mount, observing);
   }

@@ -2,9 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError, type DomainErrorCode } from '../core/errors.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import { permits } from '../core/principal.js';
+import type { StrangersWaiting } from '../core/strangers-waiting.js';
 import type { TokenVerdict } from '../core/token-guard.js';
 import { acceptBody, acceptClient, allowLongBody } from '../sockets/awaited-bodies.js';
-import { changeBegins } from '../sockets/own-events.js';
+import { changeBegins } from '../sockets/connection-to-blame.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError, forStrangers } from '../wire/errors.js';
 import { accessOf, type Operation } from '../wire/operations.js';
@@ -25,7 +26,10 @@ import type { Mount } from './mount.js';
 import { principalShown } from './principal.js';
 import type { Observing } from './request-observer.js';
 
-export type RouteContext = AppOptions & HandlerContext & { readonly observing: Observing };
+export interface RouteContext extends AppOptions, HandlerContext {
+  readonly observing: Observing;
+  readonly strangers: StrangersWaiting;
+}
 
 export function serveOperations(app: FastifyInstance, mount: Mount, context: RouteContext): void {
   for (const operation of mount.operations) {
@@ -184,14 +188,24 @@ function serve(
   }
   try {
     const body = bodyOf(operation, mount, request);
+    const waiting = isStrangers(operation, mount, context, request) ? context.strangers : null;
+    waiting?.expectRoom();
     if (operation.method !== 'GET') changeBegins();
     const answer = HANDLERS[operation.name]({ context, mount, request, key, body });
-    if (answer instanceof Promise) return answer.then((settled) => sendAnswer(settled, mount, reply)).catch(fail);
+    if (answer instanceof Promise) {
+      const counted = waiting === null ? answer : waiting.count(answer);
+      return counted.then((settled) => sendAnswer(settled, mount, reply)).catch(fail);
+    }
     sendAnswer(answer, mount, reply);
   } catch (error) {
     fail(error);
   }
   return undefined;
+}
+
+/** Tells whether a request is one that anybody can make: without a credential, and for what needs none or changes nothing. */
+function isStrangers(operation: Operation, mount: Mount, context: RouteContext, request: FastifyRequest): boolean {
+  return !request.hasCredential && (operation.effect.kind === 'reads' || isOpenToAll(operation, mount, context));
 }
 
 /** The decoded key of the path, empty where the route has none; null for `/users/`, which no operation serves. */

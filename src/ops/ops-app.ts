@@ -3,7 +3,8 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } f
 import type { Health } from '../core/backend.js';
 import type { LogPort } from '../core/ports.js';
 import type { Readiness } from '../core/readiness.js';
-import { type CreateServer, listenerOptions, withHostCheck } from '../sockets/http-server.js';
+import type { CreateServer } from '../sockets/followed-connections.js';
+import { listenerOptions, withHostCheck } from '../sockets/http-server.js';
 import type { Metrics } from './metrics.js';
 
 export interface OpsOptions {

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { callerNetwork, SHARE_NETWORK } from '../core/caller-network.js';
 import type { LogPort } from '../core/ports.js';
@@ -8,11 +8,12 @@ import type { Settings } from '../settings/table.js';
 import { BODY_PACE, type BodyPace } from '../sockets/awaited-bodies.js';
 import {
   type ConnectionWatcher,
+  type CreateServer,
   type FollowedConnection,
-  followConnections,
   isBusy,
+  withFollowed,
 } from '../sockets/followed-connections.js';
-import { allowHalfClose, type CreateServer } from '../sockets/http-server.js';
+import { allowHalfClose } from '../sockets/http-server.js';
 import { type BoundedConnection, createOpenConnections, type PassedBound } from '../sockets/open-connections.js';
 
 export type ListenerName = 'api' | 'subscriptions' | 'feed' | 'ops';
@@ -51,13 +52,13 @@ export function createConnections(options: ConnectionsOptions) {
     serverFor(name: ListenerName, make: CreateServer = createServer): CreateServer {
       const listener = listeners.get(name) ?? createListener(name, options);
       listeners.set(name, listener);
-      return (serverOptions, handler) => {
+      return listener.following((serverOptions, handler) => {
         const server = make(serverOptions, handler);
         allowHalfClose(server);
+        // Before a connection is looked at.
         notePeers(server);
-        listener.watch(server);
         return server;
-      };
+      });
     },
     figures: (): readonly ListenerFigures[] => [...listeners.values()].map(({ figures }) => figures()),
   };
@@ -123,7 +124,7 @@ function createListener(
   };
 
   return {
-    watch: (server: Server): void => void followConnections(server, watcher, bodyPace),
+    following: (make: CreateServer): CreateServer => withFollowed(make, watcher, bodyPace),
     figures: (): ListenerFigures => ({
       listener: name,
       open: open.size,

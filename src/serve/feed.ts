@@ -2,7 +2,7 @@ import type { LogPort, RandomPort } from '../core/ports.js';
 import { createFeed } from '../feed/feed.js';
 import type { Gateway } from '../gateway/compose.js';
 import type { Settings } from '../settings/table.js';
-import type { CreateServer } from '../sockets/http-server.js';
+import type { CreateServer } from '../sockets/followed-connections.js';
 import { listenAt } from './listen.js';
 
 const WORDS = { subject: 'the feed', remedy: 'give it another address with --feed-bind' };

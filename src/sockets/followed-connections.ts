@@ -1,15 +1,18 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { awaitsBody, type BodyPace, createAwaitedBodies, isAccepted } from './awaited-bodies.js';
-import { ownEvents } from './own-events.js';
+import { awaitsBody, BODY_PACE, type BodyPace, createAwaitedBodies, isAccepted } from './awaited-bodies.js';
+import { noteParser } from './connection-to-blame.js';
+import { type QueuedConnection, RequestQueue } from './request-queue.js';
+
+/** Makes the server that listens for an app; `createServer` of `node:http` makes a plain one. */
+export type CreateServer = (options: ServerOptions, listener: RequestListener) => Server;
 
 /** A connection of a server, and what is under way on it. */
-export interface FollowedConnection {
-  readonly socket: Socket;
-  /** The one that HTTP is spoken on: another where TLS is between them. */
+export interface FollowedConnection extends QueuedConnection {
   spoken: Socket;
-  /** Requests whose answers are not out. */
   running: number;
+  /** Forgets its parser; null before the first request. */
+  forgetParser: (() => void) | null;
   /** The request that came last while it is under way: of the others everything has come. */
   last: IncomingMessage | null;
   /** Since when nothing is taken of an answer, and how much of all answers was taken by then; null where nothing waits. */
@@ -38,27 +41,45 @@ export interface ConnectionWatcher {
 /** Between two looks for idle connections of a server that closes, in milliseconds. */
 const IDLE_CHECK = 50;
 
+const following = new WeakSet<CreateServer>();
+
+/** The same servers, with their connections followed; those that are already stay as they are. */
+export function withFollowed(
+  create: CreateServer,
+  watcher: ConnectionWatcher = {},
+  pace: BodyPace | null = BODY_PACE,
+): CreateServer {
+  if (following.has(create)) return create;
+  const made: CreateServer = (options, listener) => {
+    const followed = createFollowed(listener, watcher, pace);
+    return followed.follow(create(options, followed.listener));
+  };
+  following.add(made);
+  return made;
+}
+
 /**
  * Follows the connections of a server, and has its `closeIdleConnections`, which a server that closes calls, end them as soon
  * as nothing is under way on them: also one on which nothing was ever said, such as browsers open in advance, which Node leaves
- * open until its client goes. One whose request has arrived and not begun is spared. What is thrown in an event of a connection
- * is known as its own. Bodies that no credential vouches for keep to the pace, where there is one, and answers that such
- * clients do not read keep no connection busy.
+ * open until its client goes. One whose request has arrived and not begun is spared. A few requests of each begin at a time
+ * (src/sockets/request-queue.ts). Bodies that no credential vouches for keep to the pace, where there is one, and answers
+ * that such clients do not read keep no connection busy.
  */
-export function followConnections<S extends Server>(
-  server: S,
-  watcher: ConnectionWatcher = {},
-  pace: BodyPace | null = null,
-): S {
+function createFollowed(listener: RequestListener, watcher: ConnectionWatcher, pace: BodyPace | null) {
+  const queue = new RequestQueue<FollowedConnection>(begin);
   const bodies = pace === null ? null : createAwaitedBodies(pace);
   const open = new Set<FollowedConnection>();
   const bySocket = new WeakMap<Socket, FollowedConnection>();
 
-  function follow(socket: Socket): void {
+  function follow(this: Server, socket: Socket): void {
     const connection: FollowedConnection = {
       socket,
       spoken: socket,
+      isLocal: typeof this.address() === 'string',
       running: 0,
+      waiting: [],
+      wasHeld: false,
+      forgetParser: null,
       last: null,
       unread: null,
       isUnread: false,
@@ -73,6 +94,8 @@ export function followConnections<S extends Server>(
     bySocket.set(socket, connection);
     socket.once('close', () => {
       open.delete(connection);
+      queue.drop(connection);
+      connection.forgetParser?.();
       watcher.closed?.(connection);
     });
   }
@@ -90,11 +113,17 @@ export function followConnections<S extends Server>(
     }
   }
 
-  function begin(request: IncomingMessage, response: ServerResponse): void {
+  function take(request: IncomingMessage, response: ServerResponse): void {
     const connection = bySocket.get(request.socket);
     if (connection === undefined) return;
+    connection.forgetParser ??= noteParser(request.socket);
+    queue.take(connection, request, response);
+  }
+
+  function begin(connection: FollowedConnection, request: IncomingMessage, response: ServerResponse): void {
     connection.running += 1;
     connection.last = request;
+    // Before the app, which may accept the request at once.
     bodies?.begin(request);
     keepLookingForUnread();
     response.on('close', () => {
@@ -105,7 +134,9 @@ export function followConnections<S extends Server>(
       connection.unread = null;
       connection.isUnread = false;
       watcher.answered?.(connection);
+      queue.goOn(connection);
     });
+    listener(request, response);
   }
 
   let awaitsLook = false;
@@ -155,10 +186,11 @@ export function followConnections<S extends Server>(
     setImmediate(next);
   }
 
-  server.on('connection', follow);
-  server.on('secureConnection', pair);
-  // Before the app, which may accept the request at once.
-  server.prependListener('request', begin);
-  server.closeIdleConnections = keepLooking;
-  return ownEvents(server);
+  return {
+    listener: take,
+    follow(server: Server): Server {
+      server.closeIdleConnections = keepLooking;
+      return server.on('connection', follow).on('secureConnection', pair);
+    },
+  };
 }

@@ -1,14 +1,8 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
-import { BODY_PACE } from './awaited-bodies.js';
-import { followConnections } from './followed-connections.js';
-import { OWN_MESSAGES } from './own-events.js';
-
-/** Makes the server that listens for an app; `createServer` of `node:http` makes a plain one. */
-export type CreateServer = (options: ServerOptions, listener: RequestListener) => Server;
+import { type CreateServer, withFollowed } from './followed-connections.js';
 
 /** A plain server, which ends what is unused when it closes, and bodies of strangers that do not come. */
-export const createPlain: CreateServer = (options, listener) =>
-  followConnections(createServer(options, listener), {}, BODY_PACE);
+export const createPlain: CreateServer = withFollowed(createServer);
 
 /** Says why the `Host` of a request is wrong (RFC 9112, 3.2); null where it is not. */
 export function hostProblem({ headers, httpVersion, rawHeaders }: IncomingMessage): string | null {
@@ -61,7 +55,6 @@ function noSchemas(): never {
 export function listenerOptions(limits: ServerLimits, create: CreateServer = createPlain) {
   const options: ServerOptions = {
     ...limits,
-    ...OWN_MESSAGES,
     headersTimeout: HEADERS_TIMEOUT,
     connectionsCheckingInterval: CONNECTION_CHECKS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,

@@ -3,6 +3,7 @@ import { DomainError } from '../core/errors.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import type { KeySnapshot, Published } from '../core/model.js';
 import type { ClockPort } from '../core/ports.js';
+import { StrangersWaiting } from '../core/strangers-waiting.js';
 import { DECOY, type SubscriptionAnswer, subscriptionAnswer, unavailable, type WantedForm } from './answers.js';
 import { type OfferFacts, offerOf } from './offer.js';
 import { Subscribers } from './subscribers.js';
@@ -36,6 +37,7 @@ export const DECOYED: SubscriptionOutcome = { answer: DECOY, accessKey: null };
 export class SubscriptionDoor {
   readonly #options: SubscriptionDoorOptions;
   readonly #subscribers: Subscribers;
+  readonly #waiting = new StrangersWaiting();
 
   constructor(options: SubscriptionDoorOptions) {
     this.#options = options;
@@ -57,12 +59,22 @@ export class SubscriptionDoor {
       const outcome = undecided(error);
       return isLikeOne ? () => outcome : null;
     };
-    return ifDecided(() => mapMaybeAsync(this.#options.core.published(), opened), unopened);
+    return this.#ifDecided(() => mapMaybeAsync(this.#options.core.published(), opened), unopened);
   }
 
   #answer(token: string, published: Published, wanted: WantedForm): MaybeAsync<SubscriptionOutcome> {
     const told = (key: KeySnapshot | undefined) => (key === undefined ? DECOYED : this.#tell(key, published, wanted));
-    return ifDecided(() => mapMaybeAsync(this.#subscribers.find(token), told), undecided);
+    return this.#ifDecided(() => mapMaybeAsync(this.#subscribers.find(token), told), undecided);
+  }
+
+  /** Decides; where that fails, or too many wait for it, returns what `otherwise` makes of the error. */
+  #ifDecided<T>(decide: () => MaybeAsync<T>, otherwise: (error: unknown) => T): MaybeAsync<T> {
+    try {
+      const decided = decide();
+      return decided instanceof Promise ? this.#waiting.count(decided).catch(otherwise) : decided;
+    } catch (error) {
+      return otherwise(error);
+    }
   }
 
   #tell(key: KeySnapshot, published: Published, wanted: WantedForm): SubscriptionOutcome {
@@ -73,16 +85,6 @@ export class SubscriptionDoor {
 }
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
-
-/** Decides; where that fails, returns what `otherwise` makes of the error. */
-function ifDecided<T>(decide: () => MaybeAsync<T>, otherwise: (error: unknown) => T): MaybeAsync<T> {
-  try {
-    const decided = decide();
-    return decided instanceof Promise ? decided.catch(otherwise) : decided;
-  } catch (error) {
-    return otherwise(error);
-  }
-}
 
 function undecided(error: unknown): SubscriptionOutcome {
   if (!(error instanceof DomainError)) throw error;

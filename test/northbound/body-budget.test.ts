@@ -1,8 +1,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BODY_BUDGET, createBodyBudget } from '../../src/northbound/body-budget.js';
-import { followConnections } from '../../src/sockets/followed-connections.js';
-import type { CreateServer } from '../../src/sockets/http-server.js';
+import { withFollowed } from '../../src/sockets/followed-connections.js';
 import { openRaw, rawRequest } from '../raw-client.js';
 import { gatewayForTest, listen, PASSWORD_HASH } from './gateway.js';
 
@@ -130,8 +129,7 @@ describe('a gateway that many long bodies are sent to without a credential', () 
 
 describe('a body that does not come', () => {
   const pace = { whole: 60_000, window: 100, leastBytes: 1_000 };
-  const createServer: CreateServer = (options, listener) =>
-    followConnections(createHttpServer(options, listener), {}, pace);
+  const createServer = withFollowed(createHttpServer, {}, pace);
   const login = rawRequest('POST', '/panel/api/login', { ...JSON_TYPE, 'content-length': '50' }, '{');
 
   it('without an accepted credential is answered 408, and its connection ends as the answer says', async () => {
@@ -147,8 +145,7 @@ describe('a body that does not come', () => {
   });
 
   it('on an open mount is waited for as long as it keeps to the least rate', async () => {
-    const patient: CreateServer = (options, listener) =>
-      followConnections(createHttpServer(options, listener), {}, { whole: 200, window: 100, leastBytes: 0 });
+    const patient = withFollowed(createHttpServer, {}, { whole: 200, window: 100, leastBytes: 0 });
     const [slow, waiting] = await Promise.all(
       [createServer, patient].map(async (create) => {
         const app = await gatewayForTest({ mounts: [{ revision: 'current' }], createServer: create });

@@ -102,12 +102,12 @@ it('requests that wait behind one another when their client resets have a line e
   const port = await listen(app);
   shut();
   const client = await openRaw({ port, host: '127.0.0.1' });
-  client.socket.write(Array.from({ length: 20 }, (_, n) => create(`p${n}`)).join(''));
+  client.socket.write(Array.from({ length: 16 }, (_, n) => create(`p${n}`)).join(''));
   await reset(client);
   open();
-  await vi.waitFor(() => expect(lines).toHaveLength(20), WAIT);
+  await vi.waitFor(() => expect(lines).toHaveLength(16), WAIT);
   expect(lines.filter(({ taken }) => taken !== false)).toEqual([]);
-  expect(app.keyway.core.keys.size).toBe(20);
+  expect(app.keyway.core.keys.size).toBe(16);
 });
 
 it('a request whose client resets in the middle of the body changes nothing and has its line, too', async () => {

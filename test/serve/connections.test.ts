@@ -11,7 +11,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { type ConnectionsOptions, createConnections } from '../../src/serve/connections.js';
 import { acceptBody } from '../../src/sockets/awaited-bodies.js';
-import type { CreateServer } from '../../src/sockets/http-server.js';
+import type { CreateServer } from '../../src/sockets/followed-connections.js';
 import { type BoundedConnection, createOpenConnections } from '../../src/sockets/open-connections.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { openRaw, type RawClient, rawClient, rawRequest } from '../raw-client.js';

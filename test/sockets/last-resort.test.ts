@@ -54,17 +54,26 @@ async function folderWithFile(): Promise<string> {
 
 describe('an exception that nobody caught', () => {
   it('in the events of a connection, before any change began, ends that connection alone and is logged with its stack', async () => {
-    const { ask, logged, child, ended, errors } = await served(await folderWithFile());
+    const { ask, logged, child, ended, errors, url } = await served(await folderWithFile());
     expect(await ask('GET', '/panel/', { 'x-fault': 'event' })).toBe('');
     const record = await logged(({ level }) => level === 'error');
     expect(record).toMatchObject({
       msg: expect.stringContaining('in the events of a connection'),
       error: { message: 'planted in an event', stack: expect.stringContaining('planted-faults.mjs') },
     });
+    expect(await ask('POST', '/panel/api/audit', { ...TOKEN, 'x-fault': 'body' }, '{}')).toBe('');
+    // Behind others, of which it waits for the turn.
+    const waiting = await openRaw({ port: Number(new URL(url).port), host: '127.0.0.1' });
+    waiting.socket.write(rawRequest('GET', '/panel/').repeat(5) + rawRequest('GET', '/', { 'x-fault': 'routing' }));
+    await waiting.ended;
     expect(await ask('GET', '/panel/api/server/status', TOKEN)).toMatch(/^HTTP\/1\.1 200 /);
     child.kill('SIGTERM');
     expect((await ended).code).toBe(0);
-    expect(errors()).toHaveLength(1);
+    expect(errors().map(({ error }) => Object(error).message)).toEqual([
+      'planted in an event',
+      'planted in a body',
+      'planted in the routing',
+    ]);
   });
 
   it.each([

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { followConnections } from '../../sockets/followed-connections.js';
+import { withFollowed } from '../../sockets/followed-connections.js';
 import { allowHalfClose } from '../../sockets/http-server.js';
 import type { PassedExchange } from './describe.js';
 import { answerHeaders, framesBody, headersIn, passInformation, requestHeaders, trailersOf } from './passed-heads.js';
@@ -43,13 +43,13 @@ export type RecordingProxy = Awaited<ReturnType<typeof startProxy>>;
 export async function startProxy(options: ProxyOptions) {
   const upstreams = new Map<Socket, Upstream>();
   const sequence = { next: 0 };
-  const plain = createServer({ keepAlive: true, requireHostHeader: false, ...LONG_HEADS }, (incoming, outgoing) => {
+  const create = withFollowed(createServer, {}, null);
+  const server = create({ keepAlive: true, requireHostHeader: false, ...LONG_HEADS }, (incoming, outgoing) => {
     const upstream = upstreams.get(incoming.socket) ?? openUpstream(incoming.socket, options);
     upstreams.set(incoming.socket, upstream);
     sequence.next += 1;
     pass(incoming, outgoing, { ...options, upstream, sequence: sequence.next });
   });
-  const server = followConnections(plain);
   server.maxHeadersCount = 0;
   // The server behind decides how long a connection stays open and a request may take, not the proxy.
   allowHalfClose(server);

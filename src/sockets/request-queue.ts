@@ -1,0 +1,146 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { isAccepted } from './awaited-bodies.js';
+import { runFor } from './connection-to-blame.js';
+
+/** Requests of one connection in work at once: without a credential, and with an accepted one or on a Unix socket. */
+const MOST_OF_STRANGER = 4;
+const MOST_OF_KNOWN = 16;
+
+/** Requests that wait on all connections of a listener. A packet holds some 2,000 of them at most. */
+const MOST_WAITING = 16_384;
+
+/** Requests that waited and begin in one turn of the event loop, about. */
+const MOST_IN_A_TURN = 64;
+
+/** A connection as far as its requests wait for one another. */
+export interface QueuedConnection {
+  readonly socket: Socket;
+  /** The one that HTTP is spoken on: another where TLS is between them. */
+  readonly spoken: Socket;
+  /** Whether it came over a Unix socket. */
+  readonly isLocal: boolean;
+  /** Requests that have begun and whose answers are not out. */
+  readonly running: number;
+  /** Those that came behind them and have not begun. */
+  readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
+  /** Whether some have ever waited. */
+  wasHeld: boolean;
+}
+
+type Begin<C> = (connection: C, request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * Lets a few requests of each connection begin. What was read beyond these waits, and its connection is not read on until
+ * all of it has begun. Where too many wait in all, the connection with the most of them, a stranger's first, is ended.
+ */
+export class RequestQueue<C extends QueuedConnection> {
+  readonly #begin: Begin<C>;
+  /** Those with requests that wait. */
+  readonly #held = new Set<C>();
+  #count = 0;
+  /** Those of which some may begin, in the order in which they could. */
+  readonly #due = new Set<C>();
+  #hasTurn = false;
+
+  constructor(begin: Begin<C>) {
+    this.#begin = begin;
+  }
+
+  /** A request has come. */
+  take(connection: C, request: IncomingMessage, response: ServerResponse): void {
+    if (connection.waiting.length === 0 && hasRoom(connection)) {
+      this.#begin(connection, request, response);
+      return;
+    }
+    // The parser may go on for a while with what it has of one that is ended.
+    if (connection.spoken.destroyed) return;
+    if (connection.waiting.length === 0) this.#hold(connection);
+    connection.waiting.push([request, response]);
+    this.#count += 1;
+    while (this.#count > MOST_WAITING) this.#endLongest();
+  }
+
+  /** A request has its answer: those that wait take its place, after what else is due in this turn of the event loop. */
+  goOn(connection: C): void {
+    if (connection.waiting.length === 0) return;
+    this.#due.add(connection);
+    this.#takeTurn();
+  }
+
+  #takeTurn(): void {
+    if (this.#hasTurn) return;
+    this.#hasTurn = true;
+    setImmediate(() => {
+      this.#hasTurn = false;
+      this.#beginSome();
+    });
+  }
+
+  #beginSome(): void {
+    let begun = 0;
+    for (const connection of this.#due) {
+      if (begun >= MOST_IN_A_TURN) {
+        this.#takeTurn();
+        return;
+      }
+      this.#due.delete(connection);
+      begun += this.#beginWaiting(connection);
+    }
+  }
+
+  /** Returns how many have begun. */
+  #beginWaiting(connection: C): number {
+    const { waiting, spoken } = connection;
+    // Behind an answer that closes its connection nothing is answered any more.
+    if (!spoken.writable) this.drop(connection);
+    let begun = 0;
+    while (hasRoom(connection)) {
+      const next = waiting.shift();
+      if (next === undefined) break;
+      begun += 1;
+      this.#count -= 1;
+      runFor(spoken, () => this.#begin(connection, ...next));
+    }
+    if (waiting.length === 0 && this.#held.delete(connection)) spoken.resume();
+    return begun;
+  }
+
+  /** Forgets what waits on a connection that ends. */
+  drop(connection: C): void {
+    if (!this.#held.delete(connection)) return;
+    this.#count -= connection.waiting.length;
+    connection.waiting.length = 0;
+  }
+
+  #hold(connection: C): void {
+    const { spoken } = connection;
+    this.#held.add(connection);
+    if (!connection.wasHeld) {
+      connection.wasHeld = true;
+      // Node reads on after every answer.
+      spoken.on('resume', () => {
+        if (this.#held.has(connection)) spoken.pause();
+      });
+    }
+    spoken.pause();
+  }
+
+  #endLongest(): void {
+    const weight = (each: C) => each.waiting.length + (isKnown(each) ? 0 : MOST_WAITING);
+    let longest: C | null = null;
+    for (const each of this.#held) if (longest === null || weight(each) > weight(longest)) longest = each;
+    if (longest === null) return;
+    this.drop(longest);
+    longest.socket.destroy();
+  }
+}
+
+function hasRoom(connection: QueuedConnection): boolean {
+  const { running } = connection;
+  return running < MOST_OF_STRANGER || (running < MOST_OF_KNOWN && isKnown(connection));
+}
+
+function isKnown({ isLocal, spoken }: QueuedConnection): boolean {
+  return isLocal || isAccepted(spoken);
+}
