@@ -12,7 +12,7 @@ const dist = join(root, 'dist');
 
 await chmod(join(dist, 'src/cli.js'), 0o755);
 
-for (const folder of ['src', 'revisions', 'bench']) {
+for (const folder of ['src', 'revisions', 'bench', 'scripts']) {
   for (const name of await readdir(join(dist, folder), { recursive: true })) {
     const [source] = name.split(/\.d\.ts$|\.js$/);
     if (source !== name && !existsSync(join(root, folder, `${source}.ts`)))

@@ -1,11 +1,17 @@
 // Rewrites the generated tables of README.md and of docs/ between their markers; with --check it writes nothing, names the
 // documents whose tables are others, and ends with exit code 1 where there are any. Needs a build.
 import { readFile, writeFile } from 'node:fs/promises';
-import { DOCUMENTS, toldApartTable, withTable, withTables } from '../dist/src/commands/document-tables.js';
-import { coverageTables, packEvidence } from '../dist/src/commands/evidence.js';
-import { tellAllApart } from '../dist/src/embedded/told-apart.js';
+import {
+  coverageTables,
+  DOCUMENTS,
+  scenarioSchemaFile,
+  toldApartTable,
+  withTable,
+  withTables,
+} from '../dist/scripts/document-tables.js';
+import { tellAllApart } from '../dist/scripts/told-apart.js';
+import { packEvidence } from '../dist/src/commands/evidence.js';
 import { createFileSystem } from '../dist/src/platform/file-system.js';
-import { scenarioSchemaFile } from '../dist/src/replay/format/scenario.js';
 import { dependencyTables } from './dependency-tables.mjs';
 
 /** Tables that take more than the code to make, by the document that has them. */

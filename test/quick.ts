@@ -10,7 +10,7 @@ const STARTS = [
   /import \{[^}]*\binject\b[^}]*\} from 'vitest'/,
   /\bfetch\(|\.listen\(/,
   // Scenarios are played over a socket.
-  /from '[./]+src\/embedded\/(?:play|stage|told-apart)\.js'/,
+  /from '[./]+src\/embedded\/(?:play|stage)\.js'/,
 ];
 
 /** The test files that would be quick by what they import, but take seconds of a processor or start something all the same. */
@@ -26,13 +26,13 @@ export const SLOW: readonly string[] = [
   'test/package/compose.test.ts',
 ];
 
-/** The files of `test/` and `bench/` that a file imports, types too, and they in turn, itself first. */
+/** The files of `test/`, `bench/` and `scripts/` that a file imports, types too, and they in turn, itself first. */
 function reachable(file: string, found = new Set<string>()): ReadonlySet<string> {
   if (found.has(file)) return found;
   found.add(file);
   for (const [, target = ''] of textOf(file).matchAll(/(?:from|import\(|import)\s*'(\.[^']+)\.js'/g)) {
     const path = `${relative(ROOT, resolve(ROOT, dirname(file), target))}.ts`;
-    if (/^(?:test|bench)\//.test(path)) reachable(path, found);
+    if (/^(?:test|bench|scripts)\//.test(path)) reachable(path, found);
   }
   return found;
 }

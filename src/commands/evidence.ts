@@ -1,6 +1,5 @@
 import { REVISIONS } from '../../revisions/all.js';
 import { type Evidence, evidenceOf, type Ground, SUBJECTS, sharesOf } from '../replay/play/evidence.js';
-import { markdownTable } from '../settings/text.js';
 import type { CommandContext } from './command.js';
 import { filesOfPack } from './replay/run.js';
 import { lineOf } from './replay/settings.js';
@@ -23,25 +22,25 @@ export async function packEvidence(
 
 type Table = readonly [head: readonly string[], ...rows: (readonly string[])[]];
 
-/** The tables of `docs/coverage.md` by the name in their markers. */
-export function coverageTables(evidence: readonly Evidence[]): Readonly<Record<string, string>> {
-  const markdown = ([head, ...rows]: Table) => markdownTable(head, rows);
+/** The tables of what each operation of each line rests on. */
+export function evidenceTables(evidence: readonly Evidence[]) {
   return {
-    shares: markdown(sharesTable(evidence)),
-    evidence: markdown(evidenceTable(evidence)),
-    divergences: markdown(divergencesTable(evidence)),
+    shares: sharesTable(evidence),
+    evidence: evidenceTable(evidence),
+    divergences: divergencesTable(evidence),
   };
 }
 
-/** The same tables for a terminal, with what their marks mean. */
+/** The same for a terminal, with what their marks mean. */
 export function evidenceText(evidence: readonly Evidence[]): string {
   const text = ([head, ...rows]: Table) => textTable(head, rows);
+  const tables = evidenceTables(evidence);
   return [
-    text(sharesTable(evidence)),
+    text(tables.shares),
     `R recorded from a real server, S from the specification, F from other known facts, ${INFERRED} inferred from other lines;
 then the steps that the tests play, and in brackets the known differences from the servers, listed below.`,
-    text(evidenceTable(evidence)),
-    text(divergencesTable(evidence)),
+    text(tables.evidence),
+    text(tables.divergences),
   ].join('\n\n');
 }
 

@@ -2,7 +2,6 @@ import { REVISIONS } from '../../revisions/all.js';
 import { revisionTable } from '../../revisions/table.js';
 import { type DayOfUse, MOST_DAYS } from '../core/operation-use.js';
 import { switchFlag } from '../settings/flags.js';
-import { markdownTable } from '../settings/text.js';
 import { capabilitiesOf } from '../wire/traits/revision.js';
 import type { CommandContext } from './command.js';
 import { defineCommand } from './define-command.js';
@@ -10,13 +9,7 @@ import { type OwnRecords, openOwnRecords, RECORDS_SETTINGS } from './own-records
 import { textTable } from './text-table.js';
 import { usageJson } from './usage.js';
 
-/** The README's table of revisions, oldest first. */
-export function revisionsTable(): string {
-  const [head = [], ...rows] = revisionTable();
-  return markdownTable(head, rows);
-}
-
-/** The same records for programs. */
+/** The records of all revisions for programs. */
 function asJson(): string {
   const records = REVISIONS.map((revision) => {
     const { id, from, to, reportedVersion, recordedFrom, root, auth, snapshot, online, shareQuery } = revision;

@@ -1,6 +1,6 @@
 import { SETTING_NAMES, SETTINGS_FLAG, type SettingName } from './read.js';
-import { memberOf, SETTINGS, variableOf } from './table.js';
-import { helpList, markdownTable } from './text.js';
+import { SETTINGS, variableOf } from './table.js';
+import { helpList } from './text.js';
 
 /** The settings as a help text's list. */
 export function settingsHelp(names: readonly SettingName[] = SETTING_NAMES): string {
@@ -13,22 +13,7 @@ export function settingsHelp(names: readonly SettingName[] = SETTING_NAMES): str
   return helpList([...entries, { term: usage(flag, placeholder), meaning: `${description} (${variableOf(flag)})` }]);
 }
 
-/** The table of docs/settings.md. */
-export function settingsTable(): string {
-  const rows = SETTING_NAMES.map((name) => SETTINGS[name]).map((setting) => {
-    const { flag, placeholder, negation, defaultText, description } = setting;
-    const flags = [usage(flag, placeholder), ...(negation === null ? [] : [`--${negation.flag}`])];
-    return [flags.map(code).join('<br>'), code(variableOf(flag)), code(memberOf(flag)), defaultText, description];
-  });
-  const { flag, placeholder, description } = SETTINGS_FLAG;
-  const own = [code(usage(flag, placeholder)), code(variableOf(flag)), '', 'none', description];
-  return markdownTable(['flag', 'environment', 'member', 'default', 'meaning'], [...rows, own]);
-}
-
-function code(text: string): string {
-  return `\`${text}\``;
-}
-
-function usage(flag: string, placeholder: string | null): string {
+/** A flag as it is typed, with the name of its value. */
+export function usage(flag: string, placeholder: string | null): string {
   return placeholder === null ? `--${flag}` : `--${flag} ${placeholder}`;
 }

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { withTables } from '../../scripts/document-tables.js';
 import { COMMANDS } from '../../src/commands/commands.js';
-import { withTables } from '../../src/commands/document-tables.js';
 import { SETTINGS } from '../../src/settings/table.js';
 import { ROOT } from '../clone.js';
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { withTables } from '../../src/commands/document-tables.js';
+import { withTables } from '../../scripts/document-tables.js';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { blocksOf, commandsOf, linksOf, quotedIn, SEPARATOR, shellOf, tablesOf } from './markdown.js';

@@ -1,4 +1,4 @@
-import { markdownTable } from '../../src/settings/text.js';
+import { markdownTable } from '../../scripts/markdown-table.js';
 import { expectationOf } from './expectations.js';
 import { LINES, mutationsOf } from './judge.js';
 import { MODES } from './mutation.js';

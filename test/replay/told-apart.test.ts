@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
-import { toldApartTable, withTable } from '../../src/commands/document-tables.js';
-import { type ToldApart, tellAllApart } from '../../src/embedded/told-apart.js';
+import { toldApartTable, withTable } from '../../scripts/document-tables.js';
+import { type ToldApart, tellAllApart } from '../../scripts/told-apart.js';
 
 const ROOT = join(import.meta.dirname, '../..');
 

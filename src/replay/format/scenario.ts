@@ -1,8 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import { OWN_OPERATIONS } from '../../own-api/operations.js';
-import { type JsonObject, JsonSyntaxError, type JsonValue, parseJson, prettyJson } from '../../wire/json/json.js';
-import { encodeJson } from '../../wire/json/write-json.js';
-import { jsonSchema } from '../../wire/openapi/json-schema.js';
+import { type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { OPERATIONS } from '../../wire/operations.js';
 import { didYouMean } from '../../wire/suggest.js';
 import { Type } from '../../wire/typebox.js';
@@ -167,13 +165,6 @@ export function readScenario(content: string, file: string): Scenario {
 export function scenarioSchema(): TSchema {
   const exchanges = listOf(Type.Union(Object.values(STEPS)));
   return Type.Object({ ...SCENARIO.properties, exchanges }, { additionalProperties: false });
-}
-
-/** The text of `fixtures/scenario.schema.json`, for editors: JSON Schema, draft 2020-12. */
-export function scenarioSchemaFile(): string {
-  const head = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'A scenario of keyway replay' };
-  const schema = Object(jsonSchema(scenarioSchema()));
-  return `${prettyJson(Buffer.from(encodeJson({ ...head, ...schema }))).toString('utf8')}\n`;
 }
 
 const NUMBERED = /<([a-z-]+):(\d+)>/g;

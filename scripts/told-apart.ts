@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { REVISIONS } from '../../revisions/all.js';
-import type { Caller, Target } from '../client/call.js';
-import { createCaller } from '../client/caller.js';
-import { createControl } from '../client/signed-in-caller.js';
-import type { Scenario } from '../replay/format/scenario.js';
-import { createLook } from '../replay/reads/look.js';
-import { type Standing, standingsOf } from '../replay/reads/standing.js';
-import type { Revision } from '../wire/traits/revision.js';
-import { stageScenario } from './stage.js';
+import { REVISIONS } from '../revisions/all.js';
+import type { Caller, Target } from '../src/client/call.js';
+import { createCaller } from '../src/client/caller.js';
+import { createControl } from '../src/client/signed-in-caller.js';
+import { stageScenario } from '../src/embedded/stage.js';
+import type { Scenario } from '../src/replay/format/scenario.js';
+import { createLook } from '../src/replay/reads/look.js';
+import { type Standing, standingsOf } from '../src/replay/reads/standing.js';
+import type { Revision } from '../src/wire/traits/revision.js';
 
 const OPERATOR = { username: 'operator', password: 'password' };
 const TOKEN = 'static-token';

@@ -1,12 +1,19 @@
-import { REVISIONS } from '../../revisions/all.js';
-import { LOSSES } from '../client/losses.js';
-import type { ToldApart } from '../embedded/told-apart.js';
-import { failureRow, type OwnErrorCode, wireCode } from '../own-api/errors.js';
-import { settingsTable } from '../settings/help.js';
-import { markdownTable } from '../settings/text.js';
-import { commonErrors, throttledErrors } from '../wire/errors.js';
-import type { Capability, Revision } from '../wire/traits/revision.js';
-import { revisionsTable } from './revisions.js';
+import { REVISIONS } from '../revisions/all.js';
+import { revisionTable } from '../revisions/table.js';
+import { LOSSES } from '../src/client/losses.js';
+import { evidenceTables } from '../src/commands/evidence.js';
+import { failureRow, type OwnErrorCode, wireCode } from '../src/own-api/errors.js';
+import { scenarioSchema } from '../src/replay/format/scenario.js';
+import { usage } from '../src/settings/help.js';
+import { SETTING_NAMES, SETTINGS_FLAG } from '../src/settings/read.js';
+import { memberOf, SETTINGS, variableOf } from '../src/settings/table.js';
+import { commonErrors, throttledErrors } from '../src/wire/errors.js';
+import { prettyJson } from '../src/wire/json/json.js';
+import { encodeJson } from '../src/wire/json/write-json.js';
+import { jsonSchema } from '../src/wire/openapi/json-schema.js';
+import type { Capability, Revision } from '../src/wire/traits/revision.js';
+import { markdownTable } from './markdown-table.js';
+import type { ToldApart } from './told-apart.js';
 
 /** The generated tables by the name in their markers. */
 const TABLES = {
@@ -42,6 +49,41 @@ export function withTable(path: string, text: string, name: string, table: strin
   const [from, to] = [text.indexOf(start), text.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`${path}: the markers of the table "${name}" are missing`);
   return `${text.slice(0, from + start.length)}\n\n${table}\n\n${text.slice(to)}`;
+}
+
+/** The table of docs/settings.md. */
+function settingsTable(): string {
+  const rows = SETTING_NAMES.map((name) => SETTINGS[name]).map((setting) => {
+    const { flag, placeholder, negation, defaultText, description } = setting;
+    const flags = [usage(flag, placeholder), ...(negation === null ? [] : [`--${negation.flag}`])];
+    return [flags.map(code).join('<br>'), code(variableOf(flag)), code(memberOf(flag)), defaultText, description];
+  });
+  const { flag, placeholder, description } = SETTINGS_FLAG;
+  const own = [code(usage(flag, placeholder)), code(variableOf(flag)), '', 'none', description];
+  return markdownTable(['flag', 'environment', 'member', 'default', 'meaning'], [...rows, own]);
+}
+
+/** The README's table of revisions, oldest first. */
+function revisionsTable(): string {
+  const [head = [], ...rows] = revisionTable();
+  return markdownTable(head, rows);
+}
+
+/** The tables of `docs/coverage.md` by the name in their markers. */
+export function coverageTables(evidence: Parameters<typeof evidenceTables>[0]): Readonly<Record<string, string>> {
+  const tables = Object.entries(evidenceTables(evidence));
+  return Object.fromEntries(tables.map(([name, [head, ...rows]]) => [name, markdownTable(head, rows)]));
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
+
+/** The text of `fixtures/scenario.schema.json`, for editors: JSON Schema, draft 2020-12. */
+export function scenarioSchemaFile(): string {
+  const head = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'A scenario of keyway replay' };
+  const schema = Object(jsonSchema(scenarioSchema()));
+  return `${prettyJson(Buffer.from(encodeJson({ ...head, ...schema }))).toString('utf8')}\n`;
 }
 
 /** The meaning of an API's answer for its caller, and the remedy; last, the failures that only Keyway's own interface has. */
@@ -162,7 +204,7 @@ const DONE_HERE: readonly { readonly lacks: Capability; readonly words: string; 
 ];
 
 /** A row a line: what to call it with, and what Keyway does itself. */
-export function linesTable(): string {
+function linesTable(): string {
   const rows = REVISIONS.map((line) => {
     const done = DONE_HERE.filter(({ lacks, byConfig }) => {
       return line.capabilities[lacks] === undefined && (byConfig !== true || line.capabilities.config !== undefined);
@@ -184,7 +226,7 @@ function credentialOf({ auth }: Revision): string {
 }
 
 /** A row a loss: what it is, in front of which servers, and where it shows. */
-export function lossesTable(): string {
+function lossesTable(): string {
   const rows = [...new Set(LOSSES.map(({ sentence }) => sentence))].map((sentence) => {
     const same = LOSSES.filter((loss) => loss.sentence === sentence);
     const lines = REVISIONS.filter((line) => same.some((loss) => loss.of(line)));
