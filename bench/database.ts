@@ -20,7 +20,7 @@ import { median, quantile } from './statistics.js';
 const KEYS = 100_000;
 
 /** A measure over a PostgreSQL of its own that holds so many keys. */
-export function overDatabase(
+function overDatabase(
   name: string,
   keys: number,
   measure: (bench: Bench, postgres: Postgres) => Promise<readonly Row[]>,

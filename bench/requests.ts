@@ -14,7 +14,6 @@ export const bareUser = [requestText('GET', '/user')];
 export const getStatus = [requestText('GET', `${API}/server/status`)];
 export const listUsers = [requestText('GET', `${API}/users`)];
 /** Of the ops listener. */
-export const getMetrics = [requestText('GET', '/metrics')];
 export const createUser = [requestText('POST', `${API}/users`, [], '{"name":"Bench","limit_bytes":1073741824}')];
 
 /** The list, compressed. */

@@ -3,24 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { batches } from './batches.js';
 import { canPin, LOAD_CORE, SERVER_CORE } from './child.js';
-import { creates } from './creates.js';
 import { databaseMeasures } from './database.js';
-import { databaseHorizon } from './database-horizon.js';
 import { dns } from './dns.js';
 import { durableCreates } from './durable-creates.js';
 import { countersOfMillion, feedRates, listsBesideFeed } from './feed.js';
-import { layouts } from './layouts.js';
 import { compressedLists, lists, userBesideLists } from './lists.js';
 import { type LoadProcess, startLoad } from './load-process.js';
 import type { Bench, Measure, Row } from './measure.js';
-import { metrics } from './metrics.js';
-import { panel } from './panel.js';
-import { panelChanges } from './panel-changes.js';
 import { smallServer, startWithMillion } from './process-measures.js';
 import { writeSampleFile } from './sample-keys.js';
-import { statusAgainstBare, statusOfMany, userAgainstBare } from './small-answers.js';
+import { statusAgainstBare, userAgainstBare } from './small-answers.js';
 import { tableText } from './table.js';
 import { upstreamAdded, upstreamLists, upstreamPanels, upstreamPanelsReal } from './upstream.js';
 
@@ -29,11 +22,7 @@ const MEASURES: readonly Measure[] = [
   userAgainstBare,
   ...lists,
   userBesideLists,
-  ...creates,
-  ...batches,
   durableCreates,
-  layouts,
-  statusOfMany,
   startWithMillion,
   smallServer,
   compressedLists,
@@ -41,15 +30,11 @@ const MEASURES: readonly Measure[] = [
   listsBesideFeed,
   countersOfMillion,
   dns,
-  metrics,
   upstreamLists,
   upstreamAdded,
   upstreamPanels,
   upstreamPanelsReal,
-  panel,
-  panelChanges,
   ...databaseMeasures,
-  databaseHorizon,
 ];
 
 /** Runs one measure with servers and files of its own, and leaves nothing behind. */

@@ -80,12 +80,6 @@ async function startServing(
   return { port, child, firstAnswer: performance.now() - began };
 }
 
-/** The same with its ops listener. */
-export async function startWithOps(path: string): Promise<BenchServer & { readonly opsPort: number }> {
-  const opsPort = await freePort();
-  return { ...(await startCommand(path, ['--ops-bind', `127.0.0.1:${opsPort}`])), opsPort };
-}
-
 async function untilAnswering(port: number): Promise<void> {
   const url = `http://127.0.0.1:${port}/panel/api/server/status`;
   const headers = { authorization: `Bearer ${TOKEN}` };

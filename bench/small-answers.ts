@@ -38,13 +38,3 @@ export const userAgainstBare: Measure = {
     return [rateRow('GET /users/{key} at 100k keys against bare Fastify', pairs, 0.85)];
   },
 };
-
-export const statusOfMany: Measure = {
-  name: 'status-of-many',
-  async run(bench) {
-    const many = await bench.using(startCommand(await bench.file(100_000)));
-    const few = await bench.using(startCommand(await bench.file(100)));
-    const pairs = await compare(bench, { server: many, requests: getStatus }, { server: few, requests: getStatus });
-    return [rateRow('GET /server/status at 100k keys against 100 keys', pairs, 0.9)];
-  },
-};
