@@ -1,9 +1,9 @@
 import { commonErrors } from '../src/wire/errors.js';
 import { atServerRoot } from '../src/wire/traits/api-root.js';
 import { staticToken } from '../src/wire/traits/auth.js';
-import { rootStrings } from '../src/wire/traits/file-reading.js';
 import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
+import { plainKeysFile } from '../src/wire/traits/server-file.js';
 import { noQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithoutName } from '../src/wire/traits/snapshot.js';
 import { statusOfCounts } from '../src/wire/traits/status-form.js';
@@ -26,7 +26,7 @@ export const line0_2_0: Revision = {
   status: statusOfCounts,
   anyOrigin: true,
   errors: commonErrors,
-  fileReading: rootStrings,
+  file: plainKeysFile,
   storing: storesNothing,
   endsSessionsOverLimit: false,
   connectionsFall: false,

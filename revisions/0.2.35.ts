@@ -1,9 +1,9 @@
 import { commonErrors } from '../src/wire/errors.js';
 import { atServerRoot } from '../src/wire/traits/api-root.js';
 import { staticToken } from '../src/wire/traits/auth.js';
-import { rootMembers } from '../src/wire/traits/file-reading.js';
 import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
+import { namedKeysFile } from '../src/wire/traits/server-file.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
 import { statusOfCounts } from '../src/wire/traits/status-form.js';
@@ -26,7 +26,7 @@ export const line0_2_35: Revision = {
   status: statusOfCounts,
   anyOrigin: true,
   errors: commonErrors,
-  fileReading: rootMembers,
+  file: namedKeysFile,
   storing: storesAll,
   endsSessionsOverLimit: true,
   connectionsFall: false,

@@ -1,10 +1,10 @@
 import { commonErrors } from '../src/wire/errors.js';
 import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionToken } from '../src/wire/traits/auth.js';
-import { rootMembers } from '../src/wire/traits/file-reading.js';
 import { indexForAnyMissingFile } from '../src/wire/traits/missing-file.js';
 import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
+import { loginFile } from '../src/wire/traits/server-file.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
 import { statusOfCounts } from '../src/wire/traits/status-form.js';
@@ -27,7 +27,7 @@ export const line0_2_36: Revision = {
   status: statusOfCounts,
   anyOrigin: true,
   errors: commonErrors,
-  fileReading: rootMembers,
+  file: loginFile,
   storing: storesAll,
   endsSessionsOverLimit: true,
   connectionsFall: false,

@@ -2,11 +2,11 @@ import { commonErrors } from '../src/wire/errors.js';
 import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionOrStaticToken } from '../src/wire/traits/auth.js';
 import { dnsOfSixMembers } from '../src/wire/traits/dns-form.js';
-import { rootMembers } from '../src/wire/traits/file-reading.js';
 import { indexForAnyMissingFile } from '../src/wire/traits/missing-file.js';
 import { onlineWhenConnected } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { ruleWithoutProtocol } from '../src/wire/traits/rule-form.js';
+import { largerDnsFile } from '../src/wire/traits/server-file.js';
 import { configuredQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
 import { statusOfCounts } from '../src/wire/traits/status-form.js';
@@ -29,7 +29,7 @@ export const line0_2_84: Revision = {
   status: statusOfCounts,
   anyOrigin: true,
   errors: commonErrors,
-  fileReading: rootMembers,
+  file: largerDnsFile,
   storing: storesAll,
   endsSessionsOverLimit: true,
   connectionsFall: false,

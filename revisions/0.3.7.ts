@@ -1,11 +1,11 @@
 import { commonErrors } from '../src/wire/errors.js';
 import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionOrStaticToken } from '../src/wire/traits/auth.js';
-import { inboundsThenLegacyList } from '../src/wire/traits/file-reading.js';
 import { notFoundForMissingFileWithDot } from '../src/wire/traits/missing-file.js';
 import { onlineWhenConnected } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
+import { inboundsFile } from '../src/wire/traits/server-file.js';
 import { udpQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
 import { statusOfCounts } from '../src/wire/traits/status-form.js';
@@ -28,7 +28,7 @@ export const line0_3_7: Revision = {
   status: statusOfCounts,
   anyOrigin: true,
   errors: commonErrors,
-  fileReading: inboundsThenLegacyList,
+  file: inboundsFile,
   storing: storesBesideInbounds,
   endsSessionsOverLimit: true,
   connectionsFall: false,

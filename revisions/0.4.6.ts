@@ -3,11 +3,11 @@ import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionOrTokenNeverOpen } from '../src/wire/traits/auth.js';
 import { dnsSettingsOfAnEngine } from '../src/wire/traits/dns-engine-form.js';
 import { betasOf046 } from '../src/wire/traits/earlier-builds.js';
-import { typedFlatFileWithDomain } from '../src/wire/traits/file-reading.js';
 import { indexForAnyMissingFile } from '../src/wire/traits/missing-file.js';
 import { onlineWhenConnected } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { ruleWithSendFrom } from '../src/wire/traits/rule-form.js';
+import { domainFile } from '../src/wire/traits/server-file.js';
 import { udpQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
 import { statusWithEndpoint } from '../src/wire/traits/status-form.js';
@@ -30,7 +30,7 @@ export const line0_4_6: Revision = {
   status: statusWithEndpoint,
   anyOrigin: true,
   errors: commonErrors,
-  fileReading: typedFlatFileWithDomain,
+  file: domainFile,
   storing: storesAllAndCounters,
   endsSessionsOverLimit: true,
   connectionsFall: true,

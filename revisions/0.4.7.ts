@@ -2,12 +2,12 @@ import { throttledErrors } from '../src/wire/errors.js';
 import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionOrTokenNeverOpen } from '../src/wire/traits/auth.js';
 import { dnsSettingsOfAnEngine } from '../src/wire/traits/dns-engine-form.js';
-import { typedFlatFileWithOvernet } from '../src/wire/traits/file-reading.js';
 import { indexForAnyMissingFile } from '../src/wire/traits/missing-file.js';
 import { onlineWhenConnected } from '../src/wire/traits/online.js';
 import { overnetOfFiveMembers } from '../src/wire/traits/overnet-form.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { ruleWithSendFrom } from '../src/wire/traits/rule-form.js';
+import { overnetFile } from '../src/wire/traits/server-file.js';
 import { udpQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
 import { statusWithEndpoint } from '../src/wire/traits/status-form.js';
@@ -30,7 +30,7 @@ export const line0_4_7: Revision = {
   status: statusWithEndpoint,
   anyOrigin: false,
   errors: throttledErrors,
-  fileReading: typedFlatFileWithOvernet,
+  file: overnetFile,
   storing: storesAllAndCounters,
   endsSessionsOverLimit: true,
   connectionsFall: true,

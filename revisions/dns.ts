@@ -2,10 +2,10 @@ import { commonErrors } from '../src/wire/errors.js';
 import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionToken } from '../src/wire/traits/auth.js';
 import { dnsOfFourMembers } from '../src/wire/traits/dns-form.js';
-import { rootMembers } from '../src/wire/traits/file-reading.js';
 import { indexForAnyMissingFile } from '../src/wire/traits/missing-file.js';
 import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
+import { dnsFile } from '../src/wire/traits/server-file.js';
 import { configuredQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
 import { statusOfCounts } from '../src/wire/traits/status-form.js';
@@ -28,7 +28,7 @@ export const dns: Revision = {
   status: statusOfCounts,
   anyOrigin: true,
   errors: commonErrors,
-  fileReading: rootMembers,
+  file: dnsFile,
   storing: storesAll,
   endsSessionsOverLimit: true,
   connectionsFall: false,

@@ -15,7 +15,7 @@ function asJson(): string {
     const { id, from, to, reportedVersion, recordedFrom, root, auth, snapshot, online, shareQuery } = revision;
     const traits = { root: root.name, auth: auth.name, snapshot: snapshot.name, online: online.name };
     const capabilities = capabilitiesOf(revision);
-    const file = revision.fileReading.name;
+    const file = revision.file.name;
     return { id, from, to, reportedVersion, recordedFrom, ...traits, shareQuery: shareQuery.name, file, capabilities };
   });
   return JSON.stringify(records, null, 2);

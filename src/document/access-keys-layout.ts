@@ -96,8 +96,11 @@ function readDefaultAction(outbound: ObjectNode, warnings: Warnings): OutboundSe
   return action ?? 'direct';
 }
 
-function readAction(rule: ObjectNode, place: string, warnings: Warnings): OutboundAction | null {
-  const action = actionNamed(readString(memberOf(rule, 'action'), `${place}.action`, null, warnings));
-  if (action === null) warnings.add(`${place}.action`, 'expected proxy, direct or block; the rule is ignored');
-  return action;
+/** Servers take a rule without an action, or with one that they do not know, for one that proxies. */
+function readAction(rule: ObjectNode, place: string, warnings: Warnings): OutboundAction {
+  const text = readString(memberOf(rule, 'action'), `${place}.action`, null, warnings);
+  const action = actionNamed(text);
+  if (action === null && text !== null)
+    warnings.add(`${place}.action`, 'expected proxy, direct or block; proxy is taken');
+  return action ?? 'proxy';
 }

@@ -1,6 +1,6 @@
 import type { Allocate } from '../core/buffer-reuse.js';
 import type { ConfigurationChange } from '../core/model.js';
-import type { LegacyListReading } from '../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../wire/traits/server-file.js';
 import { type ConfigurationDocument, namesOf, readRoot } from './document.js';
 import { changeKeys, spliced } from './key-changes.js';
 import { changeDns, changeRules } from './section-changes.js';

@@ -4,14 +4,14 @@ import { finish, type Steps } from '../core/steps.js';
 import { createScanner, expectEnd } from '../wire/json/scanner.js';
 import { accessKeysLayout } from './access-keys-layout.js';
 import { readDns } from './dns-section.js';
-import { firstOfEachSteps, type PlacedKeys } from './first-keys.js';
-import { inboundsLayout } from './inbounds-layout.js';
+import { inboundsLayout, inboundsOf } from './inbounds-layout.js';
 import type { KeyList } from './key-list.js';
+import { lastOfEachSteps, type PlacedKeys } from './last-keys.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
 import { compareLegacyList, readLegacyList, warnOfLegacyList } from './legacy-list.js';
 import { PUBLISHED_SHAPES, readPublished } from './published-sections.js';
 import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
-import { memberOf, type ObjectNode, readValueSteps, type Shape } from './tree.js';
+import { memberOf, type ObjectNode, readValueSteps, type Shape, type ValueNode } from './tree.js';
 
 export { ConfigurationShapeError } from './layout.js';
 
@@ -77,7 +77,7 @@ function documentIn(bytes: Buffer, root: ObjectNode): ConfigurationDocument {
   const lists = holders.flatMap(listOf);
   const legacyList = layout === inboundsLayout ? legacyListOf(bytes, root) : null;
   const isWrong = ({ value }: ListHolder) => value?.kind !== 'keys' && !isAbsent(value);
-  const isNoList = layout !== inboundsLayout && !isAbsent(memberOf(root, 'inbounds'));
+  const isNoList = layout !== inboundsLayout && isOtherThanArray(memberOf(root, 'inbounds'));
   const wrongLists = [...holders.filter(isWrong).map(({ place }) => place), ...(isNoList ? ['inbounds'] : [])];
   return {
     ...{ bytes, layout, lists, hasHome: isKeyList(holders[0]), keyPlaces: holders.length, legacyList },
@@ -128,10 +128,18 @@ function* readRootSteps(bytes: Buffer, shape: Shape): Steps<ObjectNode> {
   return root;
 }
 
-/** Decided by what the file has: a root array `inbounds` makes the one, everything else is the other. */
+/**
+ * Decided by what the file has: a root array `inbounds` makes the one, everything else is the other. Servers that read a root
+ * `access_keys` pass over inbounds, and the others want one for keys: beside that list, inbounds for neither keys nor the API are none.
+ */
 function layoutOf(root: ObjectNode): Layout {
-  return memberOf(root, 'inbounds')?.kind === 'array' ? inboundsLayout : accessKeysLayout;
+  if (memberOf(root, 'inbounds')?.kind !== 'array') return accessKeysLayout;
+  const isNone =
+    memberOf(root, 'access_keys')?.kind === 'keys' && !PROTOCOLS.some((one) => inboundsOf(root, one).length > 0);
+  return isNone ? accessKeysLayout : inboundsLayout;
 }
+
+const PROTOCOLS = ['ostp', 'api'];
 
 function isKeyList(holder: ListHolder | undefined): boolean {
   return holder?.value?.kind === 'keys';
@@ -169,12 +177,16 @@ function warnOfOtherLayout(
     const list = memberOf(root, 'access_keys');
     if (list?.kind === 'keys') warnOfLegacyList(compareLegacyList(readLegacyList(bytes, list), keys), warnings);
     else if (!isAbsent(list)) warnings.add('access_keys', 'it stands beside inbounds and is not read');
-  } else if (!isAbsent(memberOf(root, 'inbounds'))) {
+  } else if (isOtherThanArray(memberOf(root, 'inbounds'))) {
     warnings.add('inbounds', 'expected an array; it is ignored, and the keys are those of access_keys');
   }
 }
 
-/** The keys of all lists; of equal ones the first. */
+function isOtherThanArray(node: ValueNode | undefined): boolean {
+  return !isAbsent(node) && node.kind !== 'array';
+}
+
+/** The keys of all lists; of equal ones the last. */
 function* readKeyRecords(
   layout: Layout,
   holders: readonly ListHolder[],
@@ -194,5 +206,5 @@ function* readKeyRecords(
       warnings.add(`${place}[${index}]${member === '' ? '' : `.${member}`}`, text);
     }
   }
-  return yield* firstOfEachSteps(nodes, warnings);
+  return yield* lastOfEachSteps(nodes, warnings);
 }

@@ -12,7 +12,7 @@ import { memberOf, readTree } from './tree.js';
 
 /**
  * Removes and changes the elements of keys, and puts new ones behind the last one of the first list, in one copy of the
- * file wherever that list keeps an element. A removal takes every element of a key, a change only the first, which is the
+ * file wherever that list keeps an element. A removal takes every element of a key, a change only the last, which is the
  * one that counts. The list that new keys go to is made where the file has none.
  */
 export function changeKeys(
@@ -55,7 +55,8 @@ interface FoundChanges {
 function findChanges(document: ConfigurationDocument, changes: ReadonlyMap<string, AccessKey | null>): FoundChanges {
   const wanted = wantedHashes(changes.keys());
   const found = new Set<string>();
-  const changed: Splice[] = [];
+  /** The changes of a list's elements, by their keys: of a key that stands twice the last element's. */
+  const changed = new Map<string, () => Splice[]>();
   const removals = document.lists.map((list) => {
     const removed: number[] = [];
     const style = lazyStyle(document.bytes, list);
@@ -63,8 +64,7 @@ function findChanges(document: ConfigurationDocument, changes: ReadonlyMap<strin
       const key = keyAt(document, list, index);
       const record = changes.get(key);
       if (record === null) removed.push(index);
-      else if (record !== undefined && !found.has(key))
-        changed.push(...changeAt(document, list, index, record, style()));
+      else if (record !== undefined) changed.set(key, () => changeAt(document, list, index, record, style()));
       found.add(key);
     }
     return removed;
@@ -72,7 +72,7 @@ function findChanges(document: ConfigurationDocument, changes: ReadonlyMap<strin
   const missing = [...changes].flatMap(([key, record]) =>
     record === null || found.has(key) ? [] : [{ ...record, accessKey: key }],
   );
-  return { changed, removals, missing };
+  return { changed: [...changed.values()].flatMap((change) => change()), removals, missing };
 }
 
 /**
@@ -104,7 +104,7 @@ export function recordsOf(
   for (const list of document.lists) {
     for (const index of candidates(list, wanted)) {
       const [record] = readKeys(elementAlone(document.bytes, list, index), document.layout.keyMember).records;
-      if (record !== undefined && records.get(record.accessKey) === null) records.set(record.accessKey, record);
+      if (record !== undefined && records.has(record.accessKey)) records.set(record.accessKey, record);
     }
   }
   return records;

@@ -48,6 +48,9 @@ export interface KeyFault {
 /** The fault of a key that a server takes and Keyway does not. */
 export const EMPTY_KEY = 'an empty key';
 
+/** The fault of an element with a member twice, of which the last counts and with which most servers do not start. */
+export const TWICE = 'it stands there twice';
+
 /** The hash of an element without a key. */
 export const NO_KEY = 0;
 const SAFE_DIGITS = 15;
@@ -121,24 +124,36 @@ function readElement(scanner: JsonScanner, element: Element, keyName: Buffer, in
 
 function readMembers(scanner: JsonScanner, element: Element, keyName: Buffer, index: number, faults: KeyFault[]): void {
   let keyFault = 'absent';
+  /** A bit for each member, the key's after the columns'. */
+  let seen = 0;
   for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
     expectName(scanner);
     if (nameIs(scanner, keyName)) {
+      if ((seen & KEY_BIT) !== 0) faults.push({ index, member: keyName.toString(), text: TWICE });
+      seen |= KEY_BIT;
       toValue(scanner);
       element.key = null;
       element.hash = NO_KEY;
       if (scanner.kind === Token.string) takeKey(scanner, element);
       keyFault = scanner.kind === Token.string ? EMPTY_KEY : 'expected a string';
     } else {
-      readMember(scanner, element.values, index, faults);
+      const bit = readMember(scanner, element.values, index, faults);
+      if ((seen & bit) !== 0) faults.push({ index, member: columnOf(bit), text: TWICE });
+      seen |= bit;
     }
     skipValue(scanner);
   }
   if (element.key === null) faults.push({ index, member: keyName.toString(), text: keyFault });
 }
 
-/** Goes to the value of the member that the scanner stands on, and takes it where it is a column's. */
-function readMember(scanner: JsonScanner, values: KeyFieldValue[], index: number, faults: KeyFault[]): void {
+const KEY_BIT = 2 ** MEMBERS.length;
+
+function columnOf(bit: number): string {
+  return MEMBERS[Math.log2(bit)]?.member ?? '';
+}
+
+/** Goes to the value of the member that the scanner stands on, and takes it where it is a column's. Returns the column's bit, 0 for none. */
+function readMember(scanner: JsonScanner, values: KeyFieldValue[], index: number, faults: KeyFault[]): number {
   for (let place = 0; place < MEMBERS.length; place += 1) {
     const column = MEMBERS[place];
     if (column === undefined || !nameIs(scanner, column.bytes)) continue;
@@ -147,9 +162,10 @@ function readMember(scanner: JsonScanner, values: KeyFieldValue[], index: number
     values[place] = value;
     if (value === null && scanner.kind !== Token.null)
       faults.push({ index, member: column.member, text: column.fault });
-    return;
+    return 2 ** place;
   }
   toValue(scanner);
+  return 0;
 }
 
 /** Takes the string that the scanner stands on for the element's key, unless it is empty. */

@@ -8,7 +8,7 @@ import type { Warnings } from './reading.js';
 /** A legacy key list: a root `access_keys` beside inbounds, where servers of that layout write the keys of their own API. */
 export interface LegacyList {
   readonly elements: number;
-  /** The first of equal keys, in the order of the list. */
+  /** The last of equal keys, in the order of the list. */
   readonly keys: ReadonlyMap<string, AccessKey>;
   /** Elements without a usable key, by their index. */
   readonly withoutKey: readonly number[];
@@ -56,7 +56,7 @@ export function readLegacyList(bytes: Buffer, node: KeysNode): LegacyList {
     const otherRecord = hasOther ? others.next().value : undefined;
     const record = ownRecord ?? otherRecord;
     if (record === undefined) withoutKey.push(index);
-    else if (!keys.has(record.accessKey)) keys.set(record.accessKey, record);
+    else keys.set(record.accessKey, record);
     if (!hasOwn && hasOther) underKey += 1;
     if (bytes[starts[index] ?? 0] === QUOTE) continue;
     objects += 1;

@@ -1,7 +1,7 @@
 import { isBare } from '../core/keys/key-record.js';
 import type { AccessKey } from '../core/model.js';
 import { createScanner } from '../wire/json/scanner.js';
-import type { LegacyListReading } from '../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../wire/traits/server-file.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
 import { membersFor, membersOf } from './element.js';
 import { candidates, wantedHashes } from './key-changes.js';

@@ -24,8 +24,13 @@ export type Shape =
   /** An array of keys; its elements' key member has this name. */
   | { readonly keys: string }
   | { readonly elements: Shape }
-  /** Members by name; others are skipped. */
-  | { readonly members: Readonly<Record<string, Shape>> };
+  /** Members by name; others are skipped where nothing else is said of them. */
+  | MembersShape;
+
+interface MembersShape {
+  readonly members: Readonly<Record<string, Shape>>;
+  readonly others?: 'skip' | 'tree';
+}
 
 /** A value with its span of bytes, `end` exclusive. */
 export type ValueNode =
@@ -76,7 +81,7 @@ export function* readValueSteps(scanner: JsonScanner, shape: Shape): Steps<Value
   if (scanner.kind === Token.openArray) {
     if ('keys' in shape) return yield* readKeysSteps(scanner, shape.keys);
     if ('elements' in shape) return yield* readElements(scanner, shape.elements);
-  } else if (scanner.kind === Token.openObject && 'members' in shape) return yield* readMembers(scanner, shape.members);
+  } else if (scanner.kind === Token.openObject && 'members' in shape) return yield* readMembers(scanner, shape);
   return readWhole(scanner, 'tree');
 }
 
@@ -89,12 +94,12 @@ function* readElements(scanner: JsonScanner, shape: Shape): Steps<ArrayNode> {
   return { kind: 'array', start, end: scanner.lastEnd, elements };
 }
 
-function* readMembers(scanner: JsonScanner, shapes: Readonly<Record<string, Shape>>): Steps<ObjectNode> {
+function* readMembers(scanner: JsonScanner, { members: shapes, others = 'skip' }: MembersShape): Steps<ObjectNode> {
   const { start } = scanner;
   const members: MemberNode[] = [];
   for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
     const name = readName(scanner);
-    const shape = Object.hasOwn(shapes, name.name) ? (shapes[name.name] ?? 'skip') : 'skip';
+    const shape = Object.hasOwn(shapes, name.name) ? (shapes[name.name] ?? others) : others;
     members.push({ ...name, value: yield* readValueSteps(scanner, shape) });
   }
   return { kind: 'object', start, end: scanner.lastEnd, members };

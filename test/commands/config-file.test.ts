@@ -45,9 +45,9 @@ describe('keyway config check', () => {
     const { output } = await run('check', 'server.jsonc');
     expect(output).toMatch(/^0\.3\.7 +0\.3\.7 +before 0\.3\.11 +no /m);
     expect(output).toMatch(/^current .* yes /m);
-    expect(output).toContain('0.3.7, 0.3.11: does not start: it wants a root array "outbounds"');
+    expect(output).toContain('0.3.7, 0.3.11: does not start: inbounds: expected an array');
     await run('convert', 'server.jsonc', '--layout', 'inbounds', '--out', 'new.jsonc');
-    expect((await run('check', 'new.jsonc')).output).not.toContain('"outbounds"');
+    expect((await run('check', 'new.jsonc')).output).toMatch(/^0\.3\.7 +0\.3\.11 +0\.3\.21 +yes /m);
   });
 
   it('calls a login none whose password_hash is malformed, and names that', async () => {
@@ -65,9 +65,9 @@ describe('keyway config check', () => {
       keys: 3,
       rootList: { onlyInList: [{ access_key: 'made-in-the-panel', name: 'Made in the panel', limit_bytes: null }] },
       unknown: [{ place: 'inbounds[0].users[1].owner', count: 1 }],
-      lines: REVISIONS.flatMap(({ id, fileReading }) => [
+      lines: REVISIONS.flatMap(({ id, file: { unionSince } }) => [
         { id },
-        ...fileReading.changesAt.map((from) => ({ id, from })),
+        ...(unionSince === null ? [] : [{ id, from: unionSince }]),
       ]),
     });
   });
@@ -78,23 +78,28 @@ describe('keyway config check', () => {
       ['a', { access_key: 'b', limit_bytes: 5 }],
       '0.2.30',
       1,
-      'A server of 0.2.30 does not start: it takes plain strings',
+      'A server of 0.2.30 does not start: access_keys[1]: expected a string, as each key.',
     ],
     [['a', { access_key: 'b', limit_bytes: 5 }], '0.2.31', 0, 'A server of 0.2.31 starts from it'],
-    [['a', { access_key: 'b' }], '0.3.21', 1, 'A server of 0.3.21 does not start: it wants a root array "outbounds"'],
+    [['a', { access_key: 'b' }], '0.3.21', 1, 'A server of 0.3.21 does not start: inbounds: expected an array'],
   ])('of the keys %j --for %s exits with %i and says why', async (access_keys, version, code, words) => {
-    await writeFile(join(folder, 'a.json'), JSON.stringify({ mode: 'server', access_keys }));
+    await writeFile(join(folder, 'a.json'), JSON.stringify({ mode: 'server', listen: '[::]:1', access_keys }));
     const found = await run('check', 'a.json', '--for', version);
     expect(found).toMatchObject({ code, output: expect.stringContaining(words), complaints: '' });
     const json = await run('check', 'a.json', '--for', version, '--json');
-    expect([json.code, JSON.parse(json.output).for.version]).toEqual([code, version]);
+    const { version: named, keys } = JSON.parse(json.output).for;
+    expect([json.code, named]).toEqual([code, version]);
+    expect(keys?.map((key: { readonly access_key: string }) => key.access_key) ?? null).toEqual(
+      code === 0 ? ['a', 'b'] : null,
+    );
+    expect(found.output.includes(`A server of ${version} has these keys:\n  a\n  b`)).toBe(code === 0);
   });
 
   it('--for names the keys that a server would drop, and takes no version that nobody knows', async () => {
-    const inbounds = [{ protocol: 'ostp', users: ['a', 'b'] }];
+    const inbounds = [{ protocol: 'ostp', tag: 'in', listen: '0.0.0.0', port: 1, users: ['a', 'b'] }];
     await writeFile(
       join(folder, 'a.json'),
-      JSON.stringify({ mode: 'server', inbounds, outbounds: [], access_keys: ['a'] }),
+      JSON.stringify({ mode: 'server', listen: '[::]:1', inbounds, outbounds: [], access_keys: ['a'] }),
     );
     expect(await run('check', 'a.json', '--for', '0.3.21')).toMatchObject({ code: 0 });
     const words = (version: string) => `A server of ${version} has 1 of its 2 keys at`;
@@ -267,25 +272,25 @@ describe('keyway config convert', () => {
     expect(await run('check', NEW, '--for', '0.4.6')).toMatchObject({
       code: 1,
       output: expect.stringContaining(
-        'A server of 0.4.6 does not start: access_keys: expected an array; it does not read inbounds.',
+        'A server of 0.4.6 does not start: listen: expected a string or an array of strings.',
       ),
     });
   });
 
   it.each([
     [{ access_keys: ['a'] }, '0.4.6', 1, 'does not start: listen: expected a string or an array of strings.'],
-    [{ listen: ':1', access_keys: [] }, '0.4.0', 1, 'does not start: access_keys: expected at least one key.'],
-    [{ listen: ':1' }, '0.4.7', 1, 'does not start: access_keys: expected an array.'],
-    [{ listen: ':1', access_keys: ['a'], mode: 'relay' }, '0.4.6', 1, 'does not start: mode: expected "server".'],
+    [{ listen: '[::]:1', access_keys: [] }, '0.4.0', 1, 'does not start: access_keys: expected at least one key.'],
+    [{ listen: '[::]:1' }, '0.4.7', 1, 'does not start: access_keys: expected an array of keys.'],
+    [{ listen: '[::]:1', access_keys: ['a'], mode: 'relay' }, '0.4.6', 1, 'does not start: mode: expected "server".'],
     [
-      { listen: ':1', access_keys: ['a'], dns: { upstream_mode: 'x' } },
+      { listen: '[::]:1', access_keys: ['a'], dns: { upstream_mode: 'x' } },
       '0.4.6',
       1,
       'does not start: dns.upstream_mode',
     ],
-    [{ listen: ':1', access_keys: ['a'], dns: { upstream_mode: 'x' } }, '0.4.5', 0, 'starts from it'],
-    [{ listen: ':1', access_keys: ['a'], api: { enabled: true } }, '0.4.6', 0, 'serves no API: it wants a token'],
-    [{ listen: ':1', access_keys: ['a'], api: { enabled: true } }, '0.4.5', 0, 'has all of its keys'],
+    [{ listen: '[::]:1', access_keys: ['a'], dns: { upstream_mode: 'x' } }, '0.2.44', 0, 'starts from it'],
+    [{ listen: '[::]:1', access_keys: ['a'], api: { enabled: true } }, '0.4.6', 0, 'serves no API: it wants a token'],
+    [{ listen: '[::]:1', access_keys: ['a'], api: { enabled: true } }, '0.4.5', 0, 'has all of its keys'],
   ])('check of %j --for %s exits with %i: %s', async (members, version, code, words) => {
     await writeFile(join(folder, 'a.json'), JSON.stringify({ mode: 'server', ...members }));
     const found = await run('check', 'a.json', '--for', version);

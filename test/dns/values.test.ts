@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { domainName } from '../../src/wire/dns-values.js';
+import { domainName, upstreamPlace } from '../../src/wire/dns-values.js';
 import { dnsOfFourMembers } from '../../src/wire/traits/dns-form.js';
 
 describe('POST /dns/config', () => {
@@ -67,5 +67,25 @@ describe('domainName', () => {
     [`${'a'.repeat(64)}.example`, null],
   ])('of %s is %s', (text, expected) => {
     expect(domainName(text)).toBe(expected);
+  });
+});
+
+describe('the text of an upstream', () => {
+  it.each([
+    ['https://dns.example/dns-query', { carrier: 'https', url: 'https://dns.example/dns-query' }],
+    ['1.1.1.1', { carrier: 'udp', host: '1.1.1.1', port: 53 }],
+    [' udp://9.9.9.9:5353 ', { carrier: 'udp', host: '9.9.9.9', port: 5353 }],
+    ['2001:db8::1', { carrier: 'udp', host: '2001:db8::1', port: 53 }],
+    ['tcp://[2001:db8::1]', { carrier: 'tcp', host: '2001:db8::1', port: 53 }],
+    ['tls://dns.example', { carrier: 'tls', host: 'dns.example', port: 853 }],
+    ['tls://1.1.1.1:8853/', { carrier: 'tls', host: '1.1.1.1', port: 8853 }],
+    ['dns.example', null],
+    ['tcp://dns.example', null],
+    ['http://dns.example/', null],
+    ['tls://', null],
+    ['udp://1.1.1.1:66000', null],
+    ['', null],
+  ])('%s', (text, place) => {
+    expect(upstreamPlace(text)).toEqual(place);
   });
 });

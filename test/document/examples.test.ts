@@ -200,7 +200,7 @@ describe('the layout with inbounds', () => {
     });
     expect(configuration.warnings).toEqual([
       'inbounds[2].users: these keys count too; new ones go to inbounds[1].users',
-      'inbounds[2].users[1]: this key stands in the file before; the first counts',
+      'inbounds[2].users[1]: this key stands in the file before; the last counts',
     ]);
   });
 
@@ -219,7 +219,7 @@ describe('the layout with inbounds', () => {
     [
       'the same key in two',
       '[{"protocol": "ostp", "users": ["a"]}, {"protocol": "ostp", "users": ["a"]}]',
-      'inbounds[1].users[0]: this key stands in the file before; the first counts',
+      'inbounds[1].users[0]: this key stands in the file before; the last counts',
     ],
     [
       'users that are no array',
@@ -311,6 +311,7 @@ describe('the layout with access_keys', () => {
     const { configuration } = readDocument(Buffer.from(text));
     expect(configuration.keys).toEqual([key('a'), key('b'), key('d')]);
     expect(configuration.outbound?.rules).toEqual([
+      { domainSuffix: [], ipCidr: [], protocol: null, action: 'proxy' },
       { domainSuffix: [], ipCidr: ['::/0'], protocol: null, action: 'direct' },
     ]);
     expect(configuration.warnings.map((warning) => warning.slice(0, warning.indexOf(':')))).toEqual([
@@ -322,6 +323,7 @@ describe('the layout with access_keys', () => {
       'access_keys[4].limit_bytes',
       'access_keys[5].limit_bytes',
       'access_keys[5].name',
+      'access_keys[7].access_key',
       'access_keys[6]',
       'api.enabled',
       'listen',
@@ -331,7 +333,7 @@ describe('the layout with access_keys', () => {
       'outbound.rules[2].ip_cidr[0]',
       'dns',
     ]);
-    expect(change(text, keys(key('a')))).toBe(text.replace('{"access_key": "a", "limit_bytes": "1"}', '"a"'));
+    expect(change(text, keys(key('b')))).toBe(text.replace(/\{"access_key": "b"[^}]+\}/, '"b"'));
   });
 
   it.each([

@@ -71,11 +71,11 @@ export function judge(bytes: Buffer): JudgedFile {
   return { root: valueIn(root, text), lists, hasHome: places[0]?.type === 'array' };
 }
 
-/** The keys that count, with what their first elements say of them; a name or limit of a wrong type is none. */
+/** The keys that count, with what their last elements say of them; a name or limit of a wrong type is none. */
 export function keysOf({ lists }: JudgedFile): readonly AccessKey[] {
   const keys = new Map<string, AccessKey>();
   for (const { key, value } of lists.flatMap(({ elements }) => elements)) {
-    if (key === '' || keys.has(key)) continue;
+    if (key === '') continue;
     const name = value instanceof Map ? value.get('name') : null;
     const limit = value instanceof Map ? value.get('limit_bytes') : null;
     const isLimit = limit instanceof Lexeme && /^\d+$/.test(limit.text) && BigInt(limit.text) < 2n ** 64n;

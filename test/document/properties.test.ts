@@ -36,11 +36,11 @@ function without(value: JudgedValue, names: readonly string[]): JudgedValue {
   return Array.isArray(value) ? value.map((element) => without(element, names)) : value;
 }
 
-/** Unknown members of the elements, by key: the first element of each. */
+/** Unknown members of the elements, by key: the last element of each. */
 function notes({ lists }: JudgedFile): ReadonlyMap<string, JudgedValue | undefined> {
   const found = new Map<string, JudgedValue | undefined>();
   for (const { key, value } of lists.flatMap(({ elements }) => elements))
-    if (!found.has(key)) found.set(key, value instanceof Map ? value.get('note') : undefined);
+    found.set(key, value instanceof Map ? value.get('note') : undefined);
   return found;
 }
 

@@ -6,9 +6,9 @@ import { destroys, json, NO_BODY, type OperationRow, writes } from '../../src/wi
 import { object, text, yes } from '../../src/wire/schemas.js';
 import { underBase } from '../../src/wire/traits/api-root.js';
 import { sessionOrStaticToken } from '../../src/wire/traits/auth.js';
-import { inboundsThenLegacyList } from '../../src/wire/traits/file-reading.js';
 import { onlineWhenConnected } from '../../src/wire/traits/online.js';
 import type { Capabilities, Revision } from '../../src/wire/traits/revision.js';
+import { inboundsFile } from '../../src/wire/traits/server-file.js';
 import { udpQueryWithOwnDns } from '../../src/wire/traits/share-link.js';
 import { snapshotOf, snapshotWithNameAndLastSeen } from '../../src/wire/traits/snapshot.js';
 import { statusOfCounts } from '../../src/wire/traits/status-form.js';
@@ -45,7 +45,7 @@ export const line9_9_9: Revision = {
   status: statusOfCounts,
   anyOrigin: true,
   errors: { ...commonErrors, userNotFound: { ...commonErrors.userNotFound, text: NO_SUCH_USER } },
-  fileReading: inboundsThenLegacyList,
+  file: inboundsFile,
   storing: storesAll,
   endsSessionsOverLimit: true,
   connectionsFall: false,

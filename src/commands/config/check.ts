@@ -3,6 +3,7 @@ import type { AccessKey } from '../../core/model.js';
 import { isPasswordHash } from '../../core/password.js';
 import { checkFile, type FileCheck } from '../../document/check/file-check.js';
 import type { UnknownMember } from '../../document/check/members.js';
+import { type KeysRead, readingOf } from '../../document/check/servers.js';
 import { isOn } from '../../settings/flags.js';
 import { prettyJson } from '../../wire/json/json.js';
 import { type Encodable, encodeJson } from '../../wire/json/write-json.js';
@@ -21,7 +22,7 @@ export const configCheck = fileCommand({
     const server = serverIn(flags);
     const fit = server === null ? null : fitFor(found, server);
     if (isOn(flags, JSON_FLAG.flag)) output.line(prettyText(asJson(found, fit)));
-    else for (const line of [...textOf(found, named), ...fitText(fit, named)]) output.line(line);
+    else for (const line of [...textOf(found, named), ...fitText(fit, named), ...keysText(fit)]) output.line(line);
     return fit === null || fit.problems.length === 0 ? 0 : 1;
   },
   help: () => `Usage: keyway config check FILE [--for VERSION] [--json]
@@ -29,14 +30,17 @@ export const configCheck = fileCommand({
 Says what stands in a server's configuration file, and changes nothing: its layout, where its keys
 are, keys that stand there twice, what is read past because it has a wrong type, members that Keyway
 does not look at, how a root access_keys beside inbounds differs from them, whether a server of each
-line starts from it, and what it would read. Access keys are shown in full; tokens and hashes are not.
+line starts from it, the member that is in its way, and what it would read. Access keys are shown in
+full; tokens and hashes are not.
+
+What servers do was measured. For 0.2.0 to 0.2.30, 0.3.7 to 0.3.20 and 0.4.0 to 0.4.5 it is inferred.
 
 A member that is not looked at may be a server's own, or misspelt. Keyway leaves it as it is.
 
 Exit code 0 whatever it finds, 1 when the file is no configuration at all; with --for also 1 where a
 server of that version would not start from it, or would not have all of its keys.
 
-  --for VERSION  say so for servers of this package version
+  --for VERSION  say so for servers of this package version, with the keys that they would have
   --json         print the same as JSON
 
   keyway config check /etc/tunnel/server.jsonc
@@ -55,8 +59,8 @@ function textOf(found: FileCheck, named: string): readonly string[] {
     ...summary(found),
     ...(legacyList === null ? [] : ['', ...legacyListText(legacyList, named)]),
     ...section(
-      'Keys that stand there twice; the first counts:',
-      duplicates.map(({ accessKey, place, first }) => `${plainText(accessKey)}: ${place}, after ${first}`),
+      'Keys that stand there twice; the last counts:',
+      duplicates.map(({ accessKey, place, counts }) => `${plainText(accessKey)}: ${place}, before ${counts}`),
     ),
     ...section('Read past:', warnings),
     ...section('Not looked at, and left as it is:', unknown.map(unknownText)),
@@ -142,25 +146,23 @@ function unknownText({ place, name, count, known }: UnknownMember): string {
 }
 
 /** The lines, and where the servers of one differ in what they read, each part of it. */
-const VERSIONS = REVISIONS.flatMap(({ id, from, to, fileReading }) => {
-  const starts = [from, ...fileReading.changesAt];
-  return starts.map((start, index) => ({ id, from: start, to: before(starts[index + 1]) ?? to, fileReading }));
+const VERSIONS = REVISIONS.flatMap(({ id, from, to, file }) => {
+  const { unionSince } = file;
+  if (unionSince === null) return [{ id, from, to, file }];
+  return [
+    { id, from, to: `before ${unionSince}`, file },
+    { id, from: unionSince, to, file },
+  ];
 });
 
-function before(version: string | undefined): string | null {
-  return version === undefined ? null : `before ${version}`;
-}
-
-function linesText({ offer }: FileCheck): readonly string[] {
-  const lines = VERSIONS.map(({ id, from, to, fileReading }) => {
-    const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer, from)];
-    const listener = fileReading.readsListener(offer) ? 'yes' : 'no';
-    const problem = fileReading.startProblem(offer);
+function linesText(found: FileCheck): readonly string[] {
+  const lines = VERSIONS.map(({ id, from, to, file }) => {
+    const { problem, atStart, atLiveReload, listener } = readingOf(found, file, from);
     const unstarted = problem === null ? null : `does not start: ${problem}`;
-    const notes = [...new Set([unstarted, start.note, reload.note])].filter((note) => note !== null);
+    const notes = [...new Set([unstarted, atStart.note, atLiveReload.note])].filter((note) => note !== null);
     return {
-      id: fileReading.changesAt.length === 0 ? id : from,
-      cells: [id, from, to ?? 'later', problem === null ? 'yes' : 'no', start.text, reload.text, listener],
+      id: file.unionSince === null ? id : from,
+      cells: [id, from, to ?? 'later', yesOrNo(problem === null), atStart.text, atLiveReload.text, yesOrNo(listener)],
       notes,
     };
   });
@@ -175,8 +177,24 @@ function linesText({ offer }: FileCheck): readonly string[] {
   return remarks.length === 0 ? [table] : [table, '', ...remarks];
 }
 
+function yesOrNo(is: boolean): string {
+  return is ? 'yes' : 'no';
+}
+
+/** The keys that the server of `--for` has, each in full. */
+function keysText(fit: Fit | null): readonly string[] {
+  if (fit === null || fit.keys === null) return [];
+  return section(`A server of ${fit.version} has these keys:`, fit.keys.map(keyText));
+}
+
+function readJson({ keys, text, note }: KeysRead): Encodable {
+  const named = keys.filter(({ name }) => name !== null).length;
+  const limited = keys.filter(({ limitBytes }) => limitBytes !== null).length;
+  return { keys: keys.length, named, limited, text, note };
+}
+
 function asJson(found: FileCheck, fit: Fit | null): Encodable {
-  const { configuration, legacyList, offer } = found;
+  const { configuration, legacyList } = found;
   const { mode, keys, listener, listen, outbound, dns } = configuration;
   return {
     layout: found.layout,
@@ -188,19 +206,17 @@ function asJson(found: FileCheck, fit: Fit | null): Encodable {
     rules: outbound === null ? null : outbound.rules.length,
     dnsEnabled: dns.enabled,
     rootList: legacyList === null ? null : legacyListJson(legacyList),
-    duplicates: found.duplicates.map(({ accessKey, place, first }) => ({ accessKey, place, first })),
+    duplicates: found.duplicates.map(({ accessKey, place, counts }) => ({ accessKey, place, counts })),
     unknown: found.unknown.map(({ place, count }) => ({ place, count })),
     warnings: found.warnings,
-    lines: VERSIONS.map(({ id, from, to, fileReading }) => ({
-      id,
-      from,
-      to,
-      startProblem: fileReading.startProblem(offer),
-      atStart: { ...fileReading.atStart(offer) },
-      atLiveReload: { ...fileReading.atLiveReload(offer, from) },
-      listener: fileReading.readsListener(offer),
-    })),
-    ...(fit === null ? {} : { for: { ...fit } }),
+    lines: VERSIONS.map(({ id, from, to, file }) => {
+      const { problem, atStart, atLiveReload, listener } = readingOf(found, file, from);
+      return {
+        ...{ id, from, to, startProblem: problem },
+        ...{ atStart: readJson(atStart), atLiveReload: readJson(atLiveReload), listener },
+      };
+    }),
+    ...(fit === null ? {} : { for: { ...fit, keys: fit.keys?.map(keyJson) ?? null } }),
   };
 }
 

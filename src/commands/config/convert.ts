@@ -34,7 +34,8 @@ export const configConvert = fileCommand({
   work: async (file, context) => {
     const server = serverIn(file.flags);
     const layout = layoutOf(file.flags);
-    const to = server?.revision.fileReading ?? (layout === undefined ? null : { layout, schema: null });
+    const to =
+      server?.revision.file ?? (layout === undefined ? null : { layout, configVersion: null, laterMembers: [] });
     if (to === null) return 2;
     const conversion = convertFile(file.target.bytes, to, (share) => {
       context.progress.show(`converting ${file.named}`, share);
@@ -48,7 +49,12 @@ export const configConvert = fileCommand({
     if (isJson) {
       const { losses } = conversion;
       const written = refused ? null : (out ?? file.named);
-      const told = { layout: to.layout, losses, written, ...(fit === null ? {} : { for: fit }) };
+      const told = {
+        layout: to.layout,
+        losses,
+        written,
+        ...(fit === null ? {} : { for: { ...fit, keys: undefined } }),
+      };
       context.output.line(JSON.stringify(told, null, 2));
     } else if (!refused) {
       const lines = [
@@ -121,9 +127,9 @@ function writtenText({ named }: NamedFile, layout: LayoutName, out: string | nul
 }
 
 /** The steps after a conversion from inbounds to a line that reads them no more. */
-function stepsText({ from }: Conversion, { layout, schema }: ConversionTarget): readonly string[] {
-  if (from === layout || schema === null) return [];
-  const host = schema.laterMembers.includes('domain') ? '"domain", else' : 'the host in';
+function stepsText({ from }: Conversion, { layout, laterMembers }: ConversionTarget): readonly string[] {
+  if (from === layout || laterMembers.length === 0) return [];
+  const host = laterMembers.includes('domain') ? '"domain", else' : 'the host in';
   return [
     '',
     'Before it starts:',

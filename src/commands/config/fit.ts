@@ -1,5 +1,7 @@
 import { type ResolvedRevision, resolveRevision } from '../../../revisions/index.js';
+import type { AccessKey } from '../../core/model.js';
 import type { FileCheck } from '../../document/check/file-check.js';
+import { readingOf } from '../../document/check/servers.js';
 import { type ParsedFlags, valueFlag } from '../../settings/flags.js';
 
 /** Names the servers that a command is about by their package version. */
@@ -31,26 +33,34 @@ export interface Fit {
   readonly version: string;
   /** The reasons why it does not start with all keys, in sentences without their subject. */
   readonly problems: readonly string[];
+  /** The keys that it has after its start; null where it does not start. */
+  readonly keys: readonly AccessKey[] | null;
   /** True where the file describes a listener, and it serves no API all the same. */
   readonly lacksApi: boolean;
   /** True where the file has the layout that it reads. */
   readonly isItsLayout: boolean;
 }
 
-export function fitFor({ offer, configuration, layout }: FileCheck, { revision, version }: ResolvedRevision): Fit {
-  const { fileReading } = revision;
-  const startProblem = fileReading.startProblem(offer);
-  const total = configuration.keys.length;
-  const lacks = ({ keys }: { readonly keys: number }, when: string) =>
-    keys < total ? [`has ${keys} of its ${total} keys ${when}`] : [];
-  const atStart =
-    startProblem === null ? lacks(fileReading.atStart(offer), 'at its start') : [`does not start: ${startProblem}`];
-  const atLiveReload = lacks(fileReading.atLiveReload(offer, version), 'at a live reload');
+export function fitFor(checked: FileCheck, { revision, version }: ResolvedRevision): Fit {
+  const { configuration, layout } = checked;
+  const { problem, atStart, atLiveReload, listener } = readingOf(checked, revision.file, version);
+  const lacks = ({ keys }: { readonly keys: readonly AccessKey[] }, when: string) => {
+    const had = new Set(keys.map(({ accessKey }) => accessKey));
+    const [total, missing] = [
+      configuration.keys.length,
+      configuration.keys.filter((key) => !had.has(key.accessKey)).length,
+    ];
+    return missing === 0 ? [] : [`has ${total - missing} of its ${total} keys ${when}`];
+  };
   return {
     version,
-    problems: [...atStart, ...atLiveReload],
-    lacksApi: configuration.listener?.enabled === true && !fileReading.readsListener(offer),
-    isItsLayout: fileReading.layout === layout,
+    problems: [
+      ...(problem === null ? lacks(atStart, 'at its start') : [`does not start: ${problem}`]),
+      ...lacks(atLiveReload, 'at a live reload'),
+    ],
+    keys: problem === null ? atStart.keys : null,
+    lacksApi: configuration.listener?.enabled === true && !listener,
+    isItsLayout: revision.file.layout === layout,
   };
 }
 

@@ -1,13 +1,12 @@
-import type { AccessKey, ServerConfiguration } from '../../core/model.js';
-import { type JsonObject, parseJson } from '../../wire/json/json.js';
-import type { FileOffer, KeyCount } from '../../wire/traits/file-reading.js';
+import type { ServerConfiguration } from '../../core/model.js';
 import { ROOT_SHAPE, readDocument, readRoot } from '../document.js';
-import { DUPLICATE_KEY } from '../first-keys.js';
-import { EMPTY_KEY, type KeysNode } from '../key-list.js';
+import type { KeysNode } from '../key-list.js';
+import { DUPLICATE_KEY } from '../last-keys.js';
 import type { LayoutName } from '../layout.js';
 import { compareLegacyList, type LegacyList, type ListDifferences, readLegacyList } from '../legacy-list.js';
-import { memberOf, type ObjectNode } from '../tree.js';
+import { memberOf } from '../tree.js';
 import { type UnknownMember, unknownInKeys, unknownMembers } from './members.js';
+import { readServerText, type ServerText } from './server-text.js';
 
 /** The findings about a configuration file, for the operator whose file it is: keys stand in it in full. */
 export interface FileCheck {
@@ -21,8 +20,10 @@ export interface FileCheck {
   readonly unknown: readonly UnknownMember[];
   /** The parts that were read past, less duplicates and the legacy key list. */
   readonly warnings: readonly string[];
-  /** The file as servers of the several lines would find it. */
-  readonly offer: FileOffer;
+  /** The file as servers read it. */
+  readonly serverText: ServerText;
+  /** The keys of a root `access_keys`, in whatever layout; null where there is none. */
+  readonly rootList: LegacyList | null;
 }
 
 export interface PlacedList {
@@ -34,8 +35,8 @@ export interface PlacedList {
 export interface DuplicateKey {
   readonly accessKey: string;
   readonly place: string;
-  /** The place of the one that counts. */
-  readonly first: string;
+  /** The place of the one that counts: the last one. */
+  readonly counts: string;
 }
 
 /** Checks a file. Throws as `readDocument` does for one that is no configuration. */
@@ -63,17 +64,8 @@ export function checkFile(bytes: Buffer): FileCheck {
     warnings: configuration.warnings.filter(
       (warning) => !warning.endsWith(DUPLICATE_KEY) && !(legacyList !== null && warning.startsWith('access_keys: ')),
     ),
-    offer: {
-      inbounds: hasInbounds ? countKeys(configuration.keys) : null,
-      rootList:
-        list === null || rootNode?.kind !== 'keys'
-          ? null
-          : { ...countKeys([...list.keys.values()]), ...offerOf(list, rootNode, configuration.keys) },
-      rootListener: memberOf(root, 'api')?.kind === 'object',
-      inboundListener: hasInbounds && configuration.listener !== null,
-      hasOutbounds: memberOf(root, 'outbounds')?.kind === 'array',
-      members: otherMembers(bytes, root),
-    },
+    serverText: readServerText(bytes),
+    rootList: list,
   };
 }
 
@@ -82,53 +74,19 @@ interface PlacedNode {
   readonly node: KeysNode;
 }
 
-/** Every element whose key another one before it has. */
+/** Every element whose key another one behind it has, in the order of the file. */
 function duplicateKeys(lists: readonly PlacedNode[]): readonly DuplicateKey[] {
-  const seen = new Map<string, string>();
+  const last = new Map<string, string>();
   const duplicates: DuplicateKey[] = [];
-  for (const { place, node } of lists) {
-    const records = node.records.values();
-    for (const [index, hash] of node.list.hashes.entries()) {
-      const accessKey = hash === 0 ? undefined : records.next().value?.accessKey;
+  for (const { place, node } of lists.toReversed()) {
+    const records = node.records.toReversed().values();
+    for (let index = node.list.hashes.length - 1; index >= 0; index -= 1) {
+      const accessKey = node.list.hashes[index] === 0 ? undefined : records.next().value?.accessKey;
       if (accessKey === undefined) continue;
-      const first = seen.get(accessKey);
-      if (first === undefined) seen.set(accessKey, `${place}[${index}]`);
-      else duplicates.push({ accessKey, place: `${place}[${index}]`, first });
+      const counts = last.get(accessKey);
+      if (counts === undefined) last.set(accessKey, `${place}[${index}]`);
+      else duplicates.push({ accessKey, place: `${place}[${index}]`, counts });
     }
   }
-  return duplicates;
-}
-
-function countKeys(keys: readonly AccessKey[]): KeyCount {
-  return {
-    keys: keys.length,
-    named: keys.filter(({ name }) => name !== null).length,
-    limited: keys.filter(({ limitBytes }) => limitBytes !== null).length,
-  };
-}
-
-function offerOf(list: LegacyList, { faults }: KeysNode, inbounds: readonly AccessKey[]) {
-  const { onlyInList, onlyInInbounds } = compareLegacyList(list, inbounds);
-  const { elements, underKey, objects, takenAtReload } = list;
-  const mistyped = new Set(faults.filter(({ text }) => text !== EMPTY_KEY).map(({ index }) => index)).size;
-  return {
-    elements,
-    underKey,
-    objects,
-    takenAtReload,
-    mistyped,
-    missing: onlyInInbounds.length,
-    besides: onlyInList.length,
-  };
-}
-
-const WITH_KEYS: ReadonlySet<string> = new Set(['access_keys', 'inbounds']);
-
-/** The root members besides those with keys, of which there may be a million. */
-function otherMembers(bytes: Buffer, root: ObjectNode): JsonObject {
-  const members = root.members.filter(({ name }) => !WITH_KEYS.has(name));
-  const parsed = members.map(({ name, value: { start, end } }) => {
-    return [name, parseJson(bytes.subarray(start, end), { comments: true, duplicates: 'last' })] as const;
-  });
-  return Object.fromEntries(parsed);
+  return duplicates.toReversed();
 }

@@ -12,7 +12,7 @@ export function checkRestorable(content: Buffer, present: Buffer | null): void {
   const { configuration, duplicates } = checkFile(content);
   const [twice] = duplicates;
   if (twice !== undefined)
-    throw new Error(`a key stands in it twice, at ${twice.first} and ${twice.place}: nothing was restored`);
+    throw new Error(`a key stands in it twice, at ${twice.place} and ${twice.counts}: nothing was restored`);
   if (present !== null && isClosed(listenerIn(present)) && !isClosed(configuration.listener))
     throw new Error(
       'it has no credentials, and the present file has: the API would be open to everyone. To have it all the same, take them out of the present file first; nothing was restored',

@@ -30,7 +30,7 @@ export function convertFile(
   onStep(0);
   const { document, configuration } = readDocument(bytes);
   const source = draftOf(bytes);
-  const version = to.schema?.configVersion ?? null;
+  const version = to.configVersion;
   const [isSameLayout, present] = [document.layout.name === to.layout, configVersionOf(source)];
   if (isSameLayout && present === (version === null ? null : String(version))) throw alreadySo(to);
   refuseRepeated(source.root, '');
@@ -44,8 +44,7 @@ export function convertFile(
   return { from: document.layout.name, losses: losses.list(), bytes: converted };
 }
 
-function alreadySo({ layout, schema }: ConversionTarget): ConfigurationShapeError {
-  const version = schema?.configVersion ?? null;
+function alreadySo({ layout, configVersion: version }: ConversionTarget): ConfigurationShapeError {
   const words = version === null ? '' : ` and config_version ${version}`;
   return new ConfigurationShapeError(`the file has the layout with ${layout}${words} already`);
 }

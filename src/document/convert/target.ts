@@ -1,5 +1,4 @@
-import type { FileReading } from '../../wire/traits/file-reading.js';
-import { LATER_MEMBERS } from '../../wire/traits/server-file.js';
+import { LATER_MEMBERS, type ServerFile } from '../../wire/traits/server-file.js';
 import { isAbsent } from '../reading.js';
 import { splice } from '../splice.js';
 import { memberOf, type ValueNode } from '../tree.js';
@@ -7,7 +6,7 @@ import type { Losses } from './losses.js';
 import { type Draft, edited, indexesOf, insertMembers, removeFromRoot, rootStyle, withComments } from './text.js';
 
 /** The file that servers of a line expect. */
-export type ConversionTarget = Pick<FileReading, 'layout' | 'schema'>;
+export type ConversionTarget = Pick<ServerFile, 'layout' | 'configVersion' | 'laterMembers'>;
 
 /** The member that says which servers a file was written for. */
 const VERSION = 'config_version';
@@ -15,12 +14,11 @@ const VERSION = 'config_version';
 const UNREAD = 'servers of the target pass over it; it stays';
 
 /** Names the members that the target's servers pass over, and that others read. */
-export function nameUnread({ bytes, root }: Draft, { schema }: ConversionTarget, losses: Losses): void {
-  const read = schema?.laterMembers ?? [];
+export function nameUnread({ bytes, root }: Draft, { laterMembers }: ConversionTarget, losses: Losses): void {
   for (const name of LATER_MEMBERS) {
-    if (!read.includes(name) && isGiven(bytes, memberOf(root, name))) losses.add(name, UNREAD);
+    if (!laterMembers.includes(name) && isGiven(bytes, memberOf(root, name))) losses.add(name, UNREAD);
   }
-  if (schema !== null) return;
+  if (laterMembers.includes('send_from')) return;
   for (const [place, rules] of [
     ['outbound.rules', memberOf(memberOf(root, 'outbound'), 'rules')],
     ['routing.rules', memberOf(memberOf(root, 'routing'), 'rules')],
@@ -43,9 +41,8 @@ export function configVersionOf({ bytes, root }: Draft): string | null {
 }
 
 /** The file with this number, or without one; comments beside it stay. */
-export function withConfigVersion(draft: Draft, { schema }: ConversionTarget): Buffer {
+export function withConfigVersion(draft: Draft, { configVersion: version }: ConversionTarget): Buffer {
   const { bytes, root } = draft;
-  const version = schema?.configVersion ?? null;
   const present = root.members.find(({ name }) => name === VERSION);
   if (version === null && present === undefined) return bytes;
   if (version === null) return withComments(bytes, edited(draft, removeFromRoot(draft, [VERSION])), 'access_keys');

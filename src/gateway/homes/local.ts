@@ -3,7 +3,7 @@ import { openLocalBackend } from '../../homes/file/backend.js';
 import { FILE_PROBLEMS } from '../../homes/file/problems.js';
 import { pendingFamily, storeFamilies } from '../../ops/file-metrics.js';
 import type { HomePlaceOf } from '../../settings/home.js';
-import type { LegacyListReading } from '../../wire/traits/file-reading.js';
+import { type LegacyListReading, legacyListReading, takesPlainKeysAlone } from '../../wire/traits/server-file.js';
 import type { ComposeOptions } from '../options.js';
 import { type Home, homeOver } from './home.js';
 
@@ -49,8 +49,8 @@ export async function openLocal(
     inPlace,
     ...(dataFolder === null ? {} : { dataDir: dataFolder }),
     ...(guard === undefined ? {} : { guard }),
-    legacyListReading: legacyListReading(server === null ? mounts : [server]),
-    plainKeysAlone: configPath !== null && server?.revision.fileReading.plainKeysAlone === true,
+    legacyListReading: oldestReading(server === null ? mounts : [server]),
+    plainKeysAlone: configPath !== null && server !== null && takesPlainKeysAlone(server.revision.file),
     keepsCounters: server === null ? null : server.revision.storing.keepsCounters(server.version),
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });
@@ -76,7 +76,7 @@ export async function openLocal(
 }
 
 /** Finds how the oldest server that may read the file reads a legacy key list; a file with inbounds is no older server's. */
-function legacyListReading(servers: ComposeOptions['mounts']): LegacyListReading {
-  const read = servers.map(({ revision, version }) => revision.fileReading.legacyListReading(version));
+function oldestReading(servers: ComposeOptions['mounts']): LegacyListReading {
+  const read = servers.map(({ revision, version }) => legacyListReading(revision.file, version));
   return read.includes('list only') ? 'list only' : 'union';
 }

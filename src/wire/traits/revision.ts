@@ -4,11 +4,11 @@ import type { AuthScheme } from './auth.js';
 import type { DnsEngineForm } from './dns-engine-form.js';
 import type { DnsForm } from './dns-form.js';
 import type { EarlierBuild } from './earlier-builds.js';
-import type { FileReading } from './file-reading.js';
 import type { MissingFileRule } from './missing-file.js';
 import type { OnlineRule } from './online.js';
 import type { OvernetForm } from './overnet-form.js';
 import type { RuleForm } from './rule-form.js';
+import type { ServerFile } from './server-file.js';
 import type { ShareQueryRule } from './share-link.js';
 import type { SnapshotForm } from './snapshot.js';
 import type { StatusForm } from './status-form.js';
@@ -65,8 +65,8 @@ export interface Revision {
   readonly anyOrigin: boolean;
   /** The status and text of each failure. */
   readonly errors: ErrorTable;
-  /** The parts of a configuration file that the line's own servers read; Keyway serves any file in any revision. */
-  readonly fileReading: FileReading;
+  /** What the line's own servers make of their configuration file; Keyway serves any file in any revision. */
+  readonly file: ServerFile;
   /** The way in which the line's own servers store what their API changes. */
   readonly storing: Storing;
   /** False where the line's own servers ask for a limit at the handshake alone, so that sessions that are open go on past it. */

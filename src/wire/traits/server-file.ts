@@ -1,308 +1,530 @@
-import type { Static, TSchema } from 'typebox';
-import { SERVICES, upstreamPlace } from '../dns-values.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../json/json.js';
-import { checked, SchemaError } from '../schema-check.js';
-import { flag, object, text, texts } from '../schemas.js';
-import { Type } from '../typebox.js';
+import { isIP } from 'node:net';
+import gte from 'semver/functions/gte.js';
+import { MAX_U64 } from '../../core/model.js';
 
 /**
- * The typed members of a file for servers from 0.4.0 on, keys left out: a value of another type ends their start, null is as
- * good as absent, and a member that is not here is passed over.
+ * A value that servers take, by the types of their own reader (serde): a value of another type ends their start. Members that are not
+ * named are passed over.
  */
-export interface ServerFileSchema {
+export type FileType =
+  | 'anything'
+  | 'text'
+  | 'flag'
+  /** The keys of a list, with the member that an element which is an object has its key in; at least one. */
+  | { readonly keys: string; readonly plainAlone: boolean }
+  | { readonly integerTo: bigint }
+  | { readonly words: readonly string[] }
+  | { readonly either: readonly FileType[]; readonly expected: string }
+  | { readonly elements: FileType; readonly count?: number }
+  /** An object whose names are free. */
+  | { readonly named: FileType }
+  | { readonly members: FileMembers }
+  /** An object whose other members depend on its `protocol`. */
+  | { readonly protocols: Readonly<Record<string, FileMembers>> }
+  /** Read by way of a map, in which of equal members the last one counts; elsewhere two end the start. */
+  | { readonly lastCounts: FileType };
+
+export interface FileMember {
+  readonly type: FileType;
+  readonly mayLack: boolean;
+  readonly mayBeNull: boolean;
+}
+
+/** In the order in which an array that stands for the object has their values. */
+export type FileMembers = Readonly<Record<string, FileMember>>;
+
+/** The members of a root whose types are right. Places are such as `tls.ws_path`. */
+export interface GivenMembers {
+  text(place: string): string | null;
+  isOn(place: string): boolean;
+  /** The texts of a list, or the one that stands instead of it; null where it is absent. */
+  texts(place: string): readonly string[] | null;
+  /** The objects of a list of the root. */
+  elements(place: string): readonly GivenMembers[];
+}
+
+/** A value that has the right type and ends the start all the same. */
+export interface FileRule {
+  readonly place: string;
+  readonly expected: string;
+  isKept(given: GivenMembers): boolean;
+}
+
+/** What servers of a line make of their configuration file: evidence in `fixtures/starts/`. */
+export interface ServerFile {
+  readonly name: string;
+  /** The layout in which these servers look for keys. */
+  readonly layout: 'access_keys' | 'inbounds';
+  readonly root: FileType;
+  readonly rules: readonly FileRule[];
   /** The number that such a file has in `config_version`; null where it has none. */
   readonly configVersion: number | null;
-  /** The members of `LATER_MEMBERS` that these servers read. */
+  /** Of the members that older servers pass over, those that these read. */
   readonly laterMembers: readonly string[];
-  /** Returns what ends the start of a server, as a clause that begins with the place; null where nothing does. */
-  problem(members: JsonObject): string | null;
+  /** True where no API is served that nobody could sign in to. */
+  readonly wantsCredential: boolean;
+  /** The version from which on a live reload reads a legacy key list and the inbounds; null for servers that know no inbounds. */
+  readonly unionSince: string | null;
+}
+
+/**
+ * The reading of a legacy key list (a root `access_keys` in a file that also has inbounds) at a live reload. `list only`: the list
+ * instead of the inbounds, so that every key must stand in both; `union`: both, an inbound's element winning, so that a key that
+ * goes must go from both.
+ */
+export type LegacyListReading = 'list only' | 'union';
+
+/** Tells how servers of a version read a legacy key list; null for servers that know no inbounds. */
+export function legacyListReading({ unionSince }: ServerFile, version: string): LegacyListReading | null {
+  if (unionSince === null) return null;
+  return gte(version, unionSince) ? 'union' : 'list only';
+}
+
+/** Tells whether keys are plain strings alone, so that an element with a name or a limit ends a start and every live reload. */
+export function takesPlainKeysAlone(file: ServerFile): boolean {
+  const type = rootListType(file);
+  return typeof type === 'object' && 'keys' in type && type.plainAlone;
+}
+
+/** The type of a root `access_keys`; servers that know inbounds do not read it at their start. */
+export function rootListType({ root }: ServerFile): FileType {
+  const member = typeof root === 'object' && 'members' in root ? root.members.access_keys : undefined;
+  return member?.type ?? 'anything';
 }
 
 /** The root members that came with 0.4.6 and 0.4.7, over which the servers before pass. */
 export const LATER_MEMBERS: readonly string[] = ['domain', 'tls', 'subscription', 'overnet', 'local_access'];
 
-const is = text('Text.');
-const isFlag = flag('Flag.');
-const isTexts = texts('Texts.');
-const maybe = <S extends TSchema>(schema: S) => Type.Optional(schema);
-const integer = (maximum: bigint) => Type.BigInt({ minimum: 0n, maximum, expected: `an integer from 0 to ${maximum}` });
-const port = integer(65_535n);
-const number = integer(2n ** 32n - 1n);
-const addresses = Type.Union([is, isTexts], { expected: 'a string or an array of strings' });
-const oneOf = (words: readonly string[]) =>
-  Type.Union(
-    words.map((word) => Type.Literal(word)),
-    { expected: words.map((word) => `"${word}"`).join(' or ') },
-  );
+const required = (type: FileType): FileMember => ({ type, mayLack: false, mayBeNull: false });
+const optional = (type: FileType): FileMember => ({ type, mayLack: true, mayBeNull: true });
+/** It has a default where it is absent, and null is a value of a wrong type. */
+const defaulted = (type: FileType): FileMember => ({ type, mayLack: true, mayBeNull: false });
 
-const RULE = object({
-  domain_suffix: maybe(isTexts),
-  ip_cidr: maybe(isTexts),
-  protocol: maybe(is),
-  action: is,
-  send_from: maybe(is),
+const port: FileType = { integerTo: 65_535n };
+const u8: FileType = { integerTo: 255n };
+const u32: FileType = { integerTo: 2n ** 32n - 1n };
+const u64: FileType = { integerTo: MAX_U64 };
+const texts: FileType = { elements: 'text' };
+const addresses: FileType = { either: ['text', texts], expected: 'a string or an array of strings' };
+const isServer = required({ words: ['server'] });
+
+const API: FileMembers = { enabled: optional('flag'), bind: optional('text') };
+const LOGIN: FileMembers = {
+  webpath: optional('text'),
+  username: optional('text'),
+  password_hash: optional('text'),
+};
+const apiWithToken: FileMembers = { ...API, token: optional('text') };
+
+const CONDITIONS: FileMembers = { domain_suffix: optional(texts), ip_cidr: optional(texts) };
+const ruleOfThree: FileMembers = { ...CONDITIONS, action: optional('text') };
+const ruleWithProtocol: FileMembers = { ...CONDITIONS, protocol: optional('text'), action: optional('text') };
+
+const outboundWith = (rule: FileMembers, others: FileMembers = {}) =>
+  optional({
+    members: {
+      enabled: required('flag'),
+      protocol: required('text'),
+      address: required('text'),
+      port: required(port),
+      ...others,
+      rules: defaulted({ elements: { members: rule } }),
+      default_action: optional('text'),
+    },
+  });
+
+const REALITY: FileMember = optional({
+  members: {
+    enabled: defaulted('flag'),
+    dest: required('text'),
+    private_key: required('text'),
+    pbk: required('text'),
+    sid: required('text'),
+    sni_list: required(texts),
+  },
 });
 
-const API = object({
-  enabled: maybe(isFlag),
-  bind: maybe(is),
-  token: maybe(is),
-  webpath: maybe(is),
-  username: maybe(is),
-  password_hash: maybe(is),
+const TRANSPORT: FileMember = optional({
+  members: { mode: optional('text'), stealth_sni: optional('text'), stealth_port: optional(port) },
 });
 
-const FLAT = object({
-  mode: Type.Literal('server', { expected: '"server"' }),
-  listen: addresses,
-  log_level: maybe(is),
-  bind_ip: maybe(is),
-  debug: maybe(isFlag),
-  api: maybe(API),
-  outbound: maybe(
-    object({
-      enabled: isFlag,
-      protocol: is,
-      address: is,
-      port,
-      username: maybe(is),
-      password: maybe(is),
-      rules: maybe(Type.Array(RULE, { expected: 'an array of rules' })),
-      default_action: maybe(is),
-    }),
-  ),
-  fallback: maybe(object({ enabled: maybe(isFlag), listen: maybe(is), target: maybe(is) })),
-  transport: maybe(object({})),
+const dnsWith = (others: FileMembers) =>
+  ({
+    enabled: required('flag'),
+    ...others,
+    doh_upstream: required('text'),
+    adblock_urls: required(texts),
+    custom_domains: required({ named: 'text' }),
+  }) satisfies FileMembers;
+const dnsOfFour = dnsWith({});
+const dnsOfSix = dnsWith({ intercept_all_port53: defaulted('flag'), local_port: defaulted(port) });
+
+/** 0.2.0 to 0.2.30, as their source says (inferred). */
+const OLDEST: FileMembers = {
+  mode: isServer,
+  log_level: optional('text'),
+  listen: required(addresses),
+  access_keys: required({ keys: 'access_key', plainAlone: true }),
+  turn_server: optional('text'),
+  debug: optional('flag'),
+  outbound: outboundWith(ruleOfThree),
+  api: optional({ members: apiWithToken }),
+  fallback: optional({ members: { enabled: optional('flag'), listen: optional('text'), target: optional('text') } }),
+};
+
+const { turn_server: _, ...NAMED_KEYS }: FileMembers = {
+  ...OLDEST,
+  access_keys: required({ keys: 'access_key', plainAlone: false }),
+  transport: TRANSPORT,
+};
+
+function isSocketAddress(text: string): boolean {
+  const [, v4, v6, number = ''] = /^(?:([\d.]+)|\[([\da-f.:]+)(?:%\d+)?\]):(\d+)$/i.exec(text) ?? [];
+  return isIP(v4 ?? v6 ?? '') === (v4 === undefined ? 6 : 4) && Number(number) <= 65_535;
+}
+
+const ADDRESS = 'an IP address with a port, such as 0.0.0.0:50000 or [::]:50000';
+
+const LISTEN: readonly FileRule[] = [
+  { place: 'listen', expected: 'at least one address', isKept: ({ texts }) => texts('listen')?.length !== 0 },
+  { place: 'listen', expected: ADDRESS, isKept: ({ texts }) => (texts('listen') ?? []).every(isSocketAddress) },
+  {
+    place: 'listen',
+    expected: 'each address once',
+    isKept({ texts }) {
+      const all = (texts('listen') ?? []).filter((address) => !/:0+$/.test(address));
+      return new Set(all).size === all.length;
+    },
+  },
+];
+
+const flat = (name: string, members: FileMembers): ServerFile => ({
+  name,
+  layout: 'access_keys',
+  root: { members },
+  rules: LISTEN,
+  configVersion: null,
+  laterMembers: [],
+  wantsCredential: false,
+  unionSince: null,
 });
 
-const LIST = object({ name: is, url: is, enabled: maybe(isFlag) });
-const REWRITE = object({ domain: is, answer: is });
+/** Keys are plain strings. */
+export const plainKeysFile = flat('access_keys, plain', OLDEST);
 
-const DNS = object({
-  enabled: maybe(isFlag),
-  intercept_all_port53: maybe(isFlag),
-  upstreams: maybe(isTexts),
-  upstream_mode: maybe(oneOf(['fallback', 'parallel'])),
-  cache_size: maybe(number),
-  cache_min_ttl: maybe(number),
-  cache_max_ttl: maybe(number),
-  blocking_mode: maybe(oneOf(['nxdomain', 'null_ip', 'refused'])),
-  blocked_ttl: maybe(number),
-  lists: maybe(Type.Array(LIST, { expected: 'an array of lists' })),
-  allowlists: maybe(Type.Array(LIST, { expected: 'an array of lists' })),
-  update_interval_hours: maybe(number),
-  user_rules: maybe(isTexts),
-  rewrites: maybe(Type.Array(REWRITE, { expected: 'an array of names with answers' })),
-  safe_search: maybe(isFlag),
-  block_doh_bypass: maybe(isFlag),
-  blocked_services: maybe(isTexts),
-  query_log_size: maybe(number),
-  doh_upstream: maybe(is),
-  adblock_urls: maybe(isTexts),
-  custom_domains: maybe(Type.Record(Type.String(), is, { expected: 'an object of texts' })),
-  local_port: maybe(port),
+/** Keys with names and limits. */
+export const namedKeysFile = flat('access_keys', { ...NAMED_KEYS, reality: REALITY });
+
+/** An `api` with a login and without a token. */
+export const loginFile = flat('access_keys, login', {
+  ...NAMED_KEYS,
+  reality: REALITY,
+  api: optional({ members: { ...API, ...LOGIN } }),
 });
 
-const PUBLISHED = object({
-  config_version: maybe(number),
-  domain: maybe(is),
-  api: maybe(API),
-  dns: maybe(DNS),
-  tls: maybe(
-    object({
-      enabled: maybe(isFlag),
-      frontend: maybe(is),
-      ws_path: maybe(is),
-      cert: maybe(is),
-      cert_path: maybe(is),
-      key_path: maybe(is),
-      acme: maybe(
-        object({
-          email: maybe(is),
-          staging: maybe(isFlag),
-          directory: maybe(is),
-          responder: maybe(is),
-          renew_days_before: maybe(number),
-        }),
-      ),
-      https_listen: maybe(addresses),
-      http_listen: maybe(addresses),
-      public_port: maybe(port),
-      reload_command: maybe(is),
-    }),
-  ),
-  subscription: maybe(
-    object({
-      enabled: maybe(isFlag),
-      path: maybe(is),
-      name: maybe(is),
-      update_interval_hours: maybe(number),
-      include: maybe(isTexts),
-    }),
-  ),
+/** The same, and `dns`. */
+export const dnsFile = flat('access_keys, login, dns', {
+  ...NAMED_KEYS,
+  reality: REALITY,
+  api: optional({ members: { ...API, ...LOGIN } }),
+  dns: optional({ members: dnsOfFour }),
 });
 
-type PublishedMembers = Static<typeof PUBLISHED>;
+const WITH_TOKEN: FileMembers = { ...NAMED_KEYS, api: optional({ members: { ...apiWithToken, ...LOGIN } }) };
 
-const OVERNET = object({
-  overnet: maybe(
-    object({
-      enabled: maybe(isFlag),
-      entry: maybe(isFlag),
-      gateway: maybe(is),
-      exit: maybe(isFlag),
-      exit_listen: maybe(is),
-    }),
-  ),
-  local_access: maybe(isFlag),
+/** The same with a token again. */
+export const tokenAndDnsFile = flat('access_keys, token, dns', {
+  ...WITH_TOKEN,
+  reality: REALITY,
+  dns: optional({ members: dnsOfFour }),
 });
 
-/** A value that has the right type and ends the start all the same. */
-type Rule = readonly [place: string, isRight: (members: PublishedMembers) => boolean, expected: string];
+/** The same with six members of `dns`. */
+export const largerDnsFile = flat('access_keys, token, larger dns', {
+  ...WITH_TOKEN,
+  reality: REALITY,
+  dns: optional({ members: dnsOfSix }),
+});
+
+/** The same without `reality`, rules with a protocol. */
+export const protocolRulesFile = flat('access_keys, token, larger dns, protocol of rules', {
+  ...WITH_TOKEN,
+  outbound: outboundWith(ruleWithProtocol),
+  dns: optional({ members: dnsOfSix }),
+});
+
+const PLACED: FileMembers = { tag: required('text'), listen: required('text'), port: required(port) };
+const SOCKS: FileMembers = { tag: required('text'), server: required('text'), port: required(port) };
+
+const INBOUNDS: FileMembers = {
+  mode: isServer,
+  inbounds: required({
+    elements: {
+      protocols: {
+        ostp: {
+          ...PLACED,
+          users: required({ keys: 'key', plainAlone: false }),
+          fallback: optional({
+            members: { enabled: required('flag'), listen: required('text'), target: required('text') },
+          }),
+          transport: optional({ members: { mode: optional('text'), stealth_sni: optional('text') } }),
+        },
+        api: { ...PLACED, token: optional('text'), ...LOGIN },
+        dns: { listen: required('text'), domain: required('text') },
+      },
+    },
+  }),
+  outbounds: required({
+    elements: {
+      protocols: {
+        socks5: SOCKS,
+        socks: SOCKS,
+        direct: { tag: required('text') },
+        block: { tag: required('text') },
+      },
+    },
+  }),
+  routing: optional({
+    members: {
+      rules: defaulted({
+        elements: {
+          members: {
+            ...CONDITIONS,
+            protocol: optional('text'),
+            outbound: required('text'),
+          },
+        },
+      }),
+      default_outbound: required('text'),
+    },
+  }),
+  debug: optional('flag'),
+  dns: optional({ members: dnsOfSix }),
+};
+
+const forKeys = ({ elements }: GivenMembers) => elements('inbounds').filter(({ text }) => text('protocol') === 'ostp');
+
+/** Keys and listener under `inbounds`, in a file that is read by way of a map. */
+export const inboundsFile: ServerFile = {
+  ...flat('inbounds', {}),
+  layout: 'inbounds',
+  root: { lastCounts: { members: INBOUNDS } },
+  rules: [
+    { place: 'inbounds', expected: 'one with the protocol "ostp"', isKept: (given) => forKeys(given).length > 0 },
+    {
+      place: 'inbounds',
+      expected: 'an IP address in "listen" of each with the protocol "ostp", an IPv6 address in brackets',
+      isKept: (given) => forKeys(given).every(({ text }) => isSocketAddress(`${text('listen')}:1`)),
+    },
+  ],
+  unionSince: '0.3.11',
+};
+
+const laterRule: FileMembers = { ...ruleWithProtocol, send_from: optional('text') };
+
+const LATER_ROOT: FileMembers = {
+  ...WITH_TOKEN,
+  bind_ip: optional('text'),
+  outbound: outboundWith(laterRule),
+};
+
+/** A root list again (0.4.0 to 0.4.5, as their source says). */
+export const flatAgainFile: ServerFile = {
+  ...flat('access_keys, send_from', {
+    ...LATER_ROOT,
+    transport: optional({ members: { mode: optional('text'), tcp_fragmentation: optional('flag') } }),
+    dns: optional({ lastCounts: { members: dnsOfSix } }),
+  }),
+  laterMembers: ['send_from'],
+};
+
+const LIST: FileType = {
+  members: { name: required('text'), url: required('text'), enabled: defaulted('flag') },
+};
+
+/** Every member has a default; the last four are those of older files. */
+const DNS_ENGINE: FileMembers = {
+  enabled: defaulted('flag'),
+  intercept_all_port53: defaulted('flag'),
+  upstreams: defaulted(texts),
+  upstream_mode: defaulted({ words: ['fallback', 'parallel'] }),
+  cache_size: defaulted(u64),
+  cache_min_ttl: defaulted(u32),
+  cache_max_ttl: defaulted(u32),
+  blocking_mode: defaulted({ words: ['nxdomain', 'null_ip', 'refused'] }),
+  blocked_ttl: defaulted(u32),
+  lists: defaulted({ elements: LIST }),
+  allowlists: defaulted({ elements: LIST }),
+  update_interval_hours: defaulted(u32),
+  user_rules: defaulted(texts),
+  rewrites: defaulted({ elements: { members: { domain: required('text'), answer: required('text') } } }),
+  safe_search: defaulted('flag'),
+  block_doh_bypass: defaulted('flag'),
+  blocked_services: defaulted(texts),
+  query_log_size: defaulted(u64),
+  doh_upstream: optional('text'),
+  adblock_urls: optional(texts),
+  custom_domains: optional({ named: 'text' }),
+  local_port: optional(port),
+};
+
+const PUBLISHED: FileMembers = {
+  ...LATER_ROOT,
+  config_version: optional(u32),
+  outbound: outboundWith(laterRule, { username: defaulted('text'), password: defaulted('text') }),
+  transport: optional({
+    members: {
+      mode: optional('text'),
+      tcp_fragmentation: optional('flag'),
+      frag_chunk: optional(u64),
+      frag_sleep: optional(u64),
+      junk_pc: optional({ elements: u64, count: 2 }),
+      junk_ps: optional({ elements: u64, count: 2 }),
+      ttl_desync: optional('flag'),
+      ttl_desync_ttl: optional(u8),
+      ttl_desync_count: optional(u8),
+      ttl_desync_auto: optional('flag'),
+      tls: optional('flag'),
+      tls_sni: optional('text'),
+      tls_insecure: optional('flag'),
+      ws_path: optional('text'),
+    },
+  }),
+  dns: optional({ lastCounts: { members: DNS_ENGINE } }),
+  domain: optional('text'),
+  tls: optional({
+    members: {
+      enabled: optional('flag'),
+      frontend: optional('text'),
+      ws_path: optional('text'),
+      cert: optional('text'),
+      cert_path: optional('text'),
+      key_path: optional('text'),
+      acme: optional({
+        members: {
+          email: optional('text'),
+          staging: optional('flag'),
+          directory: optional('text'),
+          responder: optional('text'),
+          renew_days_before: optional(u32),
+        },
+      }),
+      https_listen: optional(addresses),
+      http_listen: optional(addresses),
+      public_port: optional(port),
+      reload_command: optional('text'),
+    },
+  }),
+  subscription: optional({
+    members: {
+      enabled: optional('flag'),
+      path: optional('text'),
+      name: optional('text'),
+      update_interval_hours: optional(u32),
+      include: optional(texts),
+    },
+  }),
+};
 
 const FRONTENDS = ['builtin', 'nginx', 'apache', 'caddy'];
 const CERTIFICATES = ['acme', 'manual', 'none'];
 
-const secure = ({ tls }: PublishedMembers) => (tls?.enabled === true ? tls : null);
-const subscribed = ({ subscription }: PublishedMembers) => (subscription?.enabled === true ? subscription : null);
-/** Servers behind that front end have no certificate of their own. */
-const certificate = (members: PublishedMembers) => {
-  const tls = secure(members);
-  return tls === null || tls.frontend === 'caddy' ? null : (tls.cert ?? 'acme');
-};
 const isDomain = (name: string) =>
   name.length <= 253 && /^[a-z\d]([a-z\d-]{0,61}[a-z\d])?(\.[a-z\d]([a-z\d-]{0,61}[a-z\d])?)+$/i.test(name);
-const subscriptionPath = (members: PublishedMembers) => (subscribed(members)?.path ?? '').replace(/\/+$/, '') || '/sub';
-const panelPath = ({ api }: PublishedMembers) => `/${(api?.webpath || 'panel').replace(/^\/+|\/+$/g, '')}`;
+const subscriptionPath = ({ text }: GivenMembers) => (text('subscription.path') ?? '').replace(/\/+$/, '') || '/sub';
+const panelPath = ({ text }: GivenMembers) => `/${(text('api.webpath') || 'panel').replace(/^\/+|\/+$/g, '')}`;
 const isWithin = (path: string, other: string) => path === other || path.startsWith(`${other}/`);
 
-const RULES: readonly Rule[] = [
-  ['domain', ({ domain }) => !domain || isDomain(domain), 'a domain name'],
-  ['tls.frontend', (all) => FRONTENDS.includes(secure(all)?.frontend ?? 'builtin'), FRONTENDS.join(', ')],
-  [
-    'tls.ws_path',
-    (all) => secure(all) === null || /^\/[^?# ]{8,}$/.test(secure(all)?.ws_path ?? ''),
-    'a path of at least 9 characters that begins with /',
-  ],
-  [
-    'tls.ws_path',
-    (all) => {
-      const path = secure(all)?.ws_path;
-      return path === undefined || !(path.startsWith('/.well-known/') || isWithin(path, panelPath(all)));
-    },
-    'a path that is neither below /.well-known/ nor below the panel',
-  ],
-  ['tls.cert', (all) => CERTIFICATES.includes(certificate(all) ?? 'none'), CERTIFICATES.join(', ')],
-  ['domain', (all) => certificate(all) !== 'acme' || !!all.domain, 'a domain name, for which tls.cert "acme" asks'],
-  [
+/** Of TLS that is enabled. */
+const secure = (place: string, expected: string, isKept: (given: GivenMembers) => boolean): FileRule => ({
+  place,
+  expected,
+  isKept: (given) => !given.isOn('tls.enabled') || isKept(given),
+});
+
+/** Servers behind that front end have no certificate of their own. */
+const certificate = ({ text }: GivenMembers) =>
+  text('tls.frontend') === 'caddy' ? 'none' : (text('tls.cert') ?? 'acme');
+
+/** Of subscriptions that are enabled. */
+const subscribed = (place: string, expected: string, isKept: (given: GivenMembers) => boolean): FileRule => ({
+  place,
+  expected,
+  isKept: (given) => !given.isOn('subscription.enabled') || isKept(given),
+});
+
+const PUBLISHED_RULES: readonly FileRule[] = [
+  ...LISTEN,
+  {
+    place: 'domain',
+    expected: 'a domain name',
+    isKept: ({ text }) => !text('domain') || isDomain(text('domain') ?? ''),
+  },
+  secure('tls.frontend', FRONTENDS.join(', '), ({ text }) => FRONTENDS.includes(text('tls.frontend') ?? 'builtin')),
+  secure('tls.ws_path', 'a path of at least 9 characters that begins with /', ({ text }) =>
+    /^\/[^?# ]{8,}$/.test(text('tls.ws_path') ?? ''),
+  ),
+  secure('tls.ws_path', 'a path that is neither below /.well-known/ nor below the panel', (given) => {
+    const path = given.text('tls.ws_path') ?? '';
+    return !(path.startsWith('/.well-known/') || isWithin(path, panelPath(given)));
+  }),
+  secure('tls.cert', CERTIFICATES.join(', '), (given) => CERTIFICATES.includes(certificate(given))),
+  secure(
+    'domain',
+    'a domain name, for which tls.cert "acme" asks',
+    (given) => certificate(given) !== 'acme' || !!given.text('domain'),
+  ),
+  secure(
     'tls.cert_path',
-    (all) => certificate(all) !== 'manual' || (!!all.tls?.cert_path && !!all.tls.key_path),
     'both tls.cert_path and tls.key_path, for which tls.cert "manual" asks',
-  ],
-  ['subscription', (all) => subscribed(all) === null || secure(all) !== null, 'tls to be enabled with it'],
-  ['subscription', (all) => subscribed(all) === null || !!all.domain, 'a domain beside it'],
-  [
+    (given) => certificate(given) !== 'manual' || (!!given.text('tls.cert_path') && !!given.text('tls.key_path')),
+  ),
+  subscribed('subscription', 'tls to be enabled with it', ({ isOn }) => isOn('tls.enabled')),
+  subscribed('subscription', 'a domain beside it', ({ text }) => !!text('domain')),
+  subscribed(
     'subscription.path',
-    (all) => /^(\/[a-z\d_.~-]+)+$/i.test(subscriptionPath(all)) && !/^\/\.well-known/.test(subscriptionPath(all)),
     'a path such as /sub',
-  ],
-  [
-    'subscription.path',
-    (all) => {
-      const path = subscriptionPath(all);
-      const others = [secure(all)?.ws_path ?? '', panelPath(all)].filter((other) => other !== '');
-      return subscribed(all) === null || !others.some((other) => isWithin(path, other) || isWithin(other, path));
-    },
-    'a path apart from tls.ws_path and from the panel',
-  ],
-  [
-    'subscription.include',
-    (all) => {
-      const include = subscribed(all)?.include;
-      return include === undefined || (include.length > 0 && include.every((one) => one === 'tls' || one === 'udp'));
-    },
-    '"tls", "udp" or both',
-  ],
-  [
-    'dns.upstreams',
-    ({ dns }) => dns?.enabled !== true || dns.upstreams?.length !== 0 || !!dns.doh_upstream,
-    'at least one upstream',
-  ],
-  [
-    'dns.upstreams',
-    ({ dns }) =>
-      [...(dns?.upstreams ?? []), ...(dns?.doh_upstream ? [dns.doh_upstream] : [])].every(
-        (text) => upstreamPlace(text) !== null,
-      ),
-    'https://host/path, tls://host, tcp://address, udp://address or an address',
-  ],
-  [
-    'dns.rewrites',
-    ({ dns }) => {
-      const custom = Object.entries(dns?.custom_domains ?? {}).map(([domain, answer]) => ({ domain, answer }));
-      const all = [...(dns?.rewrites ?? []), ...custom];
-      return all.every(({ domain, answer }) => domain.trim() !== '' && answer.trim() !== '');
-    },
-    'a domain and an answer in each',
-  ],
-  [
-    'dns.blocked_services',
-    ({ dns }) => (dns?.blocked_services ?? []).every((id) => SERVICES.some(([known]) => known === id)),
-    SERVICES.map(([id]) => id).join(', '),
-  ],
-  [
-    'dns.cache_min_ttl',
-    ({ dns }) => (dns?.cache_min_ttl ?? 60n) <= (dns?.cache_max_ttl ?? 86_400n),
-    'no more than dns.cache_max_ttl',
-  ],
+    (given) => /^(\/[a-z\d_.~-]+)+$/i.test(subscriptionPath(given)) && !/^\/\.well-known/.test(subscriptionPath(given)),
+  ),
+  subscribed('subscription.path', 'a path apart from tls.ws_path and from the panel', (given) => {
+    const path = subscriptionPath(given);
+    const others = [given.text('tls.ws_path') ?? '', panelPath(given)].filter((other) => other !== '');
+    return !others.some((other) => isWithin(path, other) || isWithin(other, path));
+  }),
+  subscribed('subscription.include', '"tls", "udp" or both', ({ texts }) => {
+    const include = texts('subscription.include') ?? ['tls'];
+    return include.length > 0 && include.every((one) => one === 'tls' || one === 'udp');
+  }),
 ];
 
-/** A flat file without the members that came later (schema 1). */
-export const flatFile: ServerFileSchema = { configVersion: null, laterMembers: [], problem: problemIn([FLAT]) };
-
 /** With a domain, TLS for clients and subscriptions, and the DNS settings of 0.4.6 (schema 2). */
-export const flatFileWithDomain: ServerFileSchema = {
+export const domainFile: ServerFile = {
+  ...flat('access_keys, config_version 2', PUBLISHED),
+  rules: PUBLISHED_RULES,
   configVersion: 2,
-  laterMembers: ['domain', 'tls', 'subscription'],
-  problem: problemIn([FLAT, PUBLISHED]),
+  laterMembers: ['send_from', 'domain', 'tls', 'subscription'],
+  wantsCredential: true,
+};
+
+const OVERNET: FileMembers = {
+  enabled: defaulted('flag'),
+  entry: defaulted('flag'),
+  gateway: defaulted('text'),
+  exit: defaulted('flag'),
+  exit_listen: defaulted('text'),
 };
 
 /** With overnet, too (schema 3). */
-export const flatFileWithOvernet: ServerFileSchema = {
+export const overnetFile: ServerFile = {
+  ...domainFile,
+  name: 'access_keys, config_version 3',
+  root: {
+    members: {
+      ...PUBLISHED,
+      overnet: optional({ lastCounts: { members: OVERNET } }),
+      local_access: defaulted('flag'),
+    },
+  },
   configVersion: 3,
-  laterMembers: LATER_MEMBERS,
-  problem: problemIn([FLAT, PUBLISHED, OVERNET]),
+  laterMembers: ['send_from', ...LATER_MEMBERS],
 };
-
-function problemIn(schemas: readonly TSchema[]): ServerFileSchema['problem'] {
-  return (given) => {
-    const members = withoutNulls(given);
-    const mistyped = schemas.map((schema) => mistype(schema, members)).find((problem) => problem !== null);
-    if (mistyped !== undefined) return mistyped;
-    if (!schemas.includes(PUBLISHED)) return null;
-    const published = checked(PUBLISHED, members, ROOT);
-    const broken = RULES.find(([, isRight]) => !isRight(published));
-    return broken === undefined ? null : `${broken[0]}: expected ${broken[2]}`;
-  };
-}
-
-const ROOT = 'the root';
-
-function mistype(schema: TSchema, members: JsonValue): string | null {
-  try {
-    checked(schema, members, ROOT);
-    return null;
-  } catch (error) {
-    if (error instanceof SchemaError) return error.message;
-    throw error;
-  }
-}
-
-/** Every null member left out, at any depth. */
-function withoutNulls<V extends JsonValue>(value: V): V;
-function withoutNulls(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isJsonObject(value)) return value;
-  const given = Object.entries(value).filter(([, member]) => member !== null);
-  return Object.fromEntries(given.map(([name, member]) => [name, withoutNulls(member)]));
-}

@@ -91,7 +91,10 @@ describe('an adoption', () => {
   it.each([
     ['{"mode": "server", "access_keys": ["a"]}', 'the file has no inbounds'],
     ['{"mode": "server", "inbounds": [], "access_keys": {}}', 'access_keys: expected an array'],
-    ['{"mode": "server", "inbounds": [], "access_keys": ["a"]}', 'inbounds: expected one with the protocol "ostp"'],
+    [
+      '{"mode": "server", "inbounds": [{"protocol": "api"}], "access_keys": ["a"]}',
+      'inbounds: expected one with the protocol "ostp"',
+    ],
   ])('of %s is an error that says why', (text, message) => {
     expect(() => plan({ add: true }, text)).toThrow(message);
   });

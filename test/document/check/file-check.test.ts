@@ -1,24 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../../revisions/all.js';
 import { checkFile } from '../../../src/document/check/file-check.js';
+import { readingOf } from '../../../src/document/check/servers.js';
 import type { Revision } from '../../../src/wire/traits/revision.js';
+import { inboundsFile } from '../../../src/wire/traits/server-file.js';
 
 const check = (value: object) => checkFile(Buffer.from(JSON.stringify({ mode: 'server', ...value })));
 
-/** The lines whose servers do not mind the types of what stands there; for the others, typed-file.test.ts. */
-const UNTYPED = REVISIONS.filter(({ fileReading }) => fileReading.schema === null);
+/** The lines up to 0.3.21; those from 0.4.0 on read as the first ones do. */
+const LINES = REVISIONS.filter(({ file }) => file.laterMembers.length === 0);
 
-/** What servers of the last of these lines would read, and those of each line that reads in another way. */
+/** What servers of the last of these lines would read, and those of each other. */
 function readings(value: object) {
-  const { offer } = check(value);
-  const textOf = ({ fileReading, reportedVersion }: Revision) => {
-    const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer, reportedVersion)];
-    return { start: start.text, reload: reload.text, note: reload.note, listener: fileReading.readsListener(offer) };
+  const checked = check(value);
+  const textOf = ({ file, reportedVersion }: Revision) => {
+    const { atStart, atLiveReload, listener } = readingOf(checked, file, reportedVersion);
+    return { start: atStart.text, reload: atLiveReload.text, note: atLiveReload.note, listener };
   };
-  const [last] = UNTYPED.slice(-1);
+  const last = LINES.find(({ file }) => file === inboundsFile);
   if (last === undefined) throw new Error('there is no line');
-  const others = UNTYPED.filter(({ fileReading }) => fileReading !== last.fileReading);
-  return { others: others.map(textOf), last: textOf(last) };
+  return { others: LINES.filter((line) => line !== last).map(textOf), last: textOf(last) };
 }
 
 const OSTP = { protocol: 'ostp', users: ['a', { key: 'b', name: 'B' }] };
@@ -27,8 +28,8 @@ describe('checking a file', () => {
   it('names keys that stand there twice, across inbounds too, with the one that counts', () => {
     const { duplicates, warnings } = check({ inbounds: [OSTP, { protocol: 'ostp', users: ['c', 7, 'b', 'c'] }] });
     expect(duplicates).toEqual([
-      { accessKey: 'b', place: 'inbounds[1].users[2]', first: 'inbounds[0].users[1]' },
-      { accessKey: 'c', place: 'inbounds[1].users[3]', first: 'inbounds[1].users[0]' },
+      { accessKey: 'b', place: 'inbounds[0].users[1]', counts: 'inbounds[1].users[2]' },
+      { accessKey: 'c', place: 'inbounds[1].users[0]', counts: 'inbounds[1].users[3]' },
     ]);
     expect(warnings).toEqual([
       'inbounds[1].users: these keys count too; new ones go to inbounds[0].users',
@@ -107,35 +108,10 @@ describe('checking a file', () => {
 describe('what servers of each line up to 0.3.21 read of a file', () => {
   it('with access_keys: all lines its keys but the last, whose own migration drops names and limits', () => {
     const { others, last } = readings({ access_keys: ['a', { access_key: 'b', name: 'B' }], api: {} });
-    for (const one of others) {
-      expect(one).toEqual({
-        start: '2 keys of access_keys',
-        reload: '2 keys of access_keys',
-        note: null,
-        listener: true,
-      });
-    }
+    const read = { start: '2 keys of access_keys', reload: '2 keys of access_keys', listener: true };
+    const plainAlone = 'an element of access_keys that they do not take stops their live reloads, too';
+    expect(others).toEqual(others.map((_, line) => ({ ...read, note: line < 2 ? plainAlone : null })));
     expect(last).toMatchObject({ start: 'no keys', listener: false });
-    expect(check({ access_keys: [] }).offer.rootList).toMatchObject({ keys: 0 });
-  });
-
-  it('and whether one starts from it: plain strings up to 0.2.30, outbounds from 0.3.7 on', () => {
-    const problems = (value: object) => {
-      const { offer } = check(value);
-      return Object.fromEntries(
-        UNTYPED.flatMap(({ from, fileReading }) => {
-          const problem = fileReading.startProblem(offer);
-          return problem === null ? [] : [[from, problem]];
-        }),
-      );
-    };
-    const strings = expect.stringContaining('plain strings in access_keys: of its elements 1 are none');
-    const outbounds = expect.stringContaining('"outbounds", [] being enough');
-    const keys = ['a', { access_key: 'b', name: 'B' }];
-    expect(problems({ access_keys: keys })).toEqual({ '0.2.0': strings, '0.2.25': strings, '0.3.7': outbounds });
-    expect(problems({ access_keys: ['a'], outbounds: [] })).toEqual({});
-    expect(problems({ inbounds: [OSTP], outbounds: {} })).toEqual({ '0.3.7': outbounds });
-    expect(problems({ inbounds: [OSTP], outbounds: [] })).toEqual({});
   });
 
   it('with inbounds alone: only the last line its keys and its listener', () => {
@@ -146,10 +122,7 @@ describe('what servers of each line up to 0.3.21 read of a file', () => {
 
   it('with a root list of strings and elements with "key": the last line takes both at a live reload', () => {
     const { others, last } = readings({ inbounds: [OSTP], access_keys: ['x', { key: 'y', name: 'Y' }, 'z'] });
-    expect(others[0]).toMatchObject({
-      start: '3 keys of access_keys',
-      note: expect.stringContaining('1 stand under "key"'),
-    });
+    expect(others[0]).toMatchObject({ start: '2 keys of access_keys', note: expect.stringContaining('stops') });
     expect(last).toMatchObject({
       start: '2 keys of inbounds',
       reload: '2 keys of inbounds, 3 of access_keys',
@@ -158,16 +131,16 @@ describe('what servers of each line up to 0.3.21 read of a file', () => {
   });
 
   it('before 0.3.11 the last line takes the root list alone, and without one drops every key', () => {
-    const reading = (value: object) => UNTYPED.at(-1)?.fileReading.atLiveReload(check(value).offer, '0.3.10');
+    const reading = (value: object) => readingOf(check(value), inboundsFile, '0.3.10').atLiveReload;
     expect(reading({ inbounds: [OSTP] })).toMatchObject({
-      keys: 0,
+      keys: [],
       note: 'there is no access_keys, those of inbounds are dropped',
     });
     expect(reading({ inbounds: [OSTP], access_keys: ['a', 'x'] })).toMatchObject({
       text: '2 keys of access_keys',
       note: 'the keys are those of access_keys, 1 of inbounds are dropped',
     });
-    expect(reading({ inbounds: [OSTP], access_keys: ['a', 'b'] })).toMatchObject({ keys: 2, limited: 0 });
+    expect(reading({ inbounds: [OSTP], access_keys: ['a', 'b'] }).keys).toHaveLength(2);
   });
 
   it.each([

@@ -3,16 +3,18 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkFile } from '../../../src/document/check/file-check.js';
+import { readingOf } from '../../../src/document/check/servers.js';
 import { convertFile } from '../../../src/document/convert/convert.js';
 import type { ConversionTarget } from '../../../src/document/convert/target.js';
 import { type ConfigurationDocument, readDocument } from '../../../src/document/document.js';
 import { commentsBetween } from '../../../src/document/sequence.js';
 import { isJsonObject, type JsonValue, parseJson } from '../../../src/wire/json/json.js';
 import {
-  typedFlatFile,
-  typedFlatFileWithDomain,
-  typedFlatFileWithOvernet,
-} from '../../../src/wire/traits/file-reading.js';
+  domainFile as FLAT_2,
+  overnetFile as FLAT_3,
+  flatAgainFile,
+  inboundsFile,
+} from '../../../src/wire/traits/server-file.js';
 import { ROOT } from '../../clone.js';
 import { behaviourOf } from '../../stand-in/behaviour.js';
 import { parseConfiguration, readAtStart } from '../../stand-in/configuration.js';
@@ -21,10 +23,8 @@ import { anyFile } from '../generated.js';
 
 const sample = (name: string) => readFile(join(ROOT, 'fixtures/samples', name));
 
-const FLAT: ConversionTarget = { layout: 'access_keys', schema: null };
-const NESTED: ConversionTarget = { layout: 'inbounds', schema: null };
-const FLAT_2 = typedFlatFileWithDomain;
-const FLAT_3 = typedFlatFileWithOvernet;
+const FLAT: ConversionTarget = { layout: 'access_keys', configVersion: null, laterMembers: [] };
+const NESTED: ConversionTarget = { ...FLAT, layout: 'inbounds' };
 
 function there(bytes: Buffer): Buffer {
   const { layout } = readDocument(bytes).document;
@@ -144,7 +144,7 @@ describe('a file that becomes one with inbounds', () => {
         if (readDocument(bytes).document.layout.name === 'inbounds') return;
         const { bytes: converted } = convertFile(bytes, NESTED);
         expect(() => readAtStart(parseConfiguration(converted), server)).not.toThrow();
-        expect(checkFile(converted).offer.hasOutbounds).toBe(true);
+        expect(readingOf(checkFile(converted), inboundsFile, '0.3.21').problem ?? '').not.toContain('outbounds');
       }),
       { numRuns: tries(50) },
     );
@@ -247,7 +247,7 @@ describe('a file for servers from 0.4.6 on', () => {
         const before = readDocument(bytes);
         const there = convertFile(bytes, to);
         const back = convertFile(there.bytes, inbounds ? NESTED : FLAT);
-        expect(versionIn(there.bytes)).toBe(BigInt(to.schema?.configVersion ?? 0));
+        expect(versionIn(there.bytes)).toBe(BigInt(to.configVersion ?? 0));
         expect(versionIn(back.bytes)).toBeUndefined();
         for (const one of [there.bytes, back.bytes]) {
           const { configuration, document } = readDocument(one);
@@ -270,7 +270,7 @@ describe('a file for servers from 0.4.6 on', () => {
     expect(converted.toString()).toBe(
       bytes.toString().replace('"mode": "server",\n', '"mode": "server",\n  "config_version": 2,\n'),
     );
-    expect(FLAT_2.startProblem(checkFile(converted).offer)).toBeNull();
+    expect(readingOf(checkFile(converted), FLAT_2, '0.4.6').problem).toBeNull();
     const next = convertFile(converted, FLAT_3);
     expect(next.bytes.toString()).toBe(converted.toString().replace('"config_version": 2', '"config_version": 3'));
     expect(() => convertFile(converted, FLAT_2)).toThrow(
@@ -281,12 +281,12 @@ describe('a file for servers from 0.4.6 on', () => {
   it('made from the sample of 0.3.21 is one from which such a server starts, with its token and all keys', async () => {
     const bytes = await sample('server-0.3.21.jsonc');
     const { bytes: converted, losses } = convertFile(bytes, FLAT_2);
-    const { offer, configuration } = checkFile(converted);
+    const checked = checkFile(converted);
+    const { problem, atStart, listener } = readingOf(checked, FLAT_2, '0.4.6');
     expect(losses.map(({ place }) => place)).toEqual(['access_keys', 'outbounds[0].tag']);
-    expect(FLAT_2.startProblem(offer)).toBeNull();
-    expect(FLAT_2.atStart(offer)).toMatchObject({ keys: 3, named: 2, limited: 1 });
-    expect(FLAT_2.readsListener(offer)).toBe(true);
-    expect(configuration.listener?.token).toBe('sample-static-token');
+    expect({ problem, listener }).toEqual({ problem: null, listener: true });
+    expect(atStart.keys.map(({ name }) => name !== null)).toEqual([false, true, true]);
+    expect(checked.configuration.listener?.token).toBe('sample-static-token');
   });
 
   const LATER = {
@@ -311,9 +311,9 @@ describe('a file for servers from 0.4.6 on', () => {
   it.each([
     [NESTED, [...ALL, 'outbound.rules[1].send_from']],
     [FLAT, [...ALL, 'outbound.rules[1].send_from']],
-    [typedFlatFile, ALL],
+    [flatAgainFile, ALL],
     [FLAT_2, ['overnet', 'local_access']],
-  ])('moved to $layout with $schema.configVersion names what nobody reads there, and keeps it', (to, places) => {
+  ])('moved to $layout with $configVersion names what nobody reads there, and keeps it', (to, places) => {
     const { losses, bytes } = convertFile(Buffer.from(JSON.stringify(LATER)), to);
     expect(losses).toEqual(places.map((place) => ({ place, text: 'servers of the target pass over it; it stays' })));
     const { domain, tls, subscription, overnet, local_access } = LATER;

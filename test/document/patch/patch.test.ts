@@ -218,7 +218,7 @@ describe('a patch and the lists of keys', () => {
       expect([operation, refusal(text, 'json', [operation])]).toEqual([operation, 'useKeys']);
     expect(refusal(FILE, 'merge', { access_keys: [] })).toBe('useKeys');
     expect(refusal(FILE, 'merge', { access_keys: null })).toBe('useKeys');
-    expect(refusal(FILE, 'merge', { inbounds: [] })).toBe('useKeys');
+    expect(refusal(FILE, 'merge', { inbounds: [{ protocol: 'ostp', users: [] }] })).toBe('useKeys');
     expect(refusal(INBOUNDS, 'merge', { inbounds: null })).toBe('useKeys');
   });
 

@@ -17,7 +17,7 @@ import { readTarget, removeStaleTemporaries, type TargetFile } from '../../../fi
 import { failureCode, failureWords } from '../../../platform/failure-words.js';
 import type { ProcessesPort } from '../../../platform/processes.js';
 import { compactJsonSteps, JsonSyntaxError } from '../../../wire/json/json.js';
-import type { LegacyListReading } from '../../../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../../../wire/traits/server-file.js';
 import { SETTLED_AFTER } from '../../../wire/traits/storing.js';
 import { CommitQueue } from './commit-queue.js';
 import { EditWatch } from './edit-watch.js';

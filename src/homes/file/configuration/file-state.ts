@@ -4,7 +4,7 @@ import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js'
 import type { Hold } from '../../../files/hold.js';
 import type { InPlaceWriting } from '../../../files/in-place.js';
 import type { KeptVersions } from '../../../files/kept-versions.js';
-import type { LegacyListReading } from '../../../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../../../wire/traits/server-file.js';
 import type { InboundsWatch } from './inbounds-watch.js';
 import { changeCount, layOver, mergeChanges } from './pending-changes.js';
 import type { ReappliedChanges } from './reapplied-changes.js';

@@ -1,7 +1,7 @@
 import type { LogPort } from '../../../core/ports.js';
 import type { ConfigurationDocument } from '../../../document/document.js';
 import { legacyListTrouble } from '../../../document/sync-legacy-list.js';
-import type { LegacyListReading } from '../../../wire/traits/file-reading.js';
+import type { LegacyListReading } from '../../../wire/traits/server-file.js';
 
 interface InboundsWatchOptions {
   readonly path: string;

@@ -10,24 +10,28 @@ export interface PlacedKeys {
 }
 
 /** The warning about a key that an element before it has too. */
-export const DUPLICATE_KEY = 'this key stands in the file before; the first counts';
+export const DUPLICATE_KEY = 'this key stands in the file before; the last counts';
 
 /**
- * The records of several lists, of equal keys only the first; the others become warnings. It looks them up by the
- * hashes that the lists have anyway, in one array of numbers, which costs a fraction of a `Set` of strings.
+ * The records of several lists, of equal keys the last one at the place of the first, as servers have them; each further one is a
+ * warning. It looks them up by the hashes that the lists have anyway, in one array of numbers, which costs a fraction of a `Set` of
+ * strings.
  */
-export function* firstOfEachSteps(lists: readonly PlacedKeys[], warnings: Warnings): Steps<readonly AccessKey[]> {
+export function* lastOfEachSteps(lists: readonly PlacedKeys[], warnings: Warnings): Steps<readonly AccessKey[]> {
   const total = lists.reduce((sum, { node }) => sum + node.records.length, 0);
   const slots = 2 ** Math.ceil(Math.log2(Math.max(2 * total, 2)));
   /** Positions in `keys` plus one; 0 is free. Open addressing, at most half full. */
   const table = new Uint32Array(slots);
   const keys: AccessKey[] = [];
 
-  /** Takes a record unless its key is known. */
+  /** Takes a record, and returns false where its key is known. */
   function take(record: AccessKey, hash: number): boolean {
     let slot = Math.imul(hash, SPREAD) & (slots - 1);
     for (let position = table[slot]; position !== undefined && position !== 0; position = table[slot]) {
-      if (keys[position - 1]?.accessKey === record.accessKey) return false;
+      if (keys[position - 1]?.accessKey === record.accessKey) {
+        keys[position - 1] = record;
+        return false;
+      }
       slot = (slot + 1) & (slots - 1);
     }
     keys.push(record);
