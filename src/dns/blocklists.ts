@@ -292,7 +292,7 @@ function stateOf(url: string, { names, fetchedAt, error, skipped }: LoadedList):
 }
 
 /** A list's URL as it may stand in logs and metrics: user, password and query can be secrets. */
-export function shownUrl(url: string): string {
+function shownUrl(url: string): string {
   const bare = urlWithoutZone(url);
   if (!URL.canParse(bare)) return 'no URL';
   const { protocol, host, pathname } = new URL(bare);

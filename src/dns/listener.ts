@@ -10,7 +10,7 @@ export type Listener = Awaited<ReturnType<typeof openListener>>;
 const ATTEMPTS_AT_PORT_0 = 20;
 
 /** Opens the resolver's two sockets, UDP and TCP, on one port. Rejects with the system's error; nothing stays open then. */
-export async function openListener(address: string, port: number, respond: Responder) {
+async function openListener(address: string, port: number, respond: Responder) {
   for (let attempt = 1; ; attempt++) {
     const tcp = await openTcp(address, port, respond);
     try {

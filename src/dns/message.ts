@@ -3,7 +3,7 @@
 export const HEADER_BYTES = 12;
 export const MAX_MESSAGE_BYTES = 65_535;
 /** RFC 1035 section 2.3.4. */
-export const MAX_NAME_BYTES = 255;
+const MAX_NAME_BYTES = 255;
 
 export const RCODE = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5, badVers: 16 } as const;
 export const TYPE = {

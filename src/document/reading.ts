@@ -5,7 +5,7 @@ import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
 export type Warnings = ReturnType<typeof createWarnings>;
 
 /** A file can hold a million wrong elements; nobody reads more sentences than this. */
-export const MAX_WARNINGS = 100;
+const MAX_WARNINGS = 100;
 
 /** Collects what was read past: one sentence each, with the place in front. Beyond `MAX_WARNINGS` it only counts. */
 export function createWarnings() {

@@ -145,7 +145,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
  * Tells whether an interrupted write of `after` over `before` can have left these bytes: every sector is the beginning
  * of that sector of one of the two, and zeros from there on.
  */
-export function isTornMix(found: Buffer, before: Buffer, after: Buffer): boolean {
+function isTornMix(found: Buffer, before: Buffer, after: Buffer): boolean {
   if (found.length > Math.max(before.length, after.length)) return false;
   for (let start = 0; start < found.length; start += SECTOR) {
     const sector = found.subarray(start, start + SECTOR);
@@ -161,7 +161,7 @@ function isBeginningThenZeros(sector: Buffer, whole: Buffer): boolean {
   return sector.subarray(same).every((byte) => byte === 0);
 }
 
-export function encodeCopy({ before, after }: Copy): Buffer {
+function encodeCopy({ before, after }: Copy): Buffer {
   const lengths = Buffer.alloc(16);
   lengths.writeBigUInt64BE(BigInt(before.length), 0);
   lengths.writeBigUInt64BE(BigInt(after.length), 8);
@@ -169,7 +169,7 @@ export function encodeCopy({ before, after }: Copy): Buffer {
 }
 
 /** Null when the copy is not whole. */
-export function decodeCopy(bytes: Buffer): Copy | null {
+function decodeCopy(bytes: Buffer): Copy | null {
   if (bytes.length < HEADER) return null;
   const length = Number(bytes.readBigUInt64BE(0));
   const before = bytes.subarray(HEADER, HEADER + length);

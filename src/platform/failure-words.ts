@@ -32,7 +32,7 @@ export function failureWords(error: unknown): string {
 }
 
 /** A path whose content cannot be read whole; the words are for people. */
-export class UnfitFileError extends Error {
+class UnfitFileError extends Error {
   readonly code: string;
   /** The kind of thing there: `no regular file`. */
   readonly fault: string;

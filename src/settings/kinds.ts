@@ -119,7 +119,7 @@ export const hostName = stringKind(
 );
 
 /** A listening address. Port 0 lets the system choose. */
-export const bindAddress: Kind<string> = {
+const bindAddress: Kind<string> = {
   ...stringKind('an address as host:port, such as 127.0.0.1:9090 or [::1]:9090', (text) => {
     const parts = /^(?:\[([^\]]+)\]|([^\s:/?#@[\]\\]+)):(\d{1,5})$/.exec(text);
     if (parts === null) return undefined;

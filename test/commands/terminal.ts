@@ -16,7 +16,6 @@ export interface OnTerminal {
 export const CTRL_C = '\u0003';
 /** Stops the terminal: whatever is written to it waits. */
 export const CTRL_S = '\u0013';
-export const CTRL_Q = '\u0011';
 
 /** Runs a command line of the shell on a pseudo-terminal, with script(1), in an environment without `KEYWAY_…`. */
 export function startOnTerminal(command: string, folder: string): OnTerminal {

@@ -55,7 +55,7 @@ interface Shown extends TextDetail {
 }
 
 /** The folder of the scenarios that come with Keyway, wherever it is installed. */
-export function packFolder(): string {
+function packFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'fixtures')) && dirname(folder) !== folder) folder = dirname(folder);
   return join(folder, 'fixtures');

@@ -171,4 +171,4 @@ export function commandWord(text: string): string {
 }
 
 /** The program of a command line, in which no variable is looked for. */
-export const programWord = listWord;
+const programWord = listWord;

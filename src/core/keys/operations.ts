@@ -6,7 +6,7 @@ import type { KeyFieldValues } from './key-fields.js';
 import { recordOf } from './key-record.js';
 
 /** Protocol: "Limits", bulk key creation count. */
-export const MAX_BULK_COUNT = 1000n;
+const MAX_BULK_COUNT = 1000n;
 
 /** The operations that change keys (protocol: "Access key lifecycle"). Each rejects as the backend's change does. */
 export interface KeyOperations {

@@ -5,7 +5,7 @@ import { isExchange, type Scenario } from '../format/scenario.js';
 import type { ScenarioFile } from './scenario-files.js';
 
 /** The sources that a scenario may have, the surest first. */
-export const GROUNDS = ['recorded', 'spec', 'facts'] as const satisfies readonly Scenario['source'][];
+const GROUNDS = ['recorded', 'spec', 'facts'] as const satisfies readonly Scenario['source'][];
 export type Ground = (typeof GROUNDS)[number];
 
 const FILE = 'file';

@@ -49,7 +49,7 @@ export interface SourceChange {
 const AT_ONCE = 2_000;
 /** Design: "Counters as they stand". Milliseconds. */
 const ONLINE_AFTER_MOVEMENT = 30_000;
-export const MOST_SOURCES = 1_000;
+const MOST_SOURCES = 1_000;
 /** Bases of one source; they stay while a run lasts, also of keys that are not posted any more. */
 const MOST_BASES = 2_000_000;
 const ONE = 1n;

@@ -20,7 +20,7 @@ export interface FolderRequest {
  * answer is to name the changes whose write failed; `version`: the configuration file becomes these bytes, such changes
  * are given up, and the answer names them.
  */
-export const REQUEST_KINDS = ['restore', 'import', 'waiting', 'version'] as const;
+const REQUEST_KINDS = ['restore', 'import', 'waiting', 'version'] as const;
 
 export type RequestKind = (typeof REQUEST_KINDS)[number];
 
