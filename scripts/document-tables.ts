@@ -148,7 +148,8 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
   invalidPath: 'A key stands in a path as its UTF-8 bytes, percent-encoded.',
   notFound: 'There is no such call, batch or token; one that another credential made is not shown either.',
   methodNotAllowed: 'The path is right, the method is not: `Allow` names those that are.',
-  idempotencyKeyReused: 'Another batch was sent under that `Idempotency-Key`: give each batch one of its own.',
+  idempotencyKeyReused:
+    'Another batch, or the rotation of another key, was sent under that `Idempotency-Key`: give each one of its own.',
   tooManyJobs: 'A hundred batches wait: send this one again when some of them have ended.',
   tooManyStreams: 'End one of the streams of this credential.',
   internalError: 'A fault of Keyway: the log holds where. Please report it.',

@@ -266,21 +266,9 @@ export const en = {
   'rotate.title': 'Rotate {name}?',
   'rotate.text':
     'The key gets a new secret. Name, limit and counters stay; where another server holds the keys, the new limit is what was left of the old one.',
-  'rotate.grace': 'The old key goes on for',
-  'rotate.grace.0': 'no time',
-  'rotate.grace.3600': '1 hour',
-  'rotate.grace.86400': '1 day',
-  'rotate.grace.604800': '7 days',
-  'rotate.graceNone': 'Clients with the old key are cut off at once. Right for a key that has leaked.',
-  'rotate.graceHint': 'Until then both keys work and share the limit. The old one is listed as “(old)”.',
-  'rotate.keep': 'Keep the subscription address for a while',
-  'rotate.keepHint':
-    'Only for a planned change: until then the old address leads to the new key. Whoever has a leaked key has its address, too.',
-  'rotate.until': 'Keep it until',
-  'rotate.past': 'Choose a time to come.',
+  'rotate.cutOff': 'Clients with the old key are cut off at once, and the subscription address that goes with it ends.',
   'rotate.done': 'The new key',
   'rotate.ended': 'The old key has ended. Hand out the new one.',
-  'rotate.endsAt': 'The old key works until {time}. Hand out the new one.',
 
   'reset.title': { single: 'Reset the counters?', several: 'Reset the counters of {n} keys?' },
   'reset.text': 'Traffic and connections go back to zero, limits stay. You have {s} seconds to undo.',

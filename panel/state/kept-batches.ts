@@ -1,4 +1,5 @@
 import { type Change, MOST_CHARACTERS, MOST_ITEMS } from '../api/jobs.js';
+import { newIdempotencyKey } from '../api/own-interface.js';
 import { keptInTab } from '../store/kept.js';
 import { encodeExact, parsed } from '../text/exact-json.js';
 import { atOnce, type Steps } from '../text/steps.js';
@@ -63,8 +64,7 @@ export function* partsOf(changes: readonly Change[]): Steps<readonly Part[]> {
     if (last !== undefined && last.count < MOST_ITEMS && characters < MOST_CHARACTERS) last.count += 1;
     else {
       characters = own;
-      const once = [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join('-');
-      parts.push({ from, count: 1, once, job: null });
+      parts.push({ from, count: 1, once: newIdempotencyKey(), job: null });
     }
   }
   return parts;

@@ -1,5 +1,6 @@
 import type { Audit } from './audit.js';
 import type { DomainError } from './errors.js';
+import type { RecordChange } from './kept-records.js';
 import type { KeyChange as KeyChangeKind } from './keys/change-log.js';
 import type { KeyFieldValues } from './keys/key-fields.js';
 import type { KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
@@ -122,10 +123,6 @@ export type KeyChange =
   /** Another key in the place of this one, with its record and counters. */
   | { readonly op: 'rotate'; readonly accessKey: string; readonly successor: string };
 
-/** Tells whether a create directly behind the rotation of its key is the old key, which stays where it was. */
-export const staysAfter = (rotated: KeyChange | undefined, created: KeyChange | undefined): boolean =>
-  rotated?.op === 'rotate' && created?.op === 'create' && created.key.accessKey === rotated.accessKey;
-
 /** Why a change was not made; null where it was. */
 export type ChangeOutcome = DomainError | null;
 
@@ -140,6 +137,13 @@ export interface KeyBatches {
    * who holds the state answers; they may have been made all the same.
    */
   apply(changes: readonly KeyChange[], note: string): Promise<readonly ChangeOutcome[]>;
+  /**
+   * Puts a key in the place of another and changes records, both or neither; null where records are not kept with the keys.
+   * Resolves to false, with nothing changed, where a record is not as expected. Rejects as `updateKey` does.
+   */
+  readonly rotate:
+    | ((accessKey: string, successor: string, records: readonly RecordChange[]) => Promise<boolean>)
+    | null;
 }
 
 /** Usage that the data plane reports, since its last report. */

@@ -28,7 +28,6 @@ import { type EventServer, Events } from '../own-api/events.js';
 import { followChanges } from '../own-api/followed-changes.js';
 import { Jobs } from '../own-api/jobs.js';
 import { KeptAddresses } from '../own-api/kept-addresses.js';
-import { KeptRotations } from '../own-api/kept-rotations.js';
 import { Rotations } from '../own-api/rotations.js';
 import { createOwnApi } from '../own-api/server.js';
 import { secretBytes, Webhook, type WebhookOptions } from '../own-api/webhook.js';
@@ -114,21 +113,22 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   const named = new NamedTokens({ records, clock, random });
   const makers = new KeyMakers(records, clock);
   const use = new OperationUse({ records, clock });
-  const kept = new KeptRotations(records);
-  const follow = followChanges({ makers, addresses, rotations: kept });
   const server = serverOf(home);
   const isFollowing = options.webhook != null;
   const events = new Events({ backend, records, server, isFollowing, clock, random, log });
+  const rotations = new Rotations({
+    ...{ core, backend, records, makers, addresses, clock, random, log },
+    // One that cannot be written down is logged by whoever writes them.
+    onRotated: (successor) => void events.emitKeys('key.rotated', [successor]).catch(() => undefined),
+    isInCharge: () => jobs.isInCharge(),
+  });
   const jobs = new Jobs({
-    ...{ core, backend, records, makers, clock, random, log, follow },
+    ...{ core, backend, records, makers, clock, random, log },
+    follow: followChanges({ makers, rotations }),
     onEnded: async ({ id, owner, state, total }, { done, failed, successors }) => {
       await events.emitKeys('key.rotated', successors);
       await events.emit('job.ended', { job: id, by: owner, state, total, done, failed });
     },
-  });
-  const rotations = new Rotations({
-    ...{ core, backend, records, kept, follow, addresses, clock, random, log },
-    isInCharge: jobs.isInCharge,
   });
   const sunsets = sunsetsOf(options.mounts);
   const servesTokens = options.subscriptionTokens ?? options.subscriptions != null;

@@ -11,6 +11,7 @@ import type { Principal } from '../core/principal.js';
 import type { OfferFacts } from '../subscription/offer.js';
 import { successEnvelope } from '../wire/envelope.js';
 import type { Encodable } from '../wire/json/write-json.js';
+import { OwnError } from './errors.js';
 import type { Events } from './events.js';
 import type { Jobs } from './jobs.js';
 import type { KeptAddresses } from './kept-addresses.js';
@@ -106,6 +107,16 @@ export interface OwnStream {
 }
 
 export type OwnHandler = (call: OwnCall) => MaybeAsync<OwnAnswer | OwnStream>;
+
+const LONGEST_IDEMPOTENCY_KEY = 255;
+
+/** The `Idempotency-Key` of a call; null without one. Throws `invalidQuery`. */
+export function idempotencyKeyOf({ request }: OwnCall): string | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key === 'string' && key !== '' && key.length <= LONGEST_IDEMPOTENCY_KEY) return key;
+  throw new OwnError('invalidQuery', `Idempotency-Key: expected 1 to ${LONGEST_IDEMPOTENCY_KEY} characters`);
+}
 
 /** A success of this data. */
 export const answer = (data: Encodable): OwnAnswer => ({ payload: successEnvelope(data) });

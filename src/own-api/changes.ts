@@ -25,15 +25,16 @@ export async function changeKey(backend: Backend, asked: KeyChange): Promise<voi
  * is what was left of the old one.
  */
 async function replaceKey(backend: Backend, accessKey: string, successor: string): Promise<void> {
-  const present = (await backend.live?.key(accessKey)) ?? backend.keys.get(accessKey);
+  const find = async (key: string) => (await backend.live?.key(key)) ?? backend.keys.get(key);
+  const present = await find(accessKey);
   if (present === undefined) throw new DomainError('userNotFound');
-  const made = (await backend.live?.key(successor)) ?? backend.keys.get(successor);
-  if (made === undefined) await backend.createKey(recordOf(successor, { ...present, limitBytes: leftOf(present) }));
+  if ((await find(successor)) === undefined)
+    await backend.createKey(recordOf(successor, { ...present, limitBytes: leftOf(present) }));
   await backend.deleteKey(accessKey);
 }
 
 /** Bytes that are left of a key's limit; null for no limit. */
-export function leftOf({ limitBytes, counters }: KeySnapshot): bigint | null {
+function leftOf({ limitBytes, counters }: KeySnapshot): bigint | null {
   if (limitBytes === null || counters === null) return limitBytes;
   const left = limitBytes - counters.bytesUp - counters.bytesDown;
   return left > 0n ? left : 0n;

@@ -1,12 +1,11 @@
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
 import type { KeyReader } from '../core/keys/types.js';
 import type { ClockPort, RandomPort } from '../core/ports.js';
-import { subscriptionToken } from '../subscription/token.js';
 
-/** A subscription address that is not computed from the key to which it leads. */
+/** A random subscription address. */
 interface KeptAddress {
   readonly accessKey: string;
-  /** Milliseconds since the epoch; null for one that was handed out, which lasts as long as its key and the successors of that. */
+  /** Null: it lasts as long as its key and the successors of that. A time, in milliseconds since the epoch, only an older Keyway has set. */
   readonly until: number | null;
 }
 
@@ -33,11 +32,6 @@ export class KeptAddresses {
     const { accessKey, until }: KeptAddress = JSON.parse(body);
     return until === null || until > this.#clock.now() ? accessKey : undefined;
   };
-
-  /** Has the address of an ended key lead to its successor until then. */
-  async keep(old: string, successor: string, until: number): Promise<void> {
-    await this.#records.change([put(subscriptionToken(old), { accessKey: successor, until })]);
-  }
 
   /** Returns the token of the random address of a key, which gets one where it has none. Rejects as a change of records does. */
   async handOut(accessKey: string): Promise<string> {
@@ -79,15 +73,11 @@ export class KeptAddresses {
     if (tokens.length > 0) await this.#records.change(tokens.map((id) => ({ kind: 'addresses', id, body: null })));
   }
 
-  /** Has the addresses that were kept for a key lead to its successor. Its own one ends. */
-  async rotated(old: string, successor: string): Promise<void> {
-    const now = this.#clock.now();
-    const changes: RecordChange[] = [];
-    for (const [id, kept] of this.#all()) {
-      if (kept.until !== null && kept.until <= now) changes.push({ kind: 'addresses', id, body: null });
-      else if (kept.accessKey === old) changes.push(put(id, { ...kept, accessKey: successor }));
-    }
-    if (changes.length > 0) await this.#records.change(changes);
+  /** Returns the changes of records by which the addresses of a key lead to its successor. */
+  moved(from: string, to: string): readonly RecordChange[] {
+    return this.#all().flatMap(([id, kept]) =>
+      kept.accessKey === from ? [{ ...put(id, { ...kept, accessKey: to }), expected: JSON.stringify(kept) }] : [],
+    );
   }
 }
 

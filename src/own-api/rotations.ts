@@ -1,22 +1,24 @@
-import type { Backend, KeyChange } from '../core/backend.js';
+import { hash } from 'node:crypto';
+import type { Backend } from '../core/backend.js';
 import type { Core } from '../core/core.js';
 import { DomainError } from '../core/errors.js';
-import type { KeptRecords } from '../core/kept-records.js';
-import { recordOf } from '../core/keys/key-record.js';
-import type { KeySnapshot } from '../core/model.js';
+import type { KeptRecords, RecordChange } from '../core/kept-records.js';
+import type { KeyMakers } from '../core/keys/key-makers.js';
+import { PerKeyQueue } from '../core/per-key-queue.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
-import { leftOf } from './changes.js';
+import { changeKey } from './changes.js';
+import { OwnError } from './errors.js';
+import { onceRecord } from './job-records.js';
 import type { KeptAddresses } from './kept-addresses.js';
-import type { Bytes, KeptRotation, KeptRotations, ReadRotation } from './kept-rotations.js';
 
 export interface RotationsOptions {
   readonly core: Pick<Core, 'key'>;
   readonly backend: Backend;
   readonly records: KeptRecords;
-  readonly kept: KeptRotations;
+  readonly makers: KeyMakers;
   readonly addresses: KeptAddresses;
-  /** Told of a rotation that was made, so that what is kept of the key follows. */
-  readonly follow: (changes: readonly KeyChange[], by: null) => Promise<void>;
+  /** Told of the new key of each rotation that is done. */
+  readonly onRotated: (successor: string) => void;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -24,23 +26,40 @@ export interface RotationsOptions {
   readonly isInCharge: () => boolean;
 }
 
-/** The wishes of a caller for a rotation. Times are milliseconds since the epoch. */
-export interface AskedRotation {
-  readonly graceMilliseconds: number;
-  /** Until then the old subscription address leads to the new key; null where it ends with the old key. */
-  readonly keepAddressUntil: number | null;
+/** A rotation that was begun and is not done. Times are milliseconds since the epoch. */
+interface KeptRotation {
+  readonly old: string;
+  readonly successor: string;
+  readonly begunAt: number;
+  /** Later than it was begun only where an older Keyway has given the old key a grace. */
+  readonly endsAt: number;
+  /** The new key has been there: from then on the old one ends, whatever becomes of the new one. */
+  readonly isMade: boolean;
+  /** A digest of what was asked for under an `Idempotency-Key`, whose record names the rotation; absent without one. */
+  readonly digest?: string | undefined;
+}
+
+/** The answer to a rotation, kept under its `Idempotency-Key`; `Jobs` removes it a day after its end. */
+interface KeptAnswer {
+  readonly digest: string;
+  readonly successor: string;
+  readonly endedAt: number;
 }
 
 const KEY_BYTES = 16;
-/** Milliseconds between two looks at the bytes of old keys. */
+/** Milliseconds between two looks at rotations that are not done. */
 const LOOK = 2_000;
 /** Milliseconds after which a rotation whose new key never showed was not made. */
 const UNMADE = 600_000;
-const NONE: Bytes = { up: '0', down: '0' };
 
-/** New secrets for keys, and old ones that end later. */
+/**
+ * New secrets for keys. Where records are kept with the keys, a rotation is one transaction. Elsewhere it is begun as a record, so
+ * that a crash leaves none half done.
+ */
 export class Rotations {
   readonly #options: RotationsOptions;
+  /** Of one rotation, by its id, one thing is done at a time. */
+  readonly #queue = new PerKeyQueue();
   #looking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #isFailing = false;
@@ -58,194 +77,165 @@ export class Rotations {
     await this.#looking;
   }
 
-  /** Gives a key a new secret. Rejects with `userNotFound`, and as changes of keys do. */
-  async rotate(
-    accessKey: string,
-    { graceMilliseconds, keepAddressUntil }: AskedRotation,
-  ): Promise<{ readonly successor: string; readonly oldEndsAt: number }> {
-    const { core, backend, kept, addresses, follow, clock, random, log } = this.#options;
-    const present = await core.key(accessKey);
-    if (present === undefined) throw new DomainError('userNotFound');
-    const successor = random.bytes(KEY_BYTES).toString('hex');
-    const begunAt = clock.now();
-    const endsAt = begunAt + graceMilliseconds;
-    const id = random.uuid();
-    // The second of two calls, for the new key and the end of the old one, is made whatever becomes of the first's caller.
-    const isKept = graceMilliseconds > 0 || backend.batches === null;
-    const rotation: KeptRotation = {
-      ...{ old: accessKey, successor, begunAt, endsAt, isMade: false, carrying: null, isCut: false },
-      left: leftOf(present)?.toString() ?? null,
-      // The old key begins at zero where counters can be moved.
-      carried: backend.batches === null ? bytesOf(present) : NONE,
-    };
-    const begun = isKept ? await kept.begin(id, rotation) : null;
-    try {
-      if (backend.batches === null)
-        await backend.createKey(recordOf(successor, { ...present, limitBytes: leftOf(present) }));
-      else await this.#replaceTogether(present, successor, graceMilliseconds > 0, id);
-    } catch (error) {
-      // One that may yet show is told apart by the next looks.
-      if (begun !== null && (await this.#isMissing(successor))) await kept.end(id);
-      throw error;
+  /**
+   * Gives a key a new secret and resolves to it; under an `Idempotency-Key` that was used before, to the one of then. Rejects with
+   * `userNotFound`, with `idempotencyKeyReused`, and as changes of keys do.
+   */
+  rotate(accessKey: string, owner: string, idempotencyKey: string | null): Promise<string> {
+    const isOnce = idempotencyKey !== null;
+    const id = isOnce ? onceRecord(owner, idempotencyKey) : this.#options.random.uuid();
+    const digest = isOnce ? hash('sha256', `rotate\0${accessKey}`, 'hex') : undefined;
+    return this.#queue.run(id, () => this.#rotate(id, accessKey, digest));
+  }
+
+  /** Has what is kept beside a key go on with its successor. */
+  async follow(from: string, to: string): Promise<void> {
+    for (;;) {
+      const changes = this.#moved(from, to);
+      if (changes.length === 0 || (await this.#options.records.change(changes))) return;
     }
-    if (begun !== null) await kept.change(begun, { isMade: true });
-    if (backend.batches === null) await this.#leaveOld(present, graceMilliseconds > 0, id);
-    // The new key is there, and its caller must learn of it.
-    await follow([{ op: 'rotate', accessKey, successor }], null).catch((error: unknown) =>
+  }
+
+  async #rotate(id: string, accessKey: string, digest: string | undefined): Promise<string> {
+    const { backend, core, records, clock, random } = this.#options;
+    const present = await core.key(accessKey);
+    const answered = this.#known<KeptAnswer>('jobs', id, digest);
+    if (answered !== null) return answered.successor;
+    const begun = this.#known<KeptRotation>('rotations', id, digest);
+    if (begun !== null) return this.#finish(id, begun);
+    if (present === undefined) throw new DomainError('userNotFound');
+    const [successor, now] = [random.bytes(KEY_BYTES).toString('hex'), clock.now()];
+    const rotation = { old: accessKey, successor, begunAt: now, endsAt: now, isMade: false, digest };
+    if (backend.batches?.rotate == null) {
+      await records.change([put(id, rotation)]);
+      return this.#finish(id, rotation);
+    }
+    const isDone = await backend.batches.rotate(accessKey, successor, this.#outcome(id, rotation));
+    // Another gateway has answered, or changed what is kept beside the key.
+    if (!isDone) return this.#rotate(id, accessKey, digest);
+    this.#options.onRotated(successor);
+    return successor;
+  }
+
+  /** What is kept under an id. Throws where that was asked for by another body. */
+  #known<T extends { readonly digest?: string | undefined }>(
+    kind: 'jobs' | 'rotations',
+    id: string,
+    digest: string | undefined,
+  ): T | null {
+    const body = this.#options.records.of(kind).get(id);
+    if (body === undefined) return null;
+    const known: T = JSON.parse(body);
+    if (known.digest !== digest) throw new OwnError('idempotencyKeyReused');
+    return known;
+  }
+
+  /** Does what is left to do of a rotation that was begun, and resolves to the new key. */
+  async #finish(id: string, rotation: KeptRotation): Promise<string> {
+    const { backend, log } = this.#options;
+    let left: KeptRotation | null = null;
+    try {
+      await this.#make(rotation);
+    } catch (error) {
+      // Between two calls to a server the new key may be there already, and its caller must learn of it.
+      if (backend.batches !== null || !(await this.#isThere(rotation.successor))) throw error;
+      log.warn({ err: error }, 'a rotated key is removed later');
+      left = { ...rotation, isMade: true };
+    }
+    await this.#note(id, rotation, left).catch((error: unknown) =>
       log.warn({ err: error }, 'records of changed keys could not be kept'),
     );
-    if (keepAddressUntil !== null) await addresses.keep(accessKey, successor, keepAddressUntil);
-    return { successor, oldEndsAt: endsAt };
+    return rotation.successor;
   }
 
-  async #replaceTogether(present: KeySnapshot, successor: string, staysFor: boolean, note: string): Promise<void> {
-    const { backend, records } = this.#options;
-    const { accessKey, limitBytes } = present;
-    const changes: readonly KeyChange[] = [
-      { op: 'rotate', accessKey, successor },
-      ...(staysFor
-        ? [{ op: 'create', key: recordOf(accessKey, { name: oldName(present), limitBytes }) } as const]
-        : []),
-    ];
-    const noted = { kind: 'jobs', id: `rotation/${note}`, body: null } as const;
-    const [replaced = null, stayed = null] = (await backend.batches?.apply(changes, noted.id)) ?? [];
-    if (records.of(noted.kind).has(noted.id)) await records.change([noted]);
-    // A key that somebody has meanwhile removed does not come back as an old one.
-    if (replaced?.code === 'userNotFound' && staysFor && stayed === null) await backend.deleteKey(accessKey);
-    const failed = replaced ?? stayed;
-    if (failed !== null) throw failed;
-  }
-
-  /** Names the old key as one, or ends it. What fails is made good by the looks: the new key is there. */
-  async #leaveOld(present: KeySnapshot, staysFor: boolean, id: string): Promise<void> {
-    const { backend, kept, log } = this.#options;
-    const { accessKey } = present;
+  async #isThere(accessKey: string): Promise<boolean> {
     try {
-      if (staysFor) return await backend.updateKey(accessKey, { name: oldName(present) });
-      await backend.deleteKey(accessKey);
-      await kept.end(id);
-    } catch (error) {
-      log.warn(
-        { err: error },
-        staysFor ? 'the old key of a rotation keeps its name' : 'a rotated key is removed later',
-      );
-    }
-  }
-
-  async #isMissing(accessKey: string): Promise<boolean> {
-    try {
-      return (await this.#options.core.key(accessKey)) === undefined;
+      return (await this.#options.core.key(accessKey)) !== undefined;
     } catch {
       return false;
     }
   }
 
-  #look(): void {
-    const { kept, log, isInCharge } = this.#options;
-    if (this.#looking !== null || !isInCharge() || kept.all().length === 0) return;
-    this.#looking = this.#tendAll()
-      .then(
-        () => {
-          this.#isFailing = false;
-        },
-        (error: unknown) => {
-          if (!this.#isFailing) log.warn({ err: error }, 'rotated keys could not be looked after; it is tried again');
-          this.#isFailing = true;
-        },
-      )
-      .finally(() => {
-        this.#looking = null;
-      });
-  }
-
-  /** Each for itself: one that cannot be changed keeps no other from its end. Rejects with the first failure. */
-  async #tendAll(): Promise<void> {
-    const failures: unknown[] = [];
-    for (const read of this.#options.kept.all()) {
-      try {
-        await this.#tend(read);
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw failures[0];
-  }
-
-  async #tend(read: ReadRotation): Promise<void> {
-    const { core, kept, clock } = this.#options;
-    const { old, successor, begunAt, endsAt, isMade } = read.rotation;
-    const present = await core.key(old);
-    if (present === undefined) return kept.end(read.id);
+  /** Makes the new key unless it was made, and ends the old one. */
+  async #make({ old, successor, isMade }: KeptRotation): Promise<void> {
+    const { backend, core } = this.#options;
+    const asked = { op: 'rotate', accessKey: old, successor } as const;
     const next = await core.key(successor);
-    if (next === undefined && !isMade) {
-      // It is perhaps being made by another gateway.
-      if (clock.now() >= begunAt + UNMADE) await kept.end(read.id);
-      return;
+    if (next !== undefined || isMade) {
+      // It is in memory, and perhaps not in the file.
+      if (next !== undefined && backend.batches !== null) await backend.updateKey(successor, {});
+      if ((await core.key(old)) !== undefined) await backend.deleteKey(old);
+    } else if (backend.batches === null) await changeKey(backend, asked);
+    else {
+      const [failed = null] = await backend.batches.apply([asked], '');
+      if (failed !== null) throw failed;
     }
-    const made = await kept.change(read, { isMade: true });
-    const carried = made === null || next === undefined ? made : await this.#carry(made, present, next);
-    if (carried === null) return;
-    if (clock.now() >= endsAt) await this.#endOld(carried);
-    else if (!carried.rotation.isCut && (await this.#isUsedUp(carried.rotation))) await this.#cut(carried);
   }
 
-  async #endOld({ id, rotation: { old } }: ReadRotation): Promise<void> {
-    const { backend, kept } = this.#options;
-    await backend.deleteKey(old);
-    await kept.end(id);
+  /** Notes that a rotation is done, but for what is left of it. */
+  async #note(id: string, rotation: KeptRotation, left: KeptRotation | null): Promise<void> {
+    const { records, onRotated } = this.#options;
+    let isNoted = false;
+    while (!isNoted) isNoted = await records.change([...this.#outcome(id, rotation), put(id, left)]);
+    if (!rotation.isMade) onRotated(rotation.successor);
   }
 
-  async #cut(read: ReadRotation): Promise<void> {
-    const { backend, kept } = this.#options;
-    await backend.updateKey(read.rotation.old, { limitBytes: 0n });
-    await kept.change(read, { isCut: true });
+  /** The changes of records that a rotation comes with. */
+  #outcome(id: string, { old, successor, digest }: KeptRotation): readonly RecordChange[] {
+    const moved = this.#moved(old, successor);
+    if (digest === undefined) return moved;
+    const answer: KeptAnswer = { digest, successor, endedAt: this.#options.clock.now() };
+    const known = this.#options.records.of('jobs').get(id) ?? null;
+    return [...moved, { kind: 'jobs', id, body: JSON.stringify(answer), expected: known }];
   }
 
-  /** Counts the old key's bytes onto the new one, once, whatever happens in between. Null where another must look again. */
-  async #carry(read: ReadRotation, old: KeySnapshot, next: KeySnapshot): Promise<ReadRotation | null> {
-    const { backend, kept } = this.#options;
-    const { successor, carried } = read.rotation;
-    const to = read.rotation.carrying ?? bytesOf(old);
-    const [up, down] = [BigInt(to.up) - BigInt(carried.up), BigInt(to.down) - BigInt(carried.down)];
-    if (up === 0n && down === 0n) return read;
-    const done = { carried: to, carrying: null };
-    // Somebody has reset the old key.
-    if (up < 0n || down < 0n) return kept.change(read, done);
-    const carrying = await kept.change(read, { carrying: to });
-    if (carrying === null) return null;
-    if (backend.batches !== null) {
-      const report = `rotation ${read.id} ${to.up} ${to.down}`;
-      const entries = [{ accessKey: successor, bytesUp: up, bytesDown: down, connections: null }];
-      await backend.count({ id: report, entries }, 'durable');
-      return kept.change(carrying, done);
+  /** The changes of records by which what is kept of a key is kept of its successor. */
+  #moved(from: string, to: string): readonly RecordChange[] {
+    const { makers, addresses, records } = this.#options;
+    const rotations = [...records.of('rotations')].flatMap(([id, body]): readonly RecordChange[] => {
+      const rotation: KeptRotation = JSON.parse(body);
+      const { old, successor } = rotation;
+      if (successor === to || (old !== from && successor !== from)) return [];
+      const next = { ...rotation, ...(old === from ? { old: to } : { successor: to, isMade: true }) };
+      return [{ ...put(id, next), expected: body }];
+    });
+    return [...makers.moved(from, to), ...addresses.moved(from, to), ...rotations];
+  }
+
+  #look(): void {
+    const { records, log, isInCharge } = this.#options;
+    const ids = [...records.of('rotations').keys()];
+    if (this.#looking !== null || ids.length === 0 || !isInCharge()) return;
+    // Each for itself: one that cannot be finished keeps no other from its end.
+    this.#looking = Promise.allSettled(ids.map((id) => this.#queue.run(id, () => this.#tend(id)))).then((looks) => {
+      const failed = looks.find((look) => look.status === 'rejected');
+      if (failed !== undefined && !this.#isFailing)
+        log.warn({ err: failed.reason }, 'rotated keys could not be looked after; it is tried again');
+      this.#isFailing = failed !== undefined;
+      this.#looking = null;
+    });
+  }
+
+  /** Finishes a rotation that nobody else does: its process has ended, or it has left something to do later. */
+  async #tend(id: string): Promise<void> {
+    const { core, clock, records } = this.#options;
+    const body = records.of('rotations').get(id);
+    if (body === undefined) return;
+    const rotation: KeptRotation = JSON.parse(body);
+    const present = await core.key(rotation.old);
+    const now = clock.now();
+    if (!rotation.isMade && (await core.key(rotation.successor)) === undefined) {
+      // It is perhaps being made, by a server that did not answer or by an older gateway.
+      if (present === undefined || now >= rotation.begunAt + UNMADE) await records.change([put(id, null)]);
+    } else if (present === undefined || now >= rotation.endsAt) {
+      await this.#make(rotation);
+      await this.#note(id, rotation, null);
     }
-    return this.#lower(carrying, next, up + down, done);
-  }
-
-  /** Lowers the new key's limit by what the old one has used: no API counts for another. A limit that somebody has set counts. */
-  async #lower(
-    read: ReadRotation,
-    { accessKey, limitBytes }: KeySnapshot,
-    bytes: bigint,
-    done: Partial<KeptRotation>,
-  ): Promise<ReadRotation | null> {
-    const { backend, kept } = this.#options;
-    const { left } = read.rotation;
-    const lowered = (limit: bigint): bigint => (limit > bytes ? limit - bytes : 0n);
-    const isLowered = left !== null && limitBytes === lowered(BigInt(left));
-    const rest = limitBytes === null || isLowered ? limitBytes : lowered(limitBytes);
-    if (rest !== limitBytes) await backend.updateKey(accessKey, { limitBytes: rest });
-    return kept.change(read, { ...done, left: rest?.toString() ?? null });
-  }
-
-  async #isUsedUp({ successor }: KeptRotation): Promise<boolean> {
-    const present = await this.#options.core.key(successor);
-    return present !== undefined && leftOf(present) === 0n;
   }
 }
 
-const oldName = ({ name }: KeySnapshot): string => (name === null ? '(old)' : `${name} (old)`);
-
-function bytesOf({ counters }: KeySnapshot): Bytes {
-  return { up: String(counters?.bytesUp ?? 0n), down: String(counters?.bytesDown ?? 0n) };
-}
+const put = (id: string, rotation: KeptRotation | null): RecordChange => ({
+  kind: 'rotations',
+  id,
+  body: rotation === null ? null : JSON.stringify(rotation),
+});

@@ -1,8 +1,12 @@
+import { readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { subscriptionToken } from '../../src/subscription/token.js';
-import { describeDatabase } from '../homes/database/database.js';
+import { describeDatabase, freshDatabase, query, sharedPostgres } from '../homes/database/database.js';
+import { proxyForTest } from '../homes/database/proxy.js';
 import { databaseStage, fileStage, frontStage } from './homes.js';
 import { type OwnReply, type OwnStage, ownStage } from './stage.js';
 
@@ -36,8 +40,26 @@ async function lookUntil(check: () => unknown): Promise<void> {
   await vi.waitFor(looked, 20_000);
 }
 
-const rotated = ({ body }: OwnReply) =>
-  (body as unknown as { readonly data: { readonly access_key: string; readonly old_ends_at: string } }).data;
+const rotated = ({ body }: OwnReply) => String(Object(body).data.access_key);
+
+const REUSED = { status: 422, body: { code: 'idempotency_key_reused' } };
+
+/** Asks for a new secret under an `Idempotency-Key`. */
+const rotateOnce = ({ call }: OwnStage, accessKey: string, once: string) =>
+  call(`POST /keys/${accessKey}/rotate`, { body: {}, headers: { 'idempotency-key': once } });
+
+const presentIn = (stage: Stage) =>
+  [...(stage.behind ?? stage).app.keyway.core.keys.entries()].map(({ accessKey }) => accessKey).sort();
+
+/** Puts the record of a rotation that is not done: by default one that an older Keyway has left within its grace. */
+async function leaveUndone({ app }: OwnStage, id: string, rotation: Readonly<Record<string, unknown>>): Promise<void> {
+  const left = {
+    ...{ old: 'a', successor: 'b', begunAt: clock.now(), endsAt: clock.now() + 60_000, isMade: true, left: null },
+    ...{ carried: { up: '0', down: '0' }, carrying: null, isCut: false },
+  };
+  const body = JSON.stringify({ ...left, ...rotation });
+  await app.keyway.home.records.change([{ kind: 'rotations', id, body }]);
+}
 
 async function count(stage: Stage, accessKey: string, bytesUp: bigint): Promise<void> {
   const { backend } = (stage.behind ?? stage).app.keyway;
@@ -56,8 +78,12 @@ function testsOver(open: () => Promise<Stage>, counts: boolean): void {
     await stage.app.keyway.core.createUser({ accessKey: 'a', name: 'Anna', limitBytes: 100n });
     await count(stage, 'a', 30n);
     const answer = await stage.call('POST /keys/a/rotate', { body: {} });
-    expect(answer.status).toBe(200);
-    const { access_key: successor } = rotated(answer);
+    const successor = rotated(answer);
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { data: { access_key: expect.stringMatching(/^[\da-f]{32}$/) } },
+    });
+    expect(Object.keys(Object(answer.body).data)).toEqual(['access_key']);
     expect(await dataOf(stage, successor)).toMatchObject(
       counts ? { name: 'Anna', limit_bytes: 100n, bytes_up: 30n } : { name: 'Anna', limit_bytes: 70n, bytes_up: 0n },
     );
@@ -68,61 +94,40 @@ function testsOver(open: () => Promise<Stage>, counts: boolean): void {
     });
   });
 
-  it('in a grace the old key is listed as such, its bytes count onto the new one, and it ends at its time', async () => {
-    const stage = await open();
-    await stage.app.keyway.core.createUser({ accessKey: 'a', name: 'Anna', limitBytes: 100n });
-    await count(stage, 'a', 30n);
-    const { access_key: successor, old_ends_at: end } = rotated(
-      await stage.call('POST /keys/a/rotate', { body: { grace_seconds: 60 } }),
-    );
-    expect(Math.abs(Date.parse(end) - clock.now() - 60_000)).toBeLessThan(5000);
-    expect(await dataOf(stage, 'a')).toMatchObject({ name: 'Anna (old)' });
-    await count(stage, 'a', 20n);
-    const counted = counts ? { limit_bytes: 100n, bytes_up: 50n } : { limit_bytes: 50n };
-    await lookUntil(async () => expect(await dataOf(stage, successor)).toMatchObject(counted));
-    expect((await stage.call('GET /keys/a')).status).toBe(200);
-    passSeconds(60);
-    await lookUntil(async () => expect((await stage.call('GET /keys/a')).status).toBe(404));
-    expect(await dataOf(stage, successor)).toMatchObject({ name: 'Anna', ...counted });
-  });
-
-  it('the old key stays where it was in the list, and the new one stands at the end', async () => {
-    const stage = await open();
-    const { core } = stage.app.keyway;
-    for (const name of ['a', 'b', 'c']) await core.createUser({ accessKey: name, name, limitBytes: null });
-    await stage.call('POST /keys/b/rotate', { body: { grace_seconds: 60 } });
-    const names = () => [...core.keys.entries()].map(({ name }) => name);
-    await expect.poll(names).toEqual(['a', 'b (old)', 'c', 'b']);
-    const { data = { access_keys: [...core.keys.entries()] } } = Object((await stage.call('GET /configuration')).body);
-    expect(data.access_keys.map(({ name }: { readonly name: string }) => name)).toEqual(names());
-  });
-
-  it('the old key is let in no more once both have used the limit up', async () => {
-    const stage = await open();
-    await stage.app.keyway.core.createUser({ accessKey: 'a', name: null, limitBytes: 100n });
-    await stage.call('POST /keys/a/rotate', { body: { grace_seconds: 600 } });
-    await count(stage, 'a', 100n);
-    await lookUntil(async () =>
-      expect(await dataOf(stage, 'a')).toMatchObject({ status: 'over_limit', limit_bytes: 0n }),
-    );
-  });
-
-  it('of a key that came out of a rotation, and of one that waits for its end, leaves no old key behind, nor one whose new key is removed', async () => {
+  it('that is repeated under its Idempotency-Key has the same answer and is done once, whatever became of the key since', async () => {
     const stage = await open();
     const { core, home } = stage.app.keyway;
-    for (const accessKey of ['a', 'b', 'c']) await core.createUser({ accessKey });
-    const rotate = async (key: string, grace: number) =>
-      rotated(await stage.call(`POST /keys/${key}/rotate`, { body: { grace_seconds: grace } })).access_key;
-    const last = await rotate(await rotate('a', 30), 20);
-    const successor = await rotate('b', 30);
-    const anew = await rotate('b', 0);
-    await core.deleteUser(await rotate('c', 30));
-    const present = () => [...(stage.behind ?? stage).app.keyway.core.keys.entries()].map(({ accessKey }) => accessKey);
-    expect(present()).toEqual(expect.arrayContaining(['a', anew, 'c']));
-    passSeconds(30);
-    await lookUntil(() => expect(present().sort()).toEqual([last, successor].sort()));
-    const left = () => [...home.records.of('rotations').keys(), ...home.records.of('jobs').keys()];
-    await lookUntil(() => expect(left().filter((id) => id !== 'lease')).toEqual([]));
+    for (const accessKey of ['a', 'b']) await core.createUser({ accessKey });
+    const answers = await Promise.all([1, 2].map(() => rotateOnce(stage, 'a', 'one')));
+    const [successor = ''] = answers.map(rotated);
+    expect(answers.map(rotated)).toEqual([successor, successor]);
+    expect(presentIn(stage)).toEqual([successor, 'b'].sort());
+    expect(await rotateOnce(stage, 'b', 'one')).toMatchObject(REUSED);
+    const items = [{ op: 'delete', access_key: 'b' }];
+    expect(
+      await stage.call('POST /keys/batch', { body: { items }, headers: { 'idempotency-key': 'one' } }),
+    ).toMatchObject(REUSED);
+    const next = rotated(await rotateOnce(stage, successor, 'another'));
+    expect(rotated(await rotateOnce(stage, 'a', 'one'))).toBe(successor);
+    expect(presentIn(stage)).toEqual([next, 'b'].sort());
+    expect([...home.records.of('rotations')]).toEqual([]);
+  });
+
+  it('that an older Keyway has left within a grace ends the old key at its time, also where either key is rotated or removed meanwhile', async () => {
+    const stage = await open();
+    const { core, home } = stage.app.keyway;
+    for (const accessKey of ['a', 'b', 'c', 'd', 'e']) await core.createUser({ accessKey });
+    await leaveUndone(stage, 'one', {});
+    await leaveUndone(stage, 'two', { old: 'c', successor: 'd', isMade: false });
+    await leaveUndone(stage, 'three', { old: 'e', successor: 'gone' });
+    const last = rotated(await stage.call('POST /keys/b/rotate', { body: {} }));
+    const anew = rotated(await stage.call('POST /keys/c/rotate', { body: {} }));
+    passSeconds(59);
+    vi.advanceTimersByTime(LOOK);
+    expect(presentIn(stage)).toEqual(['a', last, anew, 'd', 'e'].sort());
+    passSeconds(1);
+    await lookUntil(() => expect(presentIn(stage)).toEqual([last, 'd'].sort()));
+    await lookUntil(() => expect([...home.records.of('rotations').keys()]).toEqual([]));
   });
 }
 
@@ -133,110 +138,231 @@ describe.each([
 ] as const)('over %s', (_home, open, counts) => testsOver(open, counts));
 describeDatabase('over a database', () => testsOver(() => databaseStage({ clock }), true));
 
-describe('a rotation', () => {
-  it('that takes its time is not forgotten meanwhile', async () => {
-    const { app, call } = await ownStage({ clock });
-    const { backend, core } = app.keyway;
-    await core.createUser({ accessKey: 'a' });
-    const batches = backend.batches ?? expect.fail('no batches');
-    const { apply } = batches;
-    vi.spyOn(batches, 'apply').mockImplementation(async (changes, note) => {
-      const looked = vi.spyOn(core, 'key');
-      const successor = changes.flatMap((each) => (each.op === 'rotate' ? [each.successor] : []));
-      await lookUntil(() => expect(looked).toHaveBeenCalledWith(...successor));
-      return apply(changes, note);
+describe('a rotation in front of a server', () => {
+  it('of which the second call fails tells the new key, and ends the old one later', async () => {
+    const stage = await frontStage({ clock });
+    await stage.app.keyway.core.createUser({ accessKey: 'a' });
+    const { backend, core } = stage.app.keyway;
+    const { deleteKey } = backend;
+    const failing = vi.spyOn(backend, 'deleteKey').mockImplementation(async (key) => {
+      if (key === 'a') throw new DomainError('backendAway');
+      await deleteKey(key);
     });
-    expect((await call('POST /keys/a/rotate', { body: { grace_seconds: 1 } })).status).toBe(200);
-    passSeconds(1);
-    await lookUntil(async () => expect((await call('GET /keys/a')).status).toBe(404));
+    const successor = rotated(await rotateOnce(stage, 'a', 'one'));
+    expect(presentIn(stage)).toEqual(['a', successor].sort());
+    expect(rotated(await rotateOnce(stage, 'a', 'one'))).toBe(successor);
+    // Whatever becomes of the new key, the old one has ended for its user.
+    await core.deleteUser(successor);
+    failing.mockRestore();
+    await lookUntil(() => expect(presentIn(stage)).toEqual([]));
   });
 
-  it('in front of a server of which the second call fails tells the new key, and ends the old one later', async () => {
-    const { app, call } = await frontStage();
-    await app.keyway.core.createUser({ accessKey: 'a' });
-    vi.spyOn(app.keyway.backend, 'deleteKey').mockRejectedValueOnce(new DomainError('backendAway'));
-    const answer = await call('POST /keys/a/rotate', { body: {} });
-    expect((await call(`GET /keys/${rotated(answer).access_key}`)).status).toBe(200);
-    await lookUntil(async () => expect((await call('GET /keys/a')).status).toBe(404));
+  it.each([
+    ['the two calls', true],
+    ['the first call', false],
+  ])('that a crash ended before or between %s leaves one key, which its Idempotency-Key finds', async (_, isMade) => {
+    const stage = await frontStage({ clock });
+    await stage.app.keyway.core.createUser({ accessKey: 'a', name: 'Anna' });
+    const change = vi
+      .spyOn(stage.app.keyway.backend, 'createKey')
+      .mockRejectedValueOnce(new DomainError('backendAway'));
+    expect(await rotateOnce(stage, 'a', 'one')).toMatchObject({ status: 503 });
+    const successor = change.mock.calls[0]?.[0].accessKey ?? '';
+    if (isMade) {
+      await stage.behind.app.keyway.core.createUser({ accessKey: successor, name: 'Anna' });
+      await lookUntil(() => expect(presentIn(stage)).toEqual([successor]));
+    }
+    expect(rotated(await rotateOnce(stage, 'a', 'one'))).toBe(successor);
+    expect(presentIn(stage)).toEqual([successor]);
+    expect([...stage.app.keyway.home.records.of('rotations')]).toEqual([]);
   });
 
-  it('in front of a server leaves a limit that somebody has set meanwhile, less what the old key uses', async () => {
-    const stage = await frontStage();
-    await stage.app.keyway.core.createUser({ accessKey: 'a', limitBytes: 100n });
-    const { access_key: key } = rotated(await stage.call('POST /keys/a/rotate', { body: { grace_seconds: 600 } }));
-    await count(stage, 'a', 10n);
-    await lookUntil(async () => expect(await dataOf(stage, key)).toMatchObject({ limit_bytes: 90n }));
-    await stage.call(`PATCH /keys/${key}`, { body: { limit_bytes: 1000n } });
-    await count(stage, 'a', 5n);
-    await lookUntil(async () => expect(await dataOf(stage, key)).toMatchObject({ limit_bytes: 995n }));
+  it('whose new key never showed was not made, and leaves nothing', async () => {
+    const stage = await frontStage({ clock });
+    await stage.app.keyway.core.createUser({ accessKey: 'a' });
+    vi.spyOn(stage.app.keyway.backend, 'createKey').mockRejectedValueOnce(new DomainError('backendAway'));
+    expect((await rotateOnce(stage, 'a', 'one')).status).toBe(503);
+    passSeconds(600);
+    await lookUntil(() => expect([...stage.app.keyway.home.records.of('rotations')]).toEqual([]));
+    expect(presentIn(stage)).toEqual(['a']);
+  });
+});
+
+describe('a rotation', () => {
+  it('refuses a grace and a kept address by their names, and changes nothing', async () => {
+    const stage = await ownStage();
+    await stage.app.keyway.core.createUser({ accessKey: 'a' });
+    for (const member of ['grace_seconds', 'keep_address_until'])
+      expect(await stage.call('POST /keys/a/rotate', { body: { [member]: 1 } })).toMatchObject({
+        status: 400,
+        body: { code: 'invalid_body', error: expect.stringContaining(member) },
+      });
+    expect(presentIn(stage)).toEqual(['a']);
   });
 
   it('of a key that somebody removes in the same moment does not bring it back', async () => {
-    const { app, call } = await ownStage();
-    await app.keyway.core.createUser({ accessKey: 'a', name: 'Anna' });
-    const { records } = app.keyway.home;
-    const change = records.change.bind(records);
-    vi.spyOn(records, 'change').mockImplementationOnce(async (changes) => {
-      await app.keyway.core.deleteUser('a');
+    const stage = await ownStage();
+    const { core, home } = stage.app.keyway;
+    await core.createUser({ accessKey: 'a', name: 'Anna' });
+    const change = home.records.change.bind(home.records);
+    vi.spyOn(home.records, 'change').mockImplementationOnce(async (changes) => {
+      await core.deleteUser('a');
       return change(changes);
     });
-    const answer = await call('POST /keys/a/rotate', { body: { grace_seconds: 600 } });
-    expect(answer).toMatchObject({ status: 404, body: { code: 'user_not_found' } });
-    expect(app.keyway.core.keys.size).toBe(0);
+    expect(await stage.call('POST /keys/a/rotate', { body: {} })).toMatchObject({
+      status: 404,
+      body: { code: 'user_not_found' },
+    });
+    expect(presentIn(stage)).toEqual([]);
+    await lookUntil(() => expect([...home.records.of('rotations')]).toEqual([]));
   });
 
   it('that cannot be looked after keeps no other from its end', async () => {
-    const { app, call } = await ownStage({ clock });
-    const { backend } = app.keyway;
-    for (const accessKey of ['a', 'b']) await app.keyway.core.createUser({ accessKey });
+    const stage = await ownStage({ clock });
+    const { backend, core } = stage.app.keyway;
+    for (const accessKey of ['a', 'b', 'c']) await core.createUser({ accessKey });
     const { deleteKey } = backend;
     vi.spyOn(backend, 'deleteKey').mockImplementation(async (key) => {
       if (key === 'a') throw new DomainError('saveFailed');
       await deleteKey(key);
     });
-    for (const key of ['a', 'b']) await call(`POST /keys/${key}/rotate`, { body: { grace_seconds: 1 } });
-    passSeconds(1);
-    await lookUntil(async () => expect((await call('GET /keys/b')).status).toBe(404));
-    expect((await call('GET /keys/a')).status).toBe(200);
+    for (const old of ['a', 'c']) await leaveUndone(stage, old, { old });
+    passSeconds(60);
+    await lookUntil(() => expect(presentIn(stage)).toEqual(['a', 'b']));
   });
 
-  it('ends the subscription address with the old key, unless it is kept until a time', async () => {
-    const stage = await ownStage({ subscriptionTokens: true });
-    const { app, call } = stage;
+  it('ends the subscription address of the old key; one that an older Keyway has kept goes on until its time', async () => {
+    const { app, call } = await ownStage({ subscriptionTokens: true, clock });
     const status = async (accessKey: string) => (await app.inject(`/sub/${subscriptionToken(accessKey)}`)).statusCode;
-    for (const accessKey of ['leaked', 'planned']) await app.keyway.core.createUser({ accessKey });
-    expect([await status('leaked'), await status('planned')]).toEqual([200, 200]);
-    await call('POST /keys/leaked/rotate', { body: {} });
-    const until = new Date(Date.now() + 60_000).toISOString();
-    const first = rotated(await call('POST /keys/planned/rotate', { body: { keep_address_until: until } }));
-    expect([await status('leaked'), await status('planned')]).toEqual([404, 200]);
-    // The next rotation of the same key ends its own address, and leaves the planned one.
-    await call(`POST /keys/${first.access_key}/rotate`, { body: {} });
-    expect([await status(first.access_key), await status('planned')]).toEqual([404, 200]);
-  });
-
-  it('refuses what is no time and no number of seconds', async () => {
-    const { app, call } = await ownStage();
     await app.keyway.core.createUser({ accessKey: 'a' });
-    for (const body of [
-      { grace_seconds: -1 },
-      { grace_seconds: 7_776_001 },
-      { keep_address_until: 'tomorrow' },
-      { more: 1 },
-    ])
-      expect((await call('POST /keys/a/rotate', { body })).body).toMatchObject({ code: 'invalid_body' });
-    expect(app.keyway.core.keys.size).toBe(1);
+    const body = JSON.stringify({ accessKey: 'a', until: clock.now() + 60_000 });
+    await app.keyway.home.records.change([{ kind: 'addresses', id: subscriptionToken('before'), body }]);
+    expect([await status('a'), await status('before')]).toEqual([200, 200]);
+    await call('POST /keys/a/rotate', { body: {} });
+    expect([await status('a'), await status('before')]).toEqual([404, 200]);
+    passSeconds(60);
+    expect(await status('before')).toBe(404);
   });
 
-  it('whose grace goes on over a restart ends all the same', async () => {
-    const one = await fileStage();
-    await one.app.keyway.core.createUser({ accessKey: 'a', name: 'Anna' });
-    await one.call('POST /keys/a/rotate', { body: { grace_seconds: 1 } });
+  it('is done in a file that could not be written at first once it is repeated under its Idempotency-Key', async () => {
+    const stage = await fileStage({ clock });
+    await stage.app.keyway.core.createUser({ accessKey: 'a', name: 'Anna' });
+    const folder = dirname(stage.configPath);
+    await rename(folder, `${folder}-away`);
+    const failed = await rotateOnce(stage, 'a', 'one');
+    vi.advanceTimersByTime(LOOK);
+    const again = await rotateOnce(stage, 'a', 'one');
+    await rename(`${folder}-away`, folder);
+    expect([failed, again]).toMatchObject([{ status: 500 }, { status: 500 }]);
+    const successor = rotated(await rotateOnce(stage, 'a', 'one'));
+    expect(await readFile(stage.configPath, 'utf8')).toContain(successor);
+    expect(presentIn(stage)).toEqual([successor]);
+  });
+
+  it('whose process ended behind the write of the file is finished by the next, and its Idempotency-Key finds the new key', async () => {
+    const one = await fileStage({ clock, subscriptionTokens: true });
+    const { core, home } = one.app.keyway;
+    await core.createUser({ accessKey: 'a', name: 'Anna' });
+    const token = String(Object((await one.call('POST /keys/a/address')).body).data.token);
+    const change = home.records.change.bind(home.records);
+    const changing = vi.spyOn(home.records, 'change');
+    changing.mockImplementationOnce(change).mockRejectedValue(new DomainError('saveFailed'));
+    const successor = rotated(await rotateOnce(one, 'a', 'one'));
+    changing.mockRestore();
     await one.app.close();
-    const other = await ownStage({ configPath: one.configPath, clock });
-    expect(other.app.keyway.core.keys.get('a')).toMatchObject({ name: 'Anna (old)' });
-    passSeconds(1);
-    await lookUntil(() => expect(other.app.keyway.core.keys.get('a')).toBeUndefined());
-    expect(other.app.keyway.core.keys.size).toBe(1);
+    const other = await ownStage({ configPath: one.configPath, clock, subscriptionTokens: true });
+    expect(rotated(await rotateOnce(other, 'a', 'one'))).toBe(successor);
+    expect((await other.app.inject(`/sub/${token}`)).body).toContain(`//${successor}@`);
+    expect(presentIn(other)).toEqual([successor]);
+  });
+
+  it('is remembered under its Idempotency-Key for a day from its answer', async () => {
+    const stage = await ownStage({ clock });
+    for (const accessKey of ['a', 'b']) await stage.app.keyway.core.createUser({ accessKey });
+    await rotateOnce(stage, 'a', 'one');
+    const pass = (hours: number) => {
+      passSeconds(hours * 3600);
+      vi.advanceTimersByTime(3_600_000);
+    };
+    pass(23);
+    await new Promise(setImmediate);
+    expect(await rotateOnce(stage, 'b', 'one')).toMatchObject(REUSED);
+    pass(2);
+    await expect.poll(async () => (await rotateOnce(stage, 'b', 'one')).status).toBe(200);
+  });
+});
+
+describeDatabase('a rotation over a database', () => {
+  /** Two gateways, of which the first reaches the database by way of a proxy; one key, with an address of its own. */
+  async function twoGateways() {
+    const url = await freshDatabase();
+    const proxy = await proxyForTest(url);
+    const first = await ownStage({ database: { url: proxy.url }, clock });
+    const second = await ownStage({ database: { url }, clock });
+    await first.app.keyway.core.createUser({ accessKey: 'a', name: 'Anna' });
+    const token = String(Object((await first.call('POST /keys/a/address')).body).data.token);
+    const kept = async () => Object(JSON.parse(String(second.app.keyway.home.records.of('addresses').get(token))));
+    return { url, proxy, first, second, kept };
+  }
+
+  it('is one transaction with what is kept of the key and its answer', async () => {
+    const { url, first, second, kept } = await twoGateways();
+    await query(url, 'drop function keyway.change_records');
+    const successor = rotated(await rotateOnce(first, 'a', 'one'));
+    expect(rotated(await rotateOnce(second, 'a', 'one'))).toBe(successor);
+    expect(await kept()).toEqual({ accessKey: successor, until: null });
+    await query(url, 'drop function keyway.rotate_key');
+    expect(await rotateOnce(first, successor, 'two')).toMatchObject({ status: 500, body: { code: 'save_failed' } });
+    expect(await kept()).toEqual({ accessKey: successor, until: null });
+    expect(presentIn(second)).toEqual([successor]);
+  });
+
+  it.each([
+    'before',
+    'after',
+    'for good',
+  ] as const)('whose connection is cut %s its commit is done once, and found by its Idempotency-Key at another gateway', async (when) => {
+    const { proxy, first, second } = await twoGateways();
+    proxy.cutAround('keyway.rotate_key(', when);
+    const asked = rotateOnce(first, 'a', 'one');
+    // Whoever loses his answer asks elsewhere.
+    if (when !== 'before') await vi.waitFor(() => expect(presentIn(second)).not.toContain('a'), 5_000);
+    const successor = rotated(await rotateOnce(second, 'a', 'one'));
+    proxy.refuse(false);
+    expect(rotated(await asked)).toBe(successor);
+    expect(presentIn(second)).toEqual([successor]);
+  });
+
+  it('that is answered by a failure is not done or found by its Idempotency-Key, while the database is read-only and ends connections now and then', async () => {
+    const { url, first, second } = await twoGateways();
+    const { url: server } = await sharedPostgres();
+    const name = new URL(url).pathname.slice(1);
+    const become = async (isReadOnly: boolean) => {
+      await query(server, `alter database ${name} set default_transaction_read_only = ${isReadOnly}`);
+      await query(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    };
+    const keys = Array.from({ length: 20 }, (_, index) => `key ${index}`);
+    for (const accessKey of keys) await first.app.keyway.core.createUser({ accessKey });
+    await first.app.keyway.core.deleteUser('a');
+    let isOver = false;
+    const faults = (async () => {
+      for (let isReadOnly = true; !isOver; isReadOnly = !isReadOnly) {
+        await become(isReadOnly);
+        await pause(50);
+      }
+      await become(false);
+    })();
+    const answers: OwnReply[] = [];
+    for (const key of keys) answers.push(await rotateOnce(first, encodeURIComponent(key), key));
+    isOver = true;
+    await faults;
+    const found: string[] = [];
+    for (const [index, key] of keys.entries()) {
+      const answer = () => rotateOnce(second, encodeURIComponent(key), key);
+      await expect.poll(async () => (await answer()).status, { timeout: 15_000 }).toBe(200);
+      found.push(rotated(await answer()));
+      if (answers[index]?.status === 200) expect(found.at(-1)).toBe(rotated(answers[index]));
+    }
+    expect(presentIn(second)).toEqual(found.sort());
   });
 });

@@ -1,6 +1,6 @@
 import type { Core } from '../core.js';
 import { DomainError } from '../errors.js';
-import type { KeptRecords } from '../kept-records.js';
+import type { KeptRecords, RecordChange } from '../kept-records.js';
 import type { ClockPort } from '../ports.js';
 import type { Principal } from '../principal.js';
 import type { KeyEntry, KeyReader } from './types.js';
@@ -59,14 +59,19 @@ export class KeyMakers {
     await this.gone(absent);
   }
 
-  /** Notes that a key stands in the place of another one. */
-  async moved(from: string, to: string): Promise<void> {
-    await this.#put([to], this.#makers.get(from) ?? null);
+  /** Returns the changes of records that note a key in the place of another one. */
+  moved(from: string, to: string): readonly RecordChange[] {
+    return this.#changes([to], this.#makers.get(from) ?? null);
   }
 
   async #put(accessKeys: readonly string[], body: string | null): Promise<void> {
+    const changes = this.#changes(accessKeys, body);
+    if (changes.length > 0) await this.#records.change(changes);
+  }
+
+  #changes(accessKeys: readonly string[], body: string | null): readonly RecordChange[] {
     const others = [...new Set(accessKeys)].filter((id) => (this.#makers.get(id) ?? null) !== body);
-    if (others.length > 0) await this.#records.change(others.map((id) => ({ kind: 'makers', id, body })));
+    return others.map((id) => ({ kind: 'makers', id, body }));
   }
 }
 

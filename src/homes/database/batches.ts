@@ -24,6 +24,10 @@ export function createBatches(own: Pick<OwnWrites, 'saveExpecting'>, records: Ke
       const told = outcomesIn(records.of('jobs').get(note) ?? '[]')[Symbol.iterator]();
       return refusals.map((refusal) => refusal ?? nextOf(told));
     },
+    async rotate(accessKey, successor, changed) {
+      if (accessKey.includes('\0')) throw new DomainError('userNotFound');
+      return own.saveExpecting(WRITES.rotateKey(accessKey, successor, changed));
+    },
   };
 }
 

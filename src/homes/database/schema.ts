@@ -6,10 +6,10 @@ import { type Connections, StatementError } from './connection.js';
 import { withColumns } from './key-columns.js';
 
 /** The version of the schema that this Keyway is made for: the number of the last file in `schema/`. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** The oldest version for which a Keyway may have been made that goes on beside each version. */
-const SERVES_FROM: Readonly<Record<number, number>> = { 1: 1, 2: 1 };
+const SERVES_FROM: Readonly<Record<number, number>> = { 1: 1, 2: 1, 3: 1 };
 
 /** The version of a schema that was found, and why it cannot be served, if so. */
 export interface SchemaState {

@@ -1,5 +1,5 @@
 import { AUDIT_LENGTH } from '../../core/audit.js';
-import { type KeyChange, type KeyUpdate, REMEMBERED_REPORTS, staysAfter } from '../../core/backend.js';
+import { type KeyChange, type KeyUpdate, REMEMBERED_REPORTS } from '../../core/backend.js';
 import type { RecordChange } from '../../core/kept-records.js';
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { AccessKey, AuditEntry } from '../../core/model.js';
@@ -39,6 +39,14 @@ const write =
   (operation) =>
     `select * from keyway.${name}(${[text(operation), ...values].join(', ')})`;
 
+const recordArraysOf = (changes: readonly RecordChange[]): readonly literals.Literal[] => [
+  texts(changes.map(({ kind }) => kind)),
+  texts(changes.map(({ id }) => id)),
+  texts(changes.map(({ body }) => body)),
+  flags(changes.map(({ expected }) => expected !== undefined)),
+  texts(changes.map(({ expected = null }) => expected)),
+];
+
 /** Each is a function of the schema, which says what it does. */
 export const WRITES = {
   createKeys: (keys: readonly AccessKey[], withCounters: boolean) =>
@@ -50,7 +58,7 @@ export const WRITES = {
     write(
       'change_keys',
       text(note),
-      texts(changes.map((each, index) => (staysAfter(changes[index - 1], each) ? 'stay' : each.op))),
+      texts(changes.map(({ op }) => op)),
       texts(changes.map((each) => (each.op === 'create' ? each.key.accessKey : each.accessKey))),
       texts(changes.map((each) => (each.op === 'rotate' ? each.successor : null))),
       ...givenArraysOf(
@@ -63,15 +71,9 @@ export const WRITES = {
   addAudit: ({ id, time, eventEn, eventRu, success }: AuditEntry) =>
     write('add_audit', text(id), text(time), text(eventEn), text(eventRu), flag(success), number(AUDIT_LENGTH)),
   clearAudit: () => write('clear_audit'),
-  changeRecords: (changes: readonly RecordChange[]) =>
-    write(
-      'change_records',
-      texts(changes.map(({ kind }) => kind)),
-      texts(changes.map(({ id }) => id)),
-      texts(changes.map(({ body }) => body)),
-      flags(changes.map(({ expected }) => expected !== undefined)),
-      texts(changes.map(({ expected = null }) => expected)),
-    ),
+  rotateKey: (accessKey: string, successor: string, records: readonly RecordChange[]) =>
+    write('rotate_key', text(accessKey), text(successor), ...recordArraysOf(records)),
+  changeRecords: (changes: readonly RecordChange[]) => write('change_records', ...recordArraysOf(changes)),
   putDocument: (put: DocumentPut) =>
     write(
       'put_document',

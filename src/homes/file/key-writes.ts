@@ -1,4 +1,4 @@
-import { type Backend, type ChangeOutcome, type KeyChange, staysAfter } from '../../core/backend.js';
+import type { Backend, ChangeOutcome, KeyChange } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import { changedRecord, isBare, recordOf } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
@@ -108,8 +108,8 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     if (configuration === null && dropped !== null) await keepCounters();
   }
 
-  /** Makes one of many changes in memory; `next` is the one behind it. Returns the records that the file is to have then; throws where it is refused. */
-  function change(asked: KeyChange, next: KeyChange | undefined): readonly (readonly [string, AccessKey | null])[] {
+  /** Makes one of many changes in memory. Returns the records that the file is to have then; throws where it is refused. */
+  function change(asked: KeyChange): readonly (readonly [string, AccessKey | null])[] {
     if (asked.op === 'create') {
       const { key } = asked;
       refuseUntaken(key);
@@ -142,11 +142,12 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
         const kept = keys.kept(accessKey);
         keys.create(record);
         if (kept !== null) keys.takeOver({ ...kept, accessKey: asked.successor });
-        const made = [asked.successor, record] as const;
-        if (staysAfter(asked, next)) return [made];
         keys.setAside(accessKey);
         deleted.add(accessKey);
-        return [[accessKey, null], made];
+        return [
+          [accessKey, null],
+          [asked.successor, record],
+        ];
       }
     }
   }
@@ -160,9 +161,9 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     if (counted.length > 0) await keepCounters();
     const formers = new Map(changes.map((asked) => [keyOf(asked), recordText(keys.get(keyOf(asked)))]));
     const records = new Map<string, AccessKey | null>();
-    const outcomes = changes.map((asked, index): ChangeOutcome => {
+    const outcomes = changes.map((asked): ChangeOutcome => {
       try {
-        for (const [accessKey, record] of change(asked, changes[index + 1])) {
+        for (const [accessKey, record] of change(asked)) {
           // A key that was deleted and made again stands at the end, where it would be by single changes.
           records.delete(accessKey);
           records.set(accessKey, record);
@@ -193,6 +194,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       most: MOST_CHANGES,
       areNoted: false,
       apply: (changes) => queue.runAll(changes.flatMap(keysOf), () => changeAll(changes)),
+      rotate: null,
     },
     createKey: (key) => queue.run(key.accessKey, () => create(key)),
     async createBareKeys(made) {

@@ -7,15 +7,14 @@ import { successEnvelope } from '../../wire/envelope.js';
 import type { JsonValue } from '../../wire/json/json.js';
 import type { Encodable } from '../../wire/json/write-json.js';
 import { checked, SchemaError } from '../../wire/schema-check.js';
-import { answer, type OwnAnswer, type OwnCall, type OwnHandler, withBody } from '../call.js';
-import { failureText, OwnError, wireCode } from '../errors.js';
+import { answer, idempotencyKeyOf, type OwnAnswer, type OwnCall, type OwnHandler, withBody } from '../call.js';
+import { failureText, wireCode } from '../errors.js';
 import { countsIn, type JobCounts, type KeptJob } from '../job-records.js';
 import { DEFAULT_LIMIT } from '../operation.js';
 import { type AnyItem, ITEMS, isItemOp } from '../rows/jobs.js';
 
 /** Random bytes of a key that is made here. */
 const KEY_BYTES = 16;
-const LONGEST_ONCE = 255;
 /** Names an item to its schema. */
 const ITEM = 'item';
 
@@ -85,12 +84,10 @@ function jobWithItems({ context: { jobs } }: OwnCall, job: KeptJob, asked: Asked
   return { ...headerOf(job, job.counts ?? countsIn(outcomes)), items: items.map((each) => itemOf(...each)) };
 }
 
-function onceOf({ request }: OwnCall): { readonly key: string; readonly digest: string } | null {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined) return null;
-  if (typeof key !== 'string' || key === '' || key.length > LONGEST_ONCE)
-    throw new OwnError('invalidQuery', `Idempotency-Key: expected 1 to ${LONGEST_ONCE} characters`);
-  return { key, digest: hash('sha256', request.body instanceof Buffer ? request.body : '', 'hex') };
+function onceOf(call: OwnCall): { readonly key: string; readonly digest: string } | null {
+  const key = idempotencyKeyOf(call);
+  if (key === null) return null;
+  return { key, digest: hash('sha256', call.request.body instanceof Buffer ? call.request.body : '', 'hex') };
 }
 
 async function batchKeys(call: OwnCall, { items }: { readonly items: readonly AnyItem[] }): Promise<OwnAnswer> {

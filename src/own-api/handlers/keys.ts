@@ -6,13 +6,21 @@ import { pieces } from '../../core/steps.js';
 import { subscriptionAddress } from '../../subscription/offer.js';
 import { subscriptionToken } from '../../subscription/token.js';
 import { successEnvelopeOf } from '../../wire/envelope.js';
-import { answer, follow, type OwnAnswer, type OwnCall, type OwnHandler, type OwnStream, withBody } from '../call.js';
+import {
+  answer,
+  follow,
+  idempotencyKeyOf,
+  type OwnAnswer,
+  type OwnCall,
+  type OwnHandler,
+  type OwnStream,
+  withBody,
+} from '../call.js';
 import type { ChangedKey, ChangedKeys, KeyChanges, Place } from '../key-changes.js';
 import type { Listing } from '../key-pages.js';
 import { DEFAULT_LIMIT } from '../operation.js';
-import type { KeyPatch, KeyRotation } from '../rows/keys.js';
+import type { KeyPatch } from '../rows/keys.js';
 import { type EventSource, type StreamEvent, Streams } from '../streams.js';
-import { timeIn } from '../times.js';
 import { wireKey } from '../wire-key.js';
 
 /** The keys behind one, in the order of their texts. Keys that come and go meanwhile move no other from its page. */
@@ -184,15 +192,11 @@ export const KEY_HANDLERS = {
     if (name !== undefined || limitBytes !== undefined) await call.context.backend.updateKey(key, update);
     return presentKey(call, key);
   }),
-  rotateKey: withBody<KeyRotation>(async ({ context: { events, rotations }, params }, asked) => {
-    const { successor, oldEndsAt } = await rotations.rotate(params.key ?? '', {
-      graceMilliseconds: Number(asked.grace_seconds ?? 0n) * 1000,
-      keepAddressUntil:
-        asked.keep_address_until == null ? null : timeIn('keep_address_until', asked.keep_address_until),
-    });
-    events.emitKeys('key.rotated', [successor]);
-    return answer({ access_key: successor, old_ends_at: new Date(oldEndsAt).toISOString() });
-  }),
+  rotateKey: async (call) => {
+    const { context, principal, params } = call;
+    const successor = await context.rotations.rotate(params.key ?? '', principal.name, idempotencyKeyOf(call));
+    return answer({ access_key: successor });
+  },
   async handOutAddress({ context: { core, addresses, offerFacts }, params: { key = '' } }) {
     if ((await core.key(key)) === undefined) throw new DomainError('userNotFound');
     const token = await addresses.handOut(key);

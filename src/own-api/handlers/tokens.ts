@@ -4,7 +4,16 @@ import { noToken, tokenTaken } from '../../core/named-tokens.js';
 import { answer, type OwnContext, type OwnHandler, withBody } from '../call.js';
 import { OwnError } from '../errors.js';
 import type { NewToken } from '../rows/tokens.js';
-import { timeIn } from '../times.js';
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
+
+/** The time that a member of a body says, in milliseconds since the epoch. Throws `invalidBody`. */
+function timeIn(member: string, text: string): number {
+  const time = RFC_3339.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time))
+    throw new DomainError('invalidBody', `${member}: expected a time such as 2027-01-31T12:00:00Z`);
+  return time;
+}
 
 const timeOf = (milliseconds: number): string => new Date(milliseconds).toISOString();
 

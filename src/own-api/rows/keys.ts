@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { READS, writes } from '../../wire/operations/operation.js';
-import { limitBytes, name, optional, orNull, text, texts, u64 } from '../../wire/schemas.js';
+import { limitBytes, name, orNull, text, texts, u64 } from '../../wire/schemas.js';
 import { Type } from '../../wire/typebox.js';
 import { type OwnRows, PAGE } from '../operation.js';
 import { exactly } from '../schemas.js';
@@ -40,15 +40,7 @@ const KEY_PATCH = exactly({ name, limit_bytes: limitBytes });
 
 export type KeyPatch = Static<typeof KEY_PATCH>;
 
-/** Seconds: 90 days. */
-export const MOST_GRACE = 7_776_000n;
-
 const MERGE_PATCH = ['application/merge-patch+json', 'application/json'];
-
-export interface KeyRotation {
-  readonly grace_seconds?: bigint;
-  readonly keep_address_until?: string | null;
-}
 
 /** Access keys, one by one and as a list. */
 export const KEYS = {
@@ -119,27 +111,16 @@ export const KEYS = {
     endpoint: 'POST /keys/{key}/rotate',
     access: ['keys'],
     effect: writes('replaces a key by another one'),
-    body: {
-      schema: exactly({
-        grace_seconds: Type.Optional(
-          Type.BigInt({
-            minimum: 0n,
-            exclusiveMaximum: MOST_GRACE + 1n,
-            expected: `a whole number from 0 to ${MOST_GRACE}`,
-            description: 'For so long the old key goes on, listed as "NAME (old)". Default 0.',
-          }),
-        ),
-        keep_address_until: optional(
-          text('A time.'),
-          'a time (RFC 3339) or null',
-          'Until then the subscription address of the old key leads to the new one. Never where the old key has leaked.',
-        ),
-      }),
+    headers: {
+      'Idempotency-Key':
+        'At most 255 characters. The same rotation under it again, until a day after its answer, answers the same key and does nothing twice.',
     },
-    answer: exactly({ access_key: text('The new key.'), old_ends_at: text('The time at which the old key ends.') }),
-    failures: ['userNotFound', 'saveFailed'],
+    body: { schema: exactly({}) },
+    answer: exactly({ access_key: text('The new key.') }),
+    failures: ['userNotFound', 'idempotencyKeyReused', 'saveFailed'],
     summary: 'Gives a key a new secret',
-    description: 'Name, limit and counters stay; in front of a server the new limit is what was left of the old one.',
+    description:
+      'The old one ends at once, and with it the subscription address that is computed from it. Name, limit and counters stay; in front of a server the counters begin at zero, and the limit is what was left.',
   },
   handOutAddress: {
     endpoint: 'POST /keys/{key}/address',
