@@ -64,7 +64,6 @@ it.each([
       await look(page, 'events');
       await page.evaluate('location.hash = "#/keys/guest-2026"');
       await page.getByRole('button', { name: words.rotate }).click();
-      await page.getByRole('checkbox').last().check();
       await look(page, 'rotation');
     },
     { viewport: SCREENS[language][0], locale: language === 'ru' ? 'ru-RU' : 'en-US' },
