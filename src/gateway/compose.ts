@@ -25,7 +25,6 @@ import {
 import { panelFolder } from '../northbound/panel-files.js';
 import { createOwnContext } from '../own-api/call.js';
 import { type EventServer, Events } from '../own-api/events.js';
-import { followChanges } from '../own-api/followed-changes.js';
 import { Jobs } from '../own-api/jobs.js';
 import { KeptAddresses } from '../own-api/kept-addresses.js';
 import { Rotations } from '../own-api/rotations.js';
@@ -123,8 +122,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     isInCharge: () => jobs.isInCharge(),
   });
   const jobs = new Jobs({
-    ...{ core, backend, records, makers, clock, random, log },
-    follow: followChanges({ makers, rotations }),
+    ...{ core, backend, records, makers, rotations, clock, random, log },
     onEnded: async ({ id, owner, state, total }, { done, failed, successors }) => {
       await events.emitKeys('key.rotated', successors);
       await events.emit('job.ended', { job: id, by: owner, state, total, done, failed });

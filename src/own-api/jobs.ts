@@ -29,6 +29,7 @@ import {
   outcomesRecord,
   recordsByJob,
 } from './job-records.js';
+import type { Rotations } from './rotations.js';
 
 export interface JobsOptions {
   readonly core: Pick<Core, 'audit' | 'key'>;
@@ -40,8 +41,7 @@ export interface JobsOptions {
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
-  /** Told of changes that were made, at least once each, and by whom, so that what else is kept of those keys follows. */
-  readonly follow: (changes: readonly KeyChange[], by: Principal) => Promise<void>;
+  readonly rotations: Pick<Rotations, 'follow'>;
 }
 
 /** The end of a job. */
@@ -487,13 +487,18 @@ export class Jobs {
     await this.#options.records.change([put(outcomesRecord(id, chunk), outcomesText(outcomes))]);
   }
 
-  /** A failure ends no batch: it concerns what is kept beside the keys. */
+  /** Has what is kept beside keys follow changes that were made. A failure ends no batch. */
   async #followMade(job: KeptJob, changes: readonly KeyChange[], outcomes: readonly ChangeOutcome[]): Promise<void> {
-    const { follow, log } = this.#options;
+    const { makers, rotations, log } = this.#options;
     const made = changes.filter((_, index) => outcomes[index] === null);
-    await follow(made, callerOf(job)).catch((error: unknown) =>
-      log.warn({ err: error }, 'records of changed keys could not be kept'),
-    );
+    const keysOf = (op: KeyChange['op']) => made.filter((each) => each.op === op).map(keyOf);
+    try {
+      await makers.made(callerOf(job), keysOf('create'));
+      await makers.gone(keysOf('delete'));
+      for (const each of made) if (each.op === 'rotate') await rotations.follow(each.accessKey, each.successor);
+    } catch (error) {
+      log.warn({ err: error }, 'records of changed keys could not be kept');
+    }
   }
 
   /** Changes a job that is as it was last seen; false where it is not. */

@@ -132,13 +132,14 @@ export class Rotations {
 
   /** Does what is left to do of a rotation that was begun, and resolves to the new key. */
   async #finish(id: string, rotation: KeptRotation): Promise<string> {
-    const { backend, log } = this.#options;
+    const { backend, core, log } = this.#options;
     let left: KeptRotation | null = null;
     try {
       await this.#make(rotation);
     } catch (error) {
       // Between two calls to a server the new key may be there already, and its caller must learn of it.
-      if (backend.batches !== null || !(await this.#isThere(rotation.successor))) throw error;
+      const next = backend.batches === null && (await Promise.resolve(core.key(rotation.successor)).catch(() => null));
+      if (!next) throw error;
       log.warn({ err: error }, 'a rotated key is removed later');
       left = { ...rotation, isMade: true };
     }
@@ -146,14 +147,6 @@ export class Rotations {
       log.warn({ err: error }, 'records of changed keys could not be kept'),
     );
     return rotation.successor;
-  }
-
-  async #isThere(accessKey: string): Promise<boolean> {
-    try {
-      return (await this.#options.core.key(accessKey)) !== undefined;
-    } catch {
-      return false;
-    }
   }
 
   /** Makes the new key unless it was made, and ends the old one. */
@@ -194,10 +187,11 @@ export class Rotations {
     const { makers, addresses, records } = this.#options;
     const rotations = [...records.of('rotations')].flatMap(([id, body]): readonly RecordChange[] => {
       const rotation: KeptRotation = JSON.parse(body);
-      const { old, successor } = rotation;
-      if (successor === to || (old !== from && successor !== from)) return [];
-      const next = { ...rotation, ...(old === from ? { old: to } : { successor: to, isMade: true }) };
-      return [{ ...put(id, next), expected: body }];
+      const { old, successor, begunAt, endsAt } = rotation;
+      if (successor === to) return [];
+      if (successor === from) return [{ ...put(id, { ...rotation, successor: to, isMade: true }), expected: body }];
+      // A key within its grace ends at the same time by its other secret.
+      return old === from && endsAt > begunAt ? [{ ...put(id, { ...rotation, old: to }), expected: body }] : [];
     });
     return [...makers.moved(from, to), ...addresses.moved(from, to), ...rotations];
   }

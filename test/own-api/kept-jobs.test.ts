@@ -22,7 +22,7 @@ async function stage() {
   const makers = new KeyMakers(records, clock);
   const start = ({ over = backend, ends = true } = {}) => {
     const own = { core, records, makers, clock, log: silent, random: systemRandom };
-    const jobs = new Jobs({ ...own, backend: over, follow: async () => undefined });
+    const jobs = new Jobs({ ...own, backend: over, rotations: { follow: async () => undefined } });
     jobs.start();
     if (ends) onTestFinished(() => jobs.close());
     return jobs;

@@ -4,9 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../building.js';
 import { type Running, startKeyway } from '../commands/process.js';
+import { describeDatabase, freshDatabase, query } from '../homes/database/database.js';
 import { listen } from '../northbound/gateway.js';
 import { folderForTest } from './homes.js';
 import { ownStage, TOKEN } from './stage.js';
+
+const OLD_KEY =
+  "select * from keyway.create_keys(gen_random_uuid(), array['old'], array['Old'], array[5::numeric], true)";
 
 interface Job {
   readonly id: string;
@@ -20,6 +24,9 @@ interface Job {
 interface Served {
   readonly running: Running;
   batch(items: readonly unknown[], once: string): Promise<Job>;
+  /** Resolves to the new key; to null without an answer. */
+  rotate(key: string, once: string): Promise<string | null>;
+  keys(): Promise<readonly string[]>;
   job(id: string): Promise<Job>;
   /** Without items that were done. */
   progress(id: string): Promise<Job>;
@@ -37,9 +44,9 @@ async function serve(argv: readonly string[], folder: string): Promise<Served> {
   const running = startKeyway(['serve', ...argv, '--bind', '127.0.0.1:0', '--no-resolver'], { folder });
   onTestFinished(() => void running.child.kill('SIGKILL'));
   const { url } = await running.logged(({ url: at }) => typeof at === 'string' && at.startsWith('http'));
-  const ask = async (path: string, init: RequestInit = {}): Promise<Job> => {
+  const ask = async <T = Job>(path: string, init: RequestInit = {}): Promise<T> => {
     const answer = await fetch(`${String(url).replace(/(:\d+).*/, '$1')}/panel/keyway/v1${path}`, { headers, ...init });
-    return ((await answer.json()) as { readonly data: Job }).data;
+    return ((await answer.json()) as { readonly data: T }).data;
   };
   return {
     running,
@@ -49,6 +56,19 @@ async function serve(argv: readonly string[], folder: string): Promise<Served> {
         body: JSON.stringify({ items }),
         headers: { ...headers, 'idempotency-key': once },
       }),
+    rotate: (key, once) =>
+      ask<{ readonly access_key: string }>(`/keys/${key}/rotate`, {
+        method: 'POST',
+        body: '{}',
+        headers: { ...headers, 'idempotency-key': once },
+      }).then(
+        (rotated) => rotated.access_key,
+        () => null,
+      ),
+    keys: async () => {
+      const { keys } = await ask<{ readonly keys: readonly { readonly access_key: string }[] }>('/keys');
+      return keys.map(({ access_key }) => access_key);
+    },
     job: (id) => ask(`/jobs/${id}?limit=10000`),
     progress: (id) => ask(`/jobs/${id}?failed=1`),
   };
@@ -140,4 +160,26 @@ it.each(moments)('a batch over a file that was acknowledged is done once, whenev
   expect(written.access_keys.map(({ name }) => name).sort()).toEqual(
     items.flatMap((item) => ('name' in item ? [item.name] : [])).sort(),
   );
+});
+
+describeDatabase('a rotation over a database', () => {
+  it.each(moments.slice(1))('is done once and found by its Idempotency-Key, whenever Keyway is killed (%i ms later)', {
+    timeout: 120_000,
+  }, async (milliseconds) => {
+    await buildIfOlder();
+    const url = await freshDatabase();
+    await query(url, OLD_KEY);
+    const argv = ['--database', url, '--token', TOKEN, '--webpath', 'panel'];
+    const folder = await folderForTest();
+    const first = await serve(argv, folder);
+    const asked = first.rotate('old', 'one');
+    await pause(milliseconds);
+    await kill(first.running);
+    const answered = await asked;
+
+    const second = await serve(argv, folder);
+    const successor = await second.rotate('old', 'one');
+    expect(await second.keys()).toEqual([successor]);
+    if (answered !== null) expect(successor).toBe(answered);
+  });
 });

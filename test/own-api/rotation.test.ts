@@ -158,9 +158,9 @@ describe('a rotation in front of a server', () => {
   });
 
   it.each([
-    ['the two calls', true],
-    ['the first call', false],
-  ])('that a crash ended before or between %s leaves one key, which its Idempotency-Key finds', async (_, isMade) => {
+    ['between its two calls', true],
+    ['before its first call', false],
+  ])('that ended %s leaves one key, which its Idempotency-Key finds', async (_, isMade) => {
     const stage = await frontStage({ clock });
     await stage.app.keyway.core.createUser({ accessKey: 'a', name: 'Anna' });
     const change = vi
@@ -175,6 +175,20 @@ describe('a rotation in front of a server', () => {
     expect(rotated(await rotateOnce(stage, 'a', 'one'))).toBe(successor);
     expect(presentIn(stage)).toEqual([successor]);
     expect([...stage.app.keyway.home.records.of('rotations')]).toEqual([]);
+  });
+
+  it('that failed takes nothing from a later one of the same key, also where its own new key shows late', async () => {
+    const stage = await frontStage({ clock });
+    await stage.app.keyway.core.createUser({ accessKey: 'a' });
+    const change = vi
+      .spyOn(stage.app.keyway.backend, 'createKey')
+      .mockRejectedValueOnce(new DomainError('backendAway'));
+    expect((await stage.call('POST /keys/a/rotate', { body: {} })).status).toBe(503);
+    const successor = rotated(await stage.call('POST /keys/a/rotate', { body: {} }));
+    const late = change.mock.calls[0]?.[0].accessKey ?? '';
+    await stage.behind.app.keyway.core.createUser({ accessKey: late });
+    await lookUntil(() => expect([...stage.app.keyway.home.records.of('rotations')]).toEqual([]));
+    expect(presentIn(stage)).toEqual([late, successor].sort());
   });
 
   it('whose new key never showed was not made, and leaves nothing', async () => {
