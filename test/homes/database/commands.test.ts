@@ -68,7 +68,7 @@ const counters = async (folder: string, path: string) => {
 describeDatabase('keyway database', () => {
   it('migrate makes the schema once', async () => {
     const { run } = await stage();
-    expect(await run(['database', 'migrate'])).toMatchObject({ code: 0, output: expect.stringContaining('version 2') });
+    expect(await run(['database', 'migrate'])).toMatchObject({ code: 0, output: expect.stringContaining('version 3') });
     expect(await run(['database', 'migrate'])).toMatchObject({
       code: 0,
       output: expect.stringContaining('nothing to do'),
