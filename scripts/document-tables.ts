@@ -152,6 +152,7 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
     'Another batch, or the rotation of another key, was sent under that `Idempotency-Key`: give each one of its own.',
   tooManyJobs: 'A hundred batches wait: send this one again when some of them have ended.',
   tooManyStreams: 'End one of the streams of this credential.',
+  tooManyPolls: 'Calls with `wait` that this credential has open: have fewer of them, or read a stream.',
   internalError: 'A fault of Keyway: the log holds where. Please report it.',
 };
 

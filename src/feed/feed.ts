@@ -4,6 +4,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Acknowledgement, Backend } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import { createWaiting } from '../core/keys/waiting.js';
+import { LongPolls } from '../core/long-polls.js';
 import { mapMaybeAsync } from '../core/maybe-async.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
@@ -54,6 +55,7 @@ export function createFeed(options: FeedOptions) {
   const status = { reports: 0, entries: 0, repeatedReports: 0, unknownKeys: 0, notDurable: 0, refused: 0 };
   const answers = createKeysAnswers(keys, options.random.bytes(6).toString('hex'));
   const waiting = createWaiting(keys.admissions);
+  const polls = new LongPolls();
   const app = createBareApp(options, () => {
     status.refused += 1;
   });
@@ -133,7 +135,11 @@ export function createFeed(options: FeedOptions) {
     const { wait, since } = readKeysQuery(request.query);
     const query = { since, known: entityTags(request.headers['if-none-match']) };
     await replica?.lastKnown(wait * 1000);
-    if (wait > 0 && answers.isCurrent(query)) await waiting.until(wait * 1000, closing(reply));
+    if (wait > 0 && answers.isCurrent(query)) {
+      const end = polls.begin('feed');
+      if (end === null) return send(reply.header('retry-after', POLL_AGAIN), 429, { error: TOO_MANY_POLLS });
+      await waiting.until(wait * 1000, closing(reply)).finally(end);
+    }
     const version = answers.version();
     reply.header('etag', `"${version}"`).header('cache-control', 'no-cache');
     if (query.known.includes(version)) return reply.code(304).send();
@@ -159,6 +165,10 @@ export function createFeed(options: FeedOptions) {
   }
   return { app, status: () => status };
 }
+
+const TOO_MANY_POLLS = 'at most 256 requests wait for a change: send fewer, or read the list without wait';
+/** Seconds. */
+const POLL_AGAIN = 5;
 
 const ENDED = 'epoch: expected the present run of this source: a later one has posted already, and nothing was counted';
 

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { Cursors } from '../core/keys/cursor.js';
 import type { KeyEntry, KeyReader } from '../core/keys/types.js';
+import { SharedAnswers } from '../core/shared-answers.js';
 
 /** The state that a caller of `GET /v1/keys` has, by the words of its request. */
 export interface KeysQuery {
@@ -23,6 +24,17 @@ export function createKeysAnswers(keys: KeyReader, mark: string) {
     return count === undefined ? null : keys.admissions.since(count);
   }
 
+  /** All who waited for a change are told the same. */
+  const shared = new SharedAnswers<Buffer>();
+
+  function bodyOf(changed: readonly string[]): Buffer {
+    const present = changed.flatMap((accessKey) => keys.get(accessKey) ?? []);
+    const removed = changed.filter((accessKey) => keys.get(accessKey) === undefined);
+    return Buffer.from(
+      `${opening(version(), false)}${present.map(keyText).join(',')}],"removed":${JSON.stringify(removed)}}`,
+    );
+  }
+
   return {
     /** The mark of everything as it is now: this process's own and a count of changes. */
     version,
@@ -33,11 +45,7 @@ export function createKeysAnswers(keys: KeyReader, mark: string) {
     body({ since }: KeysQuery): Buffer | Readable {
       const changed = changedSince(since);
       if (changed === null) return Readable.from(everything(keys, version()), { objectMode: false });
-      const present = changed.flatMap((accessKey) => keys.get(accessKey) ?? []);
-      const removed = changed.filter((accessKey) => keys.get(accessKey) === undefined);
-      return Buffer.from(
-        `${opening(version(), false)}${present.map(keyText).join(',')}],"removed":${JSON.stringify(removed)}}`,
-      );
+      return shared.of(version(), since ?? '', () => bodyOf(changed));
     },
   };
 }

@@ -222,6 +222,10 @@ const OPERATIONS: Readonly<Record<FeedRoute, Members>> = {
       },
       304: { description: 'What the caller has by `If-None-Match` is current.' },
       ...refusals(['since', 'wait']),
+      429: {
+        ...failure('256 requests wait already.'),
+        headers: { 'Retry-After': { required: true, schema: { type: 'integer' }, description: 'Seconds.' } },
+      },
       ...AWAY,
     },
   },

@@ -8,6 +8,7 @@ import type { NamedTokens } from '../core/named-tokens.js';
 import type { OperationUse } from '../core/operation-use.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import type { Principal } from '../core/principal.js';
+import { SharedAnswers } from '../core/shared-answers.js';
 import type { OfferFacts } from '../subscription/offer.js';
 import { successEnvelope } from '../wire/envelope.js';
 import type { Encodable } from '../wire/json/write-json.js';
@@ -16,7 +17,7 @@ import type { Events } from './events.js';
 import type { Jobs } from './jobs.js';
 import type { KeptAddresses } from './kept-addresses.js';
 import { KeyChanges } from './key-changes.js';
-import { KeyPages } from './key-pages.js';
+import { type ChangesPage, KeyPages } from './key-pages.js';
 import { KnownFingerprints } from './known-fingerprints.js';
 import type { QueryValues } from './operation.js';
 import type { Rotations } from './rotations.js';
@@ -44,6 +45,10 @@ export interface OwnContext {
   readonly rotations: Rotations;
   readonly keyChanges: KeyChanges;
   readonly keyPages: KeyPages;
+  /** Pages of changes that callers who see all keys are told. */
+  readonly sharedChanges: SharedAnswers<Promise<ChangesPage | null>>;
+  /** Lists of events that callers who see all keys are told. */
+  readonly sharedEvents: SharedAnswers<OwnAnswer>;
   /** Callers who wait for the next change of keys. */
   readonly keysWaiting: Waiting;
   readonly events: Events;
@@ -52,7 +57,10 @@ export interface OwnContext {
 
 /** The context of the calls to one gateway. */
 export function createOwnContext(
-  parts: Omit<OwnContext, 'fingerprints' | 'keyChanges' | 'keyPages' | 'keysWaiting' | 'eventsWaiting'>,
+  parts: Omit<
+    OwnContext,
+    'fingerprints' | 'keyChanges' | 'keyPages' | 'sharedChanges' | 'sharedEvents' | 'keysWaiting' | 'eventsWaiting'
+  >,
 ): OwnContext {
   const { keys } = parts.core;
   return {
@@ -60,6 +68,8 @@ export function createOwnContext(
     fingerprints: new KnownFingerprints(),
     keyChanges: new KeyChanges(keys, parts),
     keyPages: new KeyPages(parts.clock),
+    sharedChanges: new SharedAnswers(),
+    sharedEvents: new SharedAnswers(),
     keysWaiting: createWaiting(keys.changes),
     eventsWaiting: createWaiting(parts.events),
   };

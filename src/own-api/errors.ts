@@ -10,6 +10,7 @@ const OWN_FAILURES = {
   idempotencyKeyReused: { status: 422, text: 'the Idempotency-Key was used for another body' },
   tooManyJobs: { status: 429, text: 'too many batches wait: try again' },
   tooManyStreams: { status: 429, text: 'at most 16 streams for a credential' },
+  tooManyPolls: { status: 429, text: 'at most 256 calls that wait for a credential' },
   internalError: { status: 500, text: 'internal error' },
 } as const;
 

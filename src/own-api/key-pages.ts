@@ -9,6 +9,12 @@ export interface Listing {
   readonly since: Place | null;
 }
 
+/** A page of changes as it is answered, with its last key where there may be more. */
+export interface ChangesPage {
+  readonly answer: { readonly payload: string };
+  readonly next: string | null;
+}
+
 /** Milliseconds for which a page may wait for the next. */
 const REMEMBERED = 300_000;
 const MOST = 4_096;

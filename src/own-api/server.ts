@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
+import { LongPolls } from '../core/long-polls.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import { type Principal, permits, TERMINAL } from '../core/principal.js';
 import type { TokenGuard, TokenVerdict } from '../core/token-guard.js';
@@ -16,7 +17,7 @@ import { acceptBody } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/connection-to-blame.js';
 import { keepReading } from '../sockets/early-answer.js';
 import { JSON_TYPE } from '../wire/envelope.js';
-import type { OwnAnswer, OwnContext } from './call.js';
+import type { OwnAnswer, OwnCall, OwnContext } from './call.js';
 import { DetailedError, failureRow, failureText, OwnError, type OwnFailure, wireCode } from './errors.js';
 import { OWN_HANDLERS } from './handlers.js';
 import type { OwnMethod, QueryValues } from './operation.js';
@@ -35,6 +36,7 @@ export interface OwnAccess extends KnownCredentials {
 /** Serves Keyway's own interface beside each mount: always with a credential, and to no page of another origin. */
 export function createOwnApi(context: OwnContext, access: OwnAccess): BesideMounts {
   const streams = new Streams(context.log);
+  const polls = new LongPolls();
   const roots: string[] = [];
   return {
     refuses(request, reply, text) {
@@ -53,7 +55,7 @@ export function createOwnApi(context: OwnContext, access: OwnAccess): BesideMoun
       const root = mount.base + OWN_ROOT;
       if (access.mounts.some(({ base, api }) => isWithin(root, base) || isWithin(root, api))) return;
       roots.push(root);
-      serveBeside(app, { context, access, streams, mount, root, observing });
+      serveBeside(app, { context, access, streams, polls, mount, root, observing });
     },
   };
 }
@@ -67,6 +69,7 @@ interface Place {
   readonly context: OwnContext;
   readonly access: OwnAccess;
   readonly streams: Streams;
+  readonly polls: LongPolls;
   readonly mount: Mount;
   readonly root: string;
   readonly observing: Observing;
@@ -161,7 +164,8 @@ async function serve(
   const query = queryOf(operation, request);
   const body = bodyOf(operation, request);
   if (operation.method !== 'GET') changeBegins();
-  const answer = await OWN_HANDLERS[operation.name]({ context, principal, request, root, params, query, body });
+  const call = { context, principal, request, root, params, query, body };
+  const answer = await heldBy(place.polls, call, async () => OWN_HANDLERS[operation.name](call));
   if ('stream' in answer) {
     place.streams.begin(answer.stream, reply, principal, () => isLetIn(operation, place, request));
     return;
@@ -173,12 +177,38 @@ async function serve(
   send(coding === null ? answer : await packed(answer, coding), reply);
 }
 
+/** Counts a call that may wait while it does. Rejects with `tooManyPolls`. */
+async function heldBy<T>(polls: LongPolls, { principal, query }: OwnCall, answer: () => Promise<T>): Promise<T> {
+  if (!query.wait) return answer();
+  const end = polls.begin(principal.name);
+  if (end === null) throw new OwnError('tooManyPolls', '', POLL_AGAIN);
+  try {
+    return await answer();
+  } finally {
+    end();
+  }
+}
+
+/** Seconds. */
+const POLL_AGAIN = 5;
+
 /** Bytes from which on an answer is compressed for who takes it so. */
 const PACKED_FROM = 1024;
 
 const codingFor = ({ headers }: FastifyRequest) => acceptedCoding(headers['accept-encoding']);
 
-async function packed(answer: OwnAnswer, coding: ContentCoding): Promise<OwnAnswer> {
+const packedAnswers = new WeakMap<OwnAnswer, Map<ContentCoding, Promise<OwnAnswer>>>();
+
+/** Compresses an answer, once for all who are given it. */
+function packed(answer: OwnAnswer, coding: ContentCoding): Promise<OwnAnswer> {
+  const known = packedAnswers.get(answer) ?? new Map<ContentCoding, Promise<OwnAnswer>>();
+  packedAnswers.set(answer, known);
+  const made = known.get(coding) ?? pack(answer, coding);
+  known.set(coding, made);
+  return made;
+}
+
+async function pack(answer: OwnAnswer, coding: ContentCoding): Promise<OwnAnswer> {
   const payload = await compressors[coding](Buffer.from(String(answer.payload)));
   return { ...answer, payload, headers: { ...answer.headers, 'content-encoding': coding, vary: 'accept-encoding' } };
 }

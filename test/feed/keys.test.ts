@@ -115,6 +115,21 @@ describe('GET /v1/keys', () => {
     });
   });
 
+  it('lets 256 wait, refuses a further one with the seconds until it may come again, and tells all of them at once', async () => {
+    const stage = await feedStage({ keys: ['a'] });
+    const { version } = bodyOf(await stage.get('/v1/keys'));
+    const ask = () => stage.get(`/v1/keys?since=${version}&wait=300`);
+    const waiting = Array.from({ length: 256 }, ask);
+    await until(() => stage.requests() === 257);
+    const refused = await ask();
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+    expect((await stage.get(`/v1/keys?since=${version}`)).status).toBe(200);
+    await stage.gateway.core.setLimit('a', 7n);
+    const texts = new Set((await Promise.all(waiting)).map(({ text }) => text));
+    expect(texts.size).toBe(1);
+    expect((await stage.get(`/v1/keys?since=${version}&wait=300`)).status).toBe(200);
+  });
+
   it('a stop lets those go who wait', async () => {
     const stage = await feedStage({ keys: ['a'] });
     const { version } = bodyOf(await stage.get('/v1/keys'));

@@ -109,8 +109,10 @@ describe('the OpenAPI document of the feed', () => {
     const described = FEED_PATHS.flatMap((path) =>
       Object.keys(operation(path).responses).map((status) => `${path} ${status}`),
     );
-    // A full disk is needed for these (test/homes/file/counters/full-disk.test.ts), and a server that is away (test/client).
+    // A full disk is needed for these (test/homes/file/counters/full-disk.test.ts), a server that is away (test/client), and
+    // many who wait (test/feed/keys.test.ts).
     const rare = [
+      '/v1/keys 429',
       '/v1/counters 503',
       '/v1/usage 503',
       ...FRONT.map((one) => `/v1/keys ${one}`),

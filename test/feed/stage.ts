@@ -60,7 +60,7 @@ export async function feedStage(
     ...options,
   });
   onTestFinished(() => gateway.app.close());
-  const createServer = createConnections({ maxConnections: 1_000, trustProxy: [], log }).serverFor('feed');
+  const createServer = createConnections({ maxConnections: 4_096, trustProxy: [], log }).serverFor('feed');
   const { url, feed } = await startFeed(
     gateway,
     { feedBind: '127.0.0.1:0', feedToken: FEED_TOKEN, createServer },

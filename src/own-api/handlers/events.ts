@@ -78,9 +78,13 @@ export const EVENT_HANDLERS = {
     if (Streams.isWanted(request))
       return { stream: eventStream(call, since ?? (typeof last === 'string' ? last : '')) };
     if (since !== null) await awaitEvent(call, since, Number(query.wait ?? 0) * 1000);
-    const after = since === null ? null : events.after(since, limit);
-    return after === null
-      ? listed(call, events.latest(limit), events.newest, since !== null)
-      : listed(call, after, since ?? '', false);
+    const told = () => {
+      const after = since === null ? null : events.after(since, limit);
+      return after === null
+        ? listed(call, events.latest(limit), events.newest, since !== null)
+        : listed(call, after, since ?? '', false);
+    };
+    if (seesOwnAlone(call.principal)) return told();
+    return context.sharedEvents.of(events.newest, JSON.stringify([since, limit]), told);
   },
 } as const satisfies Readonly<Record<string, OwnHandler>>;

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DomainError } from '../../core/errors.js';
+import { seesOwnAlone } from '../../core/keys/key-makers.js';
 import type { KeyEntry } from '../../core/keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
 import { pieces } from '../../core/steps.js';
@@ -17,7 +18,7 @@ import {
   withBody,
 } from '../call.js';
 import type { ChangedKey, ChangedKeys, KeyChanges, Place } from '../key-changes.js';
-import type { Listing } from '../key-pages.js';
+import type { ChangesPage, Listing } from '../key-pages.js';
 import { DEFAULT_LIMIT } from '../operation.js';
 import type { KeyPatch } from '../rows/keys.js';
 import { type EventSource, type StreamEvent, Streams } from '../streams.js';
@@ -104,16 +105,37 @@ function pageOfAll(call: OwnCall, after: string, listing: Listing, cursor?: stri
 }
 
 async function pageOfChanges(call: OwnCall, after: string, listing: Listing): Promise<OwnAnswer> {
-  const { keyChanges, keyPages, makers } = call.context;
+  const { context, principal, query } = call;
+  const { keyChanges, keyPages, sharedChanges } = context;
   const { begun, since } = listing;
-  const limit = Number(call.query.limit ?? DEFAULT_LIMIT);
-  const changed = since === null ? null : await keyChanges.after(since);
-  if (changed === null) return pageOfAll(call, '', { begun: keyChanges.now(), since: null });
-  const seen = changed.keys.filter(({ accessKey }) => makers.sees(call.principal, accessKey));
+  if (since === null) return pageOfAll(call, '', { begun: keyChanges.now(), since: null });
+  const limit = Number(query.limit ?? DEFAULT_LIMIT);
+  // Those who waited for the same change are told the same, unless each sees keys of his own.
+  const isShared = after === '' && !seesOwnAlone(principal);
+  const question = [since.records, since.counters, begun.records, begun.counters, begun.toldAt, limit].join();
+  const page = await (isShared
+    ? sharedChanges.of(placeText(keyChanges.now()), question, () => changesIn(call, after, limit, { begun, since }))
+    : changesIn(call, after, limit, { begun, since }));
+  if (page === null) return pageOfAll(call, '', { begun: keyChanges.now(), since: null });
+  if (page.next !== null) keyPages.note(principal.name, page.next, listing);
+  return page.answer;
+}
+
+const placeText = ({ records, counters, toldAt }: Place): string => [records, counters, toldAt].join();
+
+/** A page of changes, with its last key where there may be more; null where these are not known any more. */
+async function changesIn(
+  { context: { keyChanges, makers }, principal }: OwnCall,
+  after: string,
+  limit: number,
+  { begun, since }: { readonly begun: Place; readonly since: Place },
+): Promise<ChangesPage | null> {
+  const changed = await keyChanges.after(since);
+  if (changed === null) return null;
+  const seen = changed.keys.filter(({ accessKey }) => makers.sees(principal, accessKey));
   const page = pageOf(seen, after, limit);
-  const last = page.at(-1)?.accessKey;
-  if (last !== undefined && page.length === limit) keyPages.note(call.principal.name, last, listing);
-  return { payload: successEnvelopeOf(keyChanges.text(begun, false, page)) };
+  const next = page.length === limit ? (page.at(-1)?.accessKey ?? null) : null;
+  return { answer: { payload: successEnvelopeOf(keyChanges.text(begun, false, page)) }, next };
 }
 
 /** Keys of one event. */

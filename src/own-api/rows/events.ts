@@ -38,7 +38,7 @@ export const EVENTS = {
       }),
       events: Type.Array(EVENT),
     }),
-    failures: ['tooManyStreams'],
+    failures: ['tooManyStreams', 'tooManyPolls'],
     summary: 'Events',
     description:
       'Without `since` the newest, oldest of them first. They are kept for 7 days, at most 20,000 of them. Changes of keys within a second are one event a kind. Their cursor is good for every gateway of a state, and after a restart.',

@@ -68,7 +68,7 @@ export const KEYS = {
       keys: Type.Array(CHANGED_KEY),
       removed: texts('Keys that are gone; empty where `whole` is true.'),
     }),
-    failures: ['tooManyStreams'],
+    failures: ['tooManyStreams', 'tooManyPolls'],
     summary: 'Keys in the order of their texts, or what changed of them',
     description:
       'A page of all keys. The next one is asked for with `after`, the last key of this one. With `since`, what changed: a key with another record whole, of one that only counted its counters. A cursor that is too old, malformed or of another process answers the list, with `whole` true.',
