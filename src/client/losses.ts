@@ -138,7 +138,7 @@ const OWN_RESOLVER = {
   shownBy: 'server',
   of: () => true,
   sentence:
-    "Counts, log, tests and lists are those of Keyway's own resolver: without `--resolver` there are none, and those of the server's are not asked for.",
+    "Counts, log and lists are those of Keyway's own resolver, and the server's are not asked for: without `--resolver` nothing is counted, no list is fetched, and a test of a name goes by the settings alone.",
 } as const;
 
 const OVERNET_BY_CONFIG = {

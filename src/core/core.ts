@@ -1,6 +1,6 @@
 import { type Audit, createAudit } from './audit.js';
 import type { Backend, ConfigurationFingerprint, ConfigurationPatch, StateCounts } from './backend.js';
-import { inFormOf, resolverSettings } from './dns-settings.js';
+import { engineSettings, inFormOf, resolverSettings } from './dns-settings.js';
 import { DomainError, isUnsaved } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
 import type { KeyReader } from './keys/types.js';
@@ -15,6 +15,8 @@ export interface CoreOptions {
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly resolver: ResolverPort;
+  /** The DNS settings count as servers from 0.4.6 on read them, because a revision of theirs is served; false when left out. */
+  readonly readsDnsAsEngine?: boolean;
 }
 
 /**
@@ -65,13 +67,15 @@ export interface ServerStatus extends StateCounts {
 }
 
 /** Creates the hub over a backend. */
-export function createCore({ backend, clock, random, resolver }: CoreOptions): Core {
+export function createCore({ backend, clock, random, resolver, readsDnsAsEngine = false }: CoreOptions): Core {
   const { keys, live, replica } = backend;
   const startedAt = clock.monotonic();
   const uptimeSeconds = () => Math.floor((clock.monotonic() - startedAt) / 1000);
+  // What servers from 0.4.6 on make of the older form is their settings in the newer one.
+  const inForce = (dns: DnsConfig): DnsConfig => (readsDnsAsEngine ? { ...dns, resolver: engineSettings(dns) } : dns);
   const configureResolver = (): void => {
     const { dns, outbound } = backend.settings();
-    resolver.configure(dns, outbound);
+    resolver.configure(inForce(dns), outbound);
   };
   configureResolver();
   backend.onChange(configureResolver);
@@ -111,7 +115,8 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
     async changeDns(change) {
       const refresh = (): void => {
         const { dns } = backend.settings();
-        if (dns.enabled && resolverSettings(dns).lists.some(({ enabled }) => enabled)) resolver.refreshBlocklists();
+        if (dns.enabled && resolverSettings(inForce(dns)).lists.some(({ enabled }) => enabled))
+          resolver.refreshBlocklists();
       };
       try {
         await backend.changeDns(inFormOf(backend.settings().dns, change));

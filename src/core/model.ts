@@ -138,7 +138,7 @@ export interface DnsQuery {
 }
 
 /** The outcome of a question to the resolver. */
-export type DnsOutcome = 'allowed' | 'blocked' | 'cached' | 'failed' | 'forwarded' | 'rewritten';
+export type DnsOutcome = 'allowed' | 'blocked' | 'cached' | 'failed' | 'rewritten';
 
 /** One question to the resolver, as told from 0.4.6 on. */
 export interface DnsLogEntry {

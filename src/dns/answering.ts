@@ -1,10 +1,11 @@
 import type { DnsLogEntry } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
-import type { Blocklist } from './blocklist.js';
+import { domainName } from '../wire/dns-values.js';
 import { reasonOf } from './failure-reason.js';
 import { CACHE, type ForwardedAnswer, type Forwarder } from './forwarder.js';
-import { addressesAsOwn, type CustomDomains } from './local-answers.js';
+import { aliasAnswer, aliasesIn, ownAnswer } from './local-answers.js';
 import { HEADER_BYTES, MAX_MESSAGE_BYTES, RCODE, typeName } from './message.js';
+import { addressesOf, type Decision, type Policy } from './policy.js';
 import { type Query, queryFor, readQuery } from './query.js';
 import type { PendingEntry, QueryLog } from './query-log.js';
 import type { RateLimit } from './rate-limit.js';
@@ -13,10 +14,9 @@ import type { Client, Responder } from './udp.js';
 
 /** The settings by which a query is answered; read anew for each, so that a change counts from the next one on. */
 export interface AnsweringState {
-  readonly custom: CustomDomains;
-  readonly blocklist: () => Blocklist;
-  /** The answer for a blocked name, by the type that is asked for. */
-  readonly blockedAnswer: (type: number) => DnsAnswer;
+  readonly policy: Policy;
+  /** The answer for a blocked name, by the type that is asked for and whether the name does not exist at all. */
+  readonly blockedAnswer: (type: number, isNameless: boolean) => DnsAnswer;
   /** Null when there is no usable upstream. */
   readonly forwarder: Forwarder | null;
   /** Null on loopback. */
@@ -40,7 +40,7 @@ export interface AnsweringOptions {
   readonly log: LogPort;
 }
 
-/** Answers messages: custom domains, then blocklists, then the upstream. Never throws, never rejects. */
+/** Answers messages: own names, then blocked ones, then the upstream. Never throws, never rejects. */
 export function createResponder(options: AnsweringOptions): Responder {
   let faults = 0;
   return (packet, client) => {
@@ -70,16 +70,15 @@ function respond(
   const form = { limit: limitFor(query, client, now), ownUdpBytes: now.mostUdpBytes };
   if (pace === 'truncate') return writeReply(query, UNREACHABLE_BY_UDP, { ...form, limit: 0, age: 0 });
   counts.queries += 1;
-  const custom = now.custom.answer(query.name, query.type);
-  const verdict = custom === null ? now.blocklist().verdict(query.name) : null;
+  const decision = now.policy.decide(query.name);
   const logged: PendingEntry = {
     time: clock.now(),
     client: plainAddress(client.address),
     name: query.name === '' ? '.' : query.name,
     type: typeName(query.type),
-    outcome: 'forwarded',
-    rule: verdict?.rule ?? null,
-    source: verdict?.source ?? null,
+    outcome: decision.outcome,
+    rule: decision.logged,
+    source: decision.logged === null ? null : decision.source,
     upstream: null,
     elapsed: 0,
   };
@@ -88,23 +87,34 @@ function respond(
     queryLog.settle(logged, outcome, upstream);
     return writeReply(query, answer, { ...form, age });
   };
-  if (custom !== null && !('alias' in custom)) return told(custom, 'rewritten');
-  if (verdict?.isBlocked === true) {
+  const blocked = ({ isNameless, logged: rule, source }: Decision, upstream: string | null = null) => {
     counts.blocked += 1;
-    return told(now.blockedAnswer(query.type), 'blocked');
-  }
-  const asked = custom === null ? query : queryFor(query, custom.alias);
+    Object.assign(logged, { rule, source });
+    return told(now.blockedAnswer(query.type, isNameless), 'blocked', upstream);
+  };
+  if (decision.outcome === 'blocked') return blocked(decision);
+  const addresses = addressesOf(decision.targets);
+  if (addresses.length > 0) return told(ownAnswer(addresses, query.type), 'rewritten');
+  const [alias] = decision.targets;
+  const asked = alias === undefined ? query : isLegal(alias) ? queryFor(query, alias) : null;
+  if (asked === null) return told(UNREACHABLE, 'failed');
   const reply = ({ answer, age, upstream }: ForwardedAnswer) => {
     if (answer.rcode === RCODE.servFail) return told(answer, 'failed', null, age);
-    if (custom !== null)
-      return told(addressesAsOwn(answer, asked.questionEnd - HEADER_BYTES, query.type), 'rewritten', null, age);
-    const outcome = verdict === null ? (upstream === CACHE ? 'cached' : 'forwarded') : 'allowed';
-    return told(answer, outcome, upstream === CACHE ? null : upstream, age);
+    if (alias !== undefined) return told(aliasAnswer(answer, asked), 'rewritten', null, age);
+    const isCached = upstream === CACHE;
+    const hidden = now.policy.looksAtAliases ? now.policy.decideAnswer(aliasesIn(answer, asked)) : null;
+    if (hidden !== null) return blocked(hidden, isCached ? null : upstream);
+    return told(answer, isCached ? 'cached' : 'allowed', isCached ? null : upstream, age);
   };
   // Asking the upstream for its own address would wait for itself: the machine's other name servers may know it.
   if (isOwnLookup(asked.name) || now.forwarder === null) return reply({ answer: UNREACHABLE, age: 0, upstream: null });
   const resolved = now.forwarder.resolve(asked);
   return resolved instanceof Promise ? resolved.then(reply) : reply(resolved);
+}
+
+/** Whether a name can be asked for. */
+function isLegal(name: string): boolean {
+  return domainName(name) === name && !name.startsWith('*.');
 }
 
 /** Its code must not be taken for a failure: the client shall come by TCP. */

@@ -1,16 +1,10 @@
-/** The rules of one list: names that are blocked with all names below them, and exceptions with all below them. */
-export interface ListNames {
-  readonly blocked: ReadonlySet<string>;
-  readonly excepted: ReadonlySet<string>;
-  /** Lines that say something else than names. */
-  readonly unsupported: number;
-}
+import type { ListRules, NameRules, Wildcard } from './list-rules.js';
 
 /** A list with the name by which people know it. */
 export interface NamedList {
   readonly name: string;
-  readonly names: ListNames;
-  /** All of its names are exceptions. */
+  readonly rules: ListRules;
+  /** All of its rules are exceptions. */
   readonly isAllowing: boolean;
 }
 
@@ -28,46 +22,121 @@ export type Blocklist = ReturnType<typeof createBlocklist>;
 
 /** Joins lists. */
 export function createBlocklist(lists: readonly NamedList[]) {
-  const blocking = lists.filter(({ isAllowing }) => !isAllowing).map(({ name, names }) => sourced(name, names.blocked));
-  const excepting = lists.flatMap(({ name, names, isAllowing }) => [
-    sourced(name, names.excepted),
-    ...(isAllowing ? [sourced(name, names.blocked)] : []),
-  ]);
+  const blocking = lists.filter(({ isAllowing }) => !isAllowing);
+  const important = together(blocking.map((list) => sourced(list, list.rules.important)));
+  const blocked = together(
+    blocking.flatMap((list) => [
+      sourced(list, list.rules.blocked),
+      sourced(list, { exact: list.rules.hosts, below: NO_NAMES, wild: [] }),
+    ]),
+  );
+  const excepted = together(
+    lists.flatMap((list) => {
+      const { rules, isAllowing } = list;
+      const kinds = isAllowing ? [rules.excepted, rules.blocked, rules.important] : [rules.excepted];
+      return kinds.map((kind) => sourced(list, kind));
+    }),
+  );
+  const addresses = lists.map(({ rules }) => rules.addresses).filter(({ size }) => size > 0);
 
+  /** Tells which rule decides about a name (in lower case, without a dot at its end); null where none does. */
   function verdict(name: string): Verdict | null {
-    const hit = find(blocking, name);
-    if (hit === null) return null;
-    const exception = find(excepting, name);
-    const { source, listed } = exception ?? hit;
-    const isBlocked = exception === null;
-    return { isBlocked, rule: `${isBlocked ? '' : '@@'}||${listed}^`, source };
+    const wins = find(important, name);
+    if (wins !== null) return { isBlocked: true, rule: `${wins.rule}$important`, source: wins.source };
+    const exception = find(excepted, name);
+    if (exception !== null) return { isBlocked: false, rule: `@@${exception.rule}`, source: exception.source };
+    const hit = find(blocked, name);
+    return hit && { isBlocked: true, ...hit };
   }
 
   return {
-    /** Tells which rule decides about a name (in lower case, without a dot at its end); null where none does. An exception of any list wins over all. */
     verdict,
     blocks: (name: string): boolean => verdict(name)?.isBlocked ?? false,
+    /** The addresses that hosts lines give to a name. */
+    addresses: (name: string): readonly string[] => addresses.flatMap((each) => each.get(name) ?? []),
   };
 }
 
-interface Sourced {
+const NO_NAMES = new Set<string>();
+
+interface Sourced extends NameRules {
+  readonly source: string;
+}
+
+function sourced({ name }: NamedList, rules: NameRules): Sourced {
+  return { ...rules, source: name };
+}
+
+interface Names {
   readonly names: ReadonlySet<string>;
   readonly source: string;
 }
 
-function sourced(source: string, names: ReadonlySet<string>): Sourced {
-  return { source, names };
+/** The rules of one kind, those of the last list first, as it is the last that gives a rule its source. */
+interface Together {
+  readonly exact: readonly Names[];
+  readonly below: readonly Names[];
+  readonly wild: readonly {
+    readonly matches: (name: string) => boolean;
+    readonly rule: string;
+    readonly source: string;
+  }[];
 }
 
-/** Looks for the names above a name, the highest first, and for the name itself. */
-function find(lists: readonly Sourced[], name: string): { readonly source: string; readonly listed: string } | null {
-  let dot = name.length;
-  do {
-    dot = dot === 0 ? -1 : name.lastIndexOf('.', dot - 1);
-    const listed = name.slice(dot + 1);
-    for (const { names, source } of lists) if (names.has(listed)) return { source, listed };
-  } while (dot >= 0);
-  return null;
+function together(lists: readonly Sourced[]): Together {
+  const last = lists.toReversed();
+  const named = (of: (list: Sourced) => ReadonlySet<string>) =>
+    last.map((list) => ({ names: of(list), source: list.source })).filter(({ names }) => names.size > 0);
+  return {
+    exact: named(({ exact }) => exact),
+    below: named(({ below }) => below),
+    wild: lists.flatMap(({ wild, source }) => wild.map((wildcard) => ({ ...matcher(wildcard), source }))),
+  };
+}
+
+/** The rule for the very name comes first, then those of the nearest name above, then patterns in their order. */
+function find(
+  { exact, below, wild }: Together,
+  name: string,
+): { readonly rule: string; readonly source: string } | null {
+  for (const { names, source } of exact) if (names.has(name)) return { rule: `|${name}^`, source };
+  if (below.length > 0) {
+    for (const part of nameAndAbove(name)) {
+      for (const { names, source } of below) if (names.has(part)) return { rule: `||${part}^`, source };
+    }
+  }
+  const { rule, source } = wild.find(({ matches }) => matches(name)) ?? {};
+  return rule === undefined || source === undefined ? null : { rule, source };
+}
+
+function* nameAndAbove(name: string): Generator<string> {
+  yield name;
+  for (let dot = name.indexOf('.'); dot >= 0; dot = name.indexOf('.', dot + 1)) yield name.slice(dot + 1);
+}
+
+function matcher({ pattern, isExact }: Wildcard) {
+  const parts = pattern.split('*');
+  const [first = ''] = parts;
+  const last = parts.at(-1) ?? '';
+  const middle = parts.slice(1, -1);
+  const matches = (text: string): boolean => {
+    if (!text.startsWith(first)) return false;
+    let at = first.length;
+    for (const part of middle) {
+      const found = text.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return text.length - last.length >= at && text.endsWith(last);
+  };
+  if (isExact) return { rule: `|${pattern}^`, matches };
+  return {
+    rule: `||${pattern}^`,
+    matches: (name: string) => {
+      for (const part of nameAndAbove(name)) if (matches(part)) return true;
+      return false;
+    },
+  };
 }
 
 /** Blocks nothing. */

@@ -1,10 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { urlWithoutZone } from '../wire/dns-values.js';
-import { type Blocklist, createBlocklist, EMPTY_BLOCKLIST, type ListNames, type NamedList } from './blocklist.js';
+import { type Blocklist, createBlocklist, EMPTY_BLOCKLIST, type NamedList } from './blocklist.js';
 import { reasonOf } from './failure-reason.js';
+import { type LineReader, readOlderLine } from './line-rules.js';
 import { createListReader, ListError } from './list-lines.js';
 import { ListSkipped, listPlace } from './list-place.js';
+import { countBlocked, createListRules, type ListRules, sizeOf } from './list-rules.js';
 import { type ListConnections, openList } from './list-source.js';
 import { type ListStore, NO_VALIDATORS } from './list-store.js';
 
@@ -15,46 +17,38 @@ const SLICE_MS = 1;
 /** In one list; they take some 200 MB of memory. */
 const MOST_NAMES = 2_000_000;
 
+/** The rules of a list that was read, and how long it was. */
+interface ReadList {
+  readonly rules: ListRules;
+  readonly bytes: number;
+}
+
 /**
- * Reads a list into sets of names. It lets the event loop go on after every millisecond: answers go out while a
- * list of hundreds of thousands of lines loads. Rejects with `ListError` when the content is no list or names nothing.
+ * Reads a list. It lets the event loop go on after every millisecond: answers go out while a list of hundreds of thousands
+ * of lines loads. Rejects with `ListError` when the content is no list or names nothing.
  */
-export async function loadList(chunks: AsyncIterable<Buffer>): Promise<ListNames> {
-  const blocked = new Set<string>();
-  const excepted = new Set<string>();
-  const reader = createListReader({ blocked, excepted });
+export async function loadList(chunks: AsyncIterable<Buffer>, readLine: LineReader): Promise<ReadList> {
+  const rules = createListRules();
+  const reader = createListReader(rules, readLine);
+  let bytes = 0;
   let resumedAt = performance.now();
   for await (const chunk of chunks) {
+    bytes += chunk.length;
     for (let start = 0; start < chunk.length; start += SLICE_BYTES) {
       reader.push(chunk.subarray(start, start + SLICE_BYTES));
-      if (blocked.size + excepted.size > MOST_NAMES) throw new ListError(`it has more than ${MOST_NAMES} names`);
+      if (namesIn(rules) > MOST_NAMES) throw new ListError(`it has more than ${MOST_NAMES} names`);
       if (performance.now() - resumedAt < SLICE_MS) continue;
       await setImmediate();
       resumedAt = performance.now();
     }
   }
   reader.end();
-  if (blocked.size + excepted.size === 0) throw new ListError('it has no names');
-  return { blocked, excepted, unsupported: reader.unsupported() };
+  if (namesIn(rules) === 0) throw new ListError('it has no names');
+  return { rules, bytes };
 }
 
-/** Reads rules that stand in the settings, a few lines; what is no rule is passed over. */
-export function readRules(lines: readonly string[]): ListNames {
-  const blocked = new Set<string>();
-  const excepted = new Set<string>();
-  let unsupported = 0;
-  for (const line of lines) {
-    const reader = createListReader({ blocked, excepted });
-    try {
-      reader.push(Buffer.from(line));
-      reader.end();
-      unsupported += reader.unsupported();
-    } catch (error) {
-      if (!(error instanceof ListError)) throw error;
-      unsupported += 1;
-    }
-  }
-  return { blocked, excepted, unsupported };
+function namesIn(rules: ListRules): number {
+  return countBlocked(rules) + sizeOf(rules.excepted) + rules.addresses.size;
 }
 
 export interface ListState {
@@ -64,7 +58,10 @@ export interface ListState {
   readonly url: string;
   readonly names: number;
   readonly exceptions: number;
+  /** Lines that are rules, and those that say what is not understood. */
+  readonly rules: number;
   readonly unsupported: number;
+  readonly bytes: number;
   /** Milliseconds since the epoch at which its content came, null for never. */
   readonly fetchedAt: number | null;
   /** Why the last refresh kept its old content, or why it is skipped; null for neither. */
@@ -87,20 +84,24 @@ export interface BlocklistsOptions {
   readonly listTimeout: number;
 }
 
-/** The purpose of each list by its URL, and the rules of no list. */
+/** The purpose of each list by its URL, the rules of no list, and what a line is. */
 export interface ListArrangement {
+  readonly readLine: LineReader;
   readonly lists: ReadonlyMap<string, { readonly name: string; readonly isAllowing: boolean }>;
   readonly own: readonly NamedList[];
 }
 
 interface LoadedList {
-  readonly names: ListNames | null;
+  readonly rules: ListRules | null;
+  readonly bytes: number;
+  /** What its lines were taken for. */
+  readonly readBy: LineReader | null;
   readonly fetchedAt: number | null;
   readonly error: string | null;
   readonly skipped: boolean;
 }
 
-const NOT_LOADED: LoadedList = { names: null, fetchedAt: null, error: null, skipped: false };
+const NOT_LOADED: LoadedList = { rules: null, bytes: 0, readBy: null, fetchedAt: null, error: null, skipped: false };
 /** Milliseconds for which the copy of a list that is configured no more is kept. */
 const UNUSED_COPY_MS = 30 * 24 * 3_600_000;
 const AT_ONCE = 4;
@@ -111,14 +112,15 @@ export function createBlocklists(options: BlocklistsOptions) {
   let lists: ReadonlyMap<string, LoadedList> = new Map();
   let blocklist: Blocklist = EMPTY_BLOCKLIST;
   let refreshedAt: number | null = null;
-  let arranged: ListArrangement = { lists: new Map(), own: [] };
+  let arranged: ListArrangement = { lists: new Map(), own: [], readLine: readOlderLine };
   let running: { readonly key: string; readonly abort: AbortController; readonly done: Promise<void> } | null = null;
 
   function publish(next: ReadonlyMap<string, LoadedList>): void {
     lists = next;
-    const named = [...next].flatMap(([url, { names }]): NamedList[] => {
-      const { name = url, isAllowing = false } = arranged.lists.get(url) ?? {};
-      return names === null ? [] : [{ name, names, isAllowing }];
+    // In the order of the settings, which gives a rule of several lists its source.
+    const named = [...arranged.lists].flatMap(([url, purpose]): NamedList[] => {
+      const { rules = null, readBy = null } = next.get(url) ?? {};
+      return rules === null || readBy !== arranged.readLine ? [] : [{ ...purpose, rules }];
     });
     blocklist = createBlocklist([...named, ...arranged.own]);
   }
@@ -131,13 +133,14 @@ export function createBlocklists(options: BlocklistsOptions) {
 
   async function restoreOne(url: string): Promise<LoadedList> {
     const present = lists.get(url) ?? NOT_LOADED;
+    const readBy = arranged.readLine;
     const place = await listPlace(url, options.listFolder).catch((error: unknown) => error);
     if (place instanceof ListSkipped) return skip(url, place);
-    if (present.names !== null) return present;
+    if (present.rules !== null && present.readBy === readBy) return present;
     try {
       const copy = await store.find(url);
       if (copy === null) return present;
-      return { ...NOT_LOADED, names: await loadList(copy.chunks()), fetchedAt: copy.fetchedAt };
+      return { ...NOT_LOADED, ...(await loadList(copy.chunks(), readBy)), readBy, fetchedAt: copy.fetchedAt };
     } catch (error) {
       log.warn({ list: shownUrl(url), reason: reasonOf(error) }, 'the kept copy of a blocklist cannot be read');
       return present;
@@ -147,13 +150,14 @@ export function createBlocklists(options: BlocklistsOptions) {
   async function refreshOne(url: string, connections: ListConnections, signal: AbortSignal): Promise<LoadedList> {
     const before = lists.get(url) ?? NOT_LOADED;
     try {
-      const fetched = await fetchOne(url, { connections, signal, hasNames: before.names !== null });
+      const hasRules = before.rules !== null && before.readBy === arranged.readLine;
+      const fetched = await fetchOne(url, { connections, signal, hasRules });
       return fetched ?? { ...before, error: null, skipped: false };
     } catch (error) {
       if (error instanceof ListSkipped) return skip(url, error);
       const reason = reasonOf(signal.aborted ? signal.reason : error);
       if (reason !== GIVEN_UP && reason !== before.error) {
-        const kept = before.names?.blocked.size ?? 0;
+        const kept = before.rules === null ? 0 : countBlocked(before.rules);
         log.warn({ list: shownUrl(url), reason, kept }, 'a blocklist could not be refreshed: its last good names stay');
       }
       return { ...before, error: reason, skipped: false };
@@ -161,18 +165,19 @@ export function createBlocklists(options: BlocklistsOptions) {
   }
 
   /** The list's new content, or null when it has not changed. */
-  async function fetchOne(url: string, { connections, signal, hasNames }: Fetching): Promise<LoadedList | null> {
-    const copy = hasNames ? await store.find(url) : null;
+  async function fetchOne(url: string, { connections, signal, hasRules }: Fetching): Promise<LoadedList | null> {
+    const copy = hasRules ? await store.find(url) : null;
     const { mostBytes, listFolder } = options;
     const how = { connections, signal, mostBytes, listFolder };
     const content = await openList(url, copy?.validators ?? NO_VALIDATORS, how);
     if (content.kind === 'unchanged') return null;
     const draft = await store.draft(url);
     try {
-      const names = await loadList(written(content.chunks, draft.write));
+      const readBy = arranged.readLine;
+      const read = await loadList(written(content.chunks, draft.write), readBy);
       signal.throwIfAborted();
       await draft.keep(content.validators);
-      return { ...NOT_LOADED, names, fetchedAt: clock.now() };
+      return { ...NOT_LOADED, ...read, readBy, fetchedAt: clock.now() };
     } catch (error) {
       await draft.discard();
       throw error;
@@ -198,8 +203,10 @@ export function createBlocklists(options: BlocklistsOptions) {
     await store.tidy(urls, UNUSED_COPY_MS).catch(() => undefined);
     // Last of all: whoever sees the refresh ended may ask for another one, which must not join this one.
     refreshedAt = clock.now();
-    const names = [...next.values()].reduce((sum, list) => sum + (list.names?.blocked.size ?? 0), 0);
-    log.info({ lists: urls.length, names }, 'the blocklists are refreshed');
+    const rules = [...next.values()].flatMap((list) => list.rules ?? []);
+    const names = rules.reduce((sum, each) => sum + countBlocked(each), 0);
+    const unsupported = rules.reduce((sum, each) => sum + each.unsupported, 0);
+    log.info({ lists: urls.length, names, unsupported }, 'the blocklists are refreshed');
   }
 
   async function giveUp(): Promise<void> {
@@ -256,7 +263,7 @@ function identified(urls: readonly string[]): { readonly unique: readonly string
 interface Fetching {
   readonly connections: ListConnections;
   readonly signal: AbortSignal;
-  readonly hasNames: boolean;
+  readonly hasRules: boolean;
 }
 
 const GIVEN_UP = 'the lists have changed';
@@ -278,13 +285,15 @@ async function* written(
   }
 }
 
-function stateOf(url: string, { names, fetchedAt, error, skipped }: LoadedList): ListState {
+function stateOf(url: string, { rules, bytes, fetchedAt, error, skipped }: LoadedList): ListState {
   return {
     listed: url,
     url: shownUrl(url),
-    names: names?.blocked.size ?? 0,
-    exceptions: names?.excepted.size ?? 0,
-    unsupported: names?.unsupported ?? 0,
+    names: rules === null ? 0 : countBlocked(rules),
+    exceptions: rules === null ? 0 : sizeOf(rules.excepted),
+    rules: rules?.rules ?? 0,
+    unsupported: rules?.unsupported ?? 0,
+    bytes,
     fetchedAt,
     error,
     skipped,

@@ -118,7 +118,7 @@ export function createForwarder(options: ForwarderOptions) {
   }
 }
 
-/** An answer, and where it is from: `CACHE`, the label of an upstream, or null where nobody could be asked. */
+/** An answer, and where it is from: `CACHE`, the shown name of an upstream, or null where nobody could be asked. */
 export interface ForwardedAnswer extends CachedAnswer {
   readonly upstream: string | null;
 }
@@ -152,7 +152,7 @@ function createAttempts({ upstreams, isParallel, connections, clock }: Forwarder
       answeredAt = clock.monotonic();
       const answered = readUpstreamAnswer(message, question.bytes, age);
       failedAt.delete(upstream);
-      return { answered, upstream: upstream.label };
+      return { answered, upstream: upstream.shown };
     } catch (error) {
       failedAt.set(upstream, clock.monotonic());
       // A connection on which nothing came since the question left may be dead without anybody having said so.

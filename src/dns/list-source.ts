@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
@@ -53,7 +54,7 @@ export async function openList(url: string, known: Validators, options: OpenList
     throw new ListError(
       response.statusCode === 200
         ? `it comes in the unknown encoding ${encoding}`
-        : `it answered ${response.statusCode}`,
+        : `HTTP ${response.statusCode} ${STATUS_CODES[response.statusCode] ?? ''}`.trim(),
     );
   }
   return {

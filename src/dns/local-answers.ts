@@ -1,8 +1,17 @@
-import { isIP } from 'node:net';
 import { addressBytes } from '../core/caller-network.js';
-import type { DnsRewrite, ResolverSettings } from '../core/model.js';
-import { domainName } from '../wire/dns-values.js';
-import { CLASS_IN, HEADER_BYTES, RCODE, readRecord, TYPE } from './message.js';
+import type { ResolverSettings } from '../core/model.js';
+import {
+  CLASS_IN,
+  HEADER_BYTES,
+  nameText,
+  RCODE,
+  type RecordPlace,
+  readRecord,
+  skipName,
+  TYPE,
+  wholeName,
+} from './message.js';
+import type { Query } from './query.js';
 import { type DnsAnswer, EXTENDED_ERROR, emptyAnswer } from './reply.js';
 
 /** Seconds for which clients may keep a local answer: short, so that a changed setting soon shows. */
@@ -49,141 +58,132 @@ function localAnswer(
     answers: kind.answers,
     authorities: 1 - kind.answers,
     additionals: 0,
-    ttlOffsets: [6],
+    ttlOffsets: [TTL_OFFSET],
     extendedError: kind.extendedError,
   };
 }
 
-function addressAnswer(address: string, extendedError: number | null, ttl = LOCAL_TTL): DnsAnswer {
-  const data = addressBytes(address);
-  return localAnswer(RCODE.noError, record(data.length === 4 ? TYPE.a : TYPE.aaaa, data, ttl), {
-    answers: 1,
-    extendedError,
+/** Records of addresses of one type, or of both for a question for any. */
+function addressesAnswer(
+  addresses: readonly string[],
+  type: number,
+  extendedError: number | null,
+  ttl: number,
+): DnsAnswer {
+  const records = addresses.flatMap((address) => {
+    const data = addressBytes(address);
+    const own = data.length === 4 ? TYPE.a : TYPE.aaaa;
+    return type === own || type === TYPE.any ? [record(own, data, ttl)] : [];
   });
+  const lengths = records.map(({ length }) => length);
+  const offsets = lengths.map((_, index) => lengths.slice(0, index).reduce((sum, length) => sum + length, TTL_OFFSET));
+  return {
+    ...localAnswer(RCODE.noError, Buffer.concat(records), { answers: records.length, extendedError }),
+    authorities: 0,
+    ttlOffsets: offsets,
+  };
 }
+
+/** The place of the TTL in a record whose name is a pointer. */
+const TTL_OFFSET = 6;
 
 const NO_DATA = localAnswer(RCODE.noError, SOA, { answers: 0, extendedError: null });
 const BLOCKED = { extendedError: EXTENDED_ERROR.blocked };
 const REFUSED = emptyAnswer(RCODE.refused, EXTENDED_ERROR.blocked);
 
-/** Makes the answers for blocked names of every type. */
+/** Makes the answers for blocked names of every type; `isNameless`: the name does not exist, whatever the settings say. */
 export function createBlockedAnswers({
   blockingMode,
   blockedTtl,
-}: Pick<ResolverSettings, 'blockingMode' | 'blockedTtl'>): (type: number) => DnsAnswer {
+}: Pick<ResolverSettings, 'blockingMode' | 'blockedTtl'>): (type: number, isNameless: boolean) => DnsAnswer {
   const ttl = Math.min(blockedTtl, MOST_TTL);
   const soa = record(TYPE.soa, soaData(ttl), ttl);
   const noName = localAnswer(RCODE.nxDomain, soa, { answers: 0, ...BLOCKED });
   const noData = localAnswer(RCODE.noError, soa, { answers: 0, ...BLOCKED });
-  const v4 = addressAnswer('0.0.0.0', EXTENDED_ERROR.blocked, ttl);
-  const v6 = addressAnswer('::', EXTENDED_ERROR.blocked, ttl);
-  return (type) => {
+  const hasAddress: readonly number[] = [TYPE.a, TYPE.aaaa, TYPE.any];
+  return (type, isNameless) => {
+    if (isNameless || blockingMode === 'nxdomain') return noName;
     if (blockingMode === 'refused') return REFUSED;
-    if (blockingMode === 'nxdomain') return noName;
-    if (type === TYPE.a || type === TYPE.any) return v4;
-    return type === TYPE.aaaa ? v6 : noData;
+    return hasAddress.includes(type) ? addressesAnswer(['0.0.0.0', '::'], type, EXTENDED_ERROR.blocked, ttl) : noData;
   };
 }
 
 /** The highest TTL that is one (RFC 2181 section 8). */
 const MOST_TTL = 0x7fff_ffff;
 
-/** The operator's own names. */
-export type CustomDomains = ReturnType<typeof createCustomDomains>;
-
-interface CustomEntry {
-  /** The address, or the name whose addresses are the answer. */
-  readonly to: string;
-  /** Null for a name. */
-  readonly answer: DnsAnswer | null;
+/** The answer for an own name with these addresses: no data for a type of which it has none, as the name exists here alone. */
+export function ownAnswer(addresses: readonly string[], type: number): DnsAnswer {
+  const answer = addressesAnswer(addresses, type, null, LOCAL_TTL);
+  return answer.answers === 0 ? NO_DATA : answer;
 }
 
-/** An own name that stands for another one. */
-export interface Alias {
-  readonly alias: string;
-}
+/** Seconds for which clients may keep that a name stands for another. */
+const ALIAS_TTL = 300;
 
-/** Reads the setting; what is no name, or leads to none and to no address, is left out. */
-export function createCustomDomains(rewrites: readonly DnsRewrite[]) {
-  const exact = new Map<string, CustomEntry>();
-  const below = new Map<string, CustomEntry>();
-  const ignored: string[] = [];
-  for (const { domain, answer } of rewrites) {
-    const name = domainName(domain.trim());
-    const entry = entryOf(answer.trim());
-    if (name === null || entry === null) ignored.push(domain);
-    else if (name.startsWith('*.')) below.set(name.slice(2), entry);
-    else exact.set(name, entry);
+/** The answer for a name that stands for another one: that it does, and the records of the other, from the answer to `asked`. */
+export function aliasAnswer(answer: DnsAnswer, asked: Query): DnsAnswer {
+  if (answer.rcode === RCODE.servFail) return answer;
+  const alias = record(TYPE.cname, wireName(asked.name), ALIAS_TTL);
+  const records = answerRecords(answer, asked).map(({ message, place, offset }) => {
+    const head = Buffer.from(message.subarray(place.ttlOffset - 4, place.dataOffset));
+    const data = plainData(message, place);
+    head.writeUInt16BE(data.length, 8);
+    return { name: wholeName(message, offset), rest: Buffer.concat([head, data]) };
+  });
+  const ttlOffsets: number[] = [TTL_OFFSET];
+  let end = alias.length;
+  for (const { name, rest } of records) {
+    ttlOffsets.push(end + name.length + 4);
+    end += name.length + rest.length;
   }
-
-  function find(name: string): CustomEntry | null {
-    const own = exact.get(name);
-    if (own !== undefined) return own;
-    if (below.size === 0) return null;
-    for (let dot = name.indexOf('.'); dot >= 0; dot = name.indexOf('.', dot + 1)) {
-      const entry = below.get(name.slice(dot + 1));
-      if (entry !== undefined) return entry;
-    }
-    return null;
-  }
-
-  function answerOf({ to, answer }: CustomEntry, type: number): DnsAnswer | Alias {
-    if (answer === null) return type === TYPE.a || type === TYPE.aaaa ? { alias: to } : NO_DATA;
-    const own = isIP(to) === 4 ? TYPE.a : TYPE.aaaa;
-    return type === own || type === TYPE.any ? answer : NO_DATA;
-  }
-
-  return {
-    /**
-     * The answer when a custom domain covers the name: its own entry, else the `*.` entry of the nearest name above it. Its
-     * address, the name to ask for instead, or no data for another type (the name exists here alone). Null when none covers it.
-     */
-    answer(name: string, type: number): DnsAnswer | Alias | null {
-      const entry = find(name);
-      return entry === null ? null : answerOf(entry, type);
-    },
-    /** The target of the entry that covers a name; null when none does. */
-    leadsTo: (name: string): string | null => find(name)?.to ?? null,
-    /** The address of the entry of exactly this name, or null. */
-    address(name: string): string | null {
-      const { to = '' } = exact.get(name.toLowerCase()) ?? {};
-      return isIP(to) === 0 ? null : to;
-    },
-    /** Entries that are none, as they were written. */
-    ignored,
-  };
-}
-
-function entryOf(to: string): CustomEntry | null {
-  if (isIP(to) !== 0) return to.includes('%') ? null : { to, answer: addressAnswer(to, null) };
-  const name = domainName(to);
-  return name === null || name.startsWith('*.') ? null : { to: name, answer: null };
-}
-
-/** The addresses in an answer for another name, as the answer for the name of the question. */
-export function addressesAsOwn(answer: DnsAnswer, questionBytes: number, type: number): DnsAnswer {
-  if (answer.rcode !== RCODE.noError) return answer;
-  // Names in the records may point into the question, of which the length alone counts.
-  const message = Buffer.concat([Buffer.alloc(HEADER_BYTES + questionBytes), answer.records]);
-  const found: Buffer[] = [];
-  let offset = HEADER_BYTES + questionBytes;
-  for (let index = 0; index < answer.answers; index++) {
-    const place = readRecord(message, offset);
-    if (place === null) break;
-    if (place.type === type)
-      found.push(record(type, message.subarray(place.dataOffset, place.end), message.readUInt32BE(place.ttlOffset)));
-    offset = place.end;
-  }
-  if (found.length === 0) return NO_DATA;
-  const size = found[0]?.length ?? 0;
   return {
     ...answer,
+    rcode: RCODE.noError,
     authoritative: true,
     authenticated: false,
-    records: Buffer.concat(found),
-    answers: found.length,
+    records: Buffer.concat([alias, ...records.flatMap(({ name, rest }) => [name, rest])]),
+    answers: 1 + records.length,
     authorities: 0,
     additionals: 0,
-    ttlOffsets: found.map((_, index) => index * size + 6),
+    ttlOffsets,
   };
+}
+
+/** The names that an answer says the question's name stands for. */
+export function aliasesIn(answer: DnsAnswer, asked: Query): readonly string[] {
+  return answerRecords(answer, asked).flatMap(({ message, place }) =>
+    place.type === TYPE.cname ? [nameText(wholeName(message, place.dataOffset), 0)] : [],
+  );
+}
+
+interface AnswerRecord {
+  readonly message: Buffer;
+  readonly offset: number;
+  readonly place: RecordPlace;
+}
+
+/** The records of the answer section; names in them may point into the question. */
+function answerRecords({ records, answers }: DnsAnswer, { packet, questionEnd }: Query): readonly AnswerRecord[] {
+  const message = Buffer.concat([packet.subarray(0, questionEnd), records]);
+  const found: AnswerRecord[] = [];
+  let offset = questionEnd;
+  for (let index = 0; index < answers; index++) {
+    const place = readRecord(message, offset);
+    if (place === null) break;
+    found.push({ message, offset, place });
+    offset = place.end;
+  }
+  return found;
+}
+
+/** A record's data without pointers, of the types that may have some (RFC 3597 section 4). */
+function plainData(message: Buffer, { type, dataOffset, end }: RecordPlace): Buffer {
+  const names: readonly number[] = [TYPE.cname, TYPE.ns, TYPE.ptr, TYPE.dname];
+  if (names.includes(type)) return wholeName(message, dataOffset);
+  if (type === TYPE.mx)
+    return Buffer.concat([message.subarray(dataOffset, dataOffset + 2), wholeName(message, dataOffset + 2)]);
+  if (type !== TYPE.soa) return message.subarray(dataOffset, end);
+  const second = skipName(message, dataOffset);
+  const numbers = skipName(message, second);
+  return Buffer.concat([wholeName(message, dataOffset), wholeName(message, second), message.subarray(numbers, end)]);
 }

@@ -157,6 +157,21 @@ function writeByte(byte: number, at: number): number {
   return at + scratch.write(`\\${byte.toString().padStart(3, '0')}`, at, 'latin1');
 }
 
+/** The bytes of a name without pointers; it is one that `skipName` finds sound. */
+export function wholeName(message: Buffer, offset: number): Buffer {
+  const parts: Buffer[] = [];
+  let position = offset;
+  for (;;) {
+    const size = message[position] ?? 0;
+    if (size >= 0xc0) position = message.readUInt16BE(position) & 0x3fff;
+    else {
+      parts.push(message.subarray(position, position + size + 1));
+      if (size === 0) return Buffer.concat(parts);
+      position += size + 1;
+    }
+  }
+}
+
 /** Returns the end of a question's uncompressed name, or -1. A question is the first name of its message: it cannot point. */
 export function skipQuestionName(message: Uint8Array, offset: number): number {
   let position = offset;

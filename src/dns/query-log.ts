@@ -1,7 +1,7 @@
 import type { DnsFigures, DnsLogEntry, DnsQuery, TopEntry } from '../core/model.js';
 import type { ClockPort } from '../core/ports.js';
 
-/** The last queries, and what all of them were since the start or the last clearing. */
+/** The last queries, and what all of them were since the last clearing. */
 export type QueryLog = ReturnType<typeof createQueryLog>;
 
 /** A query whose outcome is still to come. */
@@ -16,7 +16,8 @@ export function createQueryLog(clock: ClockPort) {
   let ring: DnsLogEntry[] = [];
   let most = 1000;
   let next = 0;
-  let total: Totals = newTotals(clock.monotonic());
+  const startedAt = clock.monotonic();
+  let total: Totals = newTotals();
 
   const list = (): readonly DnsLogEntry[] =>
     ring.length < most ? ring.slice() : [...ring.slice(next), ...ring.slice(0, next)];
@@ -70,10 +71,10 @@ export function createQueryLog(clock: ClockPort) {
     /** Forgets queries and numbers. */
     clear(): void {
       clearEntries();
-      total = newTotals(clock.monotonic());
+      total = newTotals();
     },
     figures(): Omit<DnsFigures, 'enabled' | 'lists' | 'upstreams'> {
-      const { counts, names, blockedNames, clients, startedAt, upstreamMilliseconds } = total;
+      const { counts, names, blockedNames, clients, upstreamMilliseconds } = total;
       return {
         since: Math.floor((clock.monotonic() - startedAt) / 1000),
         total: counts.total,
@@ -81,7 +82,7 @@ export function createQueryLog(clock: ClockPort) {
         rewritten: counts.rewritten,
         cached: counts.cached,
         failed: counts.failed,
-        averageUpstream: counts.upstream === 0 ? null : Math.round(upstreamMilliseconds / counts.upstream),
+        averageUpstream: counts.upstream === 0 ? null : Math.floor(upstreamMilliseconds / counts.upstream),
         topNames: top(names),
         topBlocked: top(blockedNames),
         topClients: top(clients),
@@ -101,7 +102,6 @@ function asQuery({ time, name, client, outcome }: DnsLogEntry): DnsQuery {
 }
 
 interface Totals {
-  readonly startedAt: number;
   readonly counts: Record<'total' | 'blocked' | 'rewritten' | 'cached' | 'failed' | 'upstream', number>;
   readonly names: Map<string, number>;
   readonly blockedNames: Map<string, number>;
@@ -109,9 +109,8 @@ interface Totals {
   upstreamMilliseconds: number;
 }
 
-function newTotals(startedAt: number): Totals {
+function newTotals(): Totals {
   return {
-    startedAt,
     counts: { total: 0, blocked: 0, rewritten: 0, cached: 0, failed: 0, upstream: 0 },
     names: new Map(),
     blockedNames: new Map(),

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { resolverSettings } from '../core/dns-settings.js';
 import {
   DEFAULT_DNS,
@@ -7,28 +6,29 @@ import {
   type DnsFigures,
   type DnsLogEntry,
   type DnsQuery,
-  type DnsRewrite,
   type ListUpdate,
   type OutboundSettings,
   type ResolverSettings,
 } from '../core/model.js';
 import type { ClockPort, LogPort, ResolverPort } from '../core/ports.js';
-import { domainName, hostOf, httpUrl } from '../wire/dns-values.js';
+import { hostOf, httpUrl } from '../wire/dns-values.js';
 import { type AnsweringState, createResponder } from './answering.js';
-import type { NamedList } from './blocklist.js';
-import { type Blocklists, createBlocklists, readRules } from './blocklists.js';
+import { type Blocklists, createBlocklists } from './blocklists.js';
 import type { ConnectionsOptions } from './channel.js';
 import { type Connections, createConnections } from './connections.js';
 import { reasonOf } from './failure-reason.js';
 import { createForwarder, type Forwarder } from './forwarder.js';
 import { createHostLookup, type HostLookup } from './host-lookup.js';
+import { readRules } from './list-lines.js';
 import { MOST_LIST_BYTES } from './list-source.js';
 import { createListStore, NO_STORE } from './list-store.js';
 import { createKeptListener, isLoopbackAddress, type KeptListener } from './listener.js';
-import { createBlockedAnswers, createCustomDomains } from './local-answers.js';
+import { createBlockedAnswers } from './local-answers.js';
+import { createPolicy, DIALECT_OF_AN_ENGINE, type Dialect, OLDER_DIALECT } from './policy.js';
 import { createQueryLog } from './query-log.js';
 import { createRateLimit } from './rate-limit.js';
 import { reservedForRedirects, reservedKind } from './reserved-addresses.js';
+import { toldOfSettings, USER_RULES, usedLists } from './told-settings.js';
 import { createUpstream, type Upstream } from './upstream.js';
 
 export interface ResolverOptions {
@@ -104,7 +104,7 @@ export class Resolver implements ResolverPort {
       listTimeout: options.listTimeout ?? LIST_MS,
     });
     this.#lookup = createHostLookup({
-      custom: (host) => this.#state.custom.address(host),
+      custom: (host) => this.#state.policy.address(host),
       own: () => this.#listener.current(),
       nameServers: options.nameServers,
     });
@@ -169,18 +169,7 @@ export class Resolver implements ResolverPort {
   }
 
   figures(): DnsFigures {
-    const states = new Map(this.#blocklists.states().map((state) => [state.listed, state]));
-    const lists = [...this.#arrangedLists()].map(([url, { name }]) => {
-      const { names = 0, exceptions = 0, unsupported = 0 } = states.get(url) ?? {};
-      return { name, rules: names + exceptions, unsupported };
-    });
-    const { blocked, excepted, unsupported } = readRules(this.#settings.userRules);
-    return {
-      ...this.#queryLog.figures(),
-      enabled: this.#dns.enabled,
-      lists: [...lists, { name: USER_RULES, rules: blocked.size + excepted.size, unsupported }],
-      upstreams: this.#settings.upstreams,
-    };
+    return { ...this.#queryLog.figures(), ...toldOfSettings(this.#dns, this.#settings, this.#blocklists.states()) };
   }
 
   log(limit: number, text: string): readonly DnsLogEntry[] {
@@ -192,27 +181,19 @@ export class Resolver implements ResolverPort {
   }
 
   async updateLists(): Promise<readonly ListUpdate[]> {
-    if (this.#phase === 'running' && this.#dns.enabled) {
+    if (this.#phase === 'running') {
       await this.#work;
       await this.#startRefresh();
     }
     const states = new Map(this.#blocklists.states().map((state) => [state.listed, state]));
-    return [...this.#arrangedLists()].map(([url, { name }]) => {
-      const { error = NOT_FETCHED, names = 0, exceptions = 0 } = states.get(url) ?? {};
-      return { name, url, ok: error === null, detail: error ?? `${names + exceptions} names` };
+    return usedLists(this.#settings).map(({ name, url }) => {
+      const { error = NOT_FETCHED, bytes = 0 } = states.get(url) ?? {};
+      return { name, url, ok: error === null, detail: error ?? `${Math.floor(bytes / 1024)} KB` };
     });
   }
 
   explain(text: string): DnsExplanation {
-    const name = domainName(text.trim()) ?? text.trim().toLowerCase();
-    const to = this.#state.custom.leadsTo(name);
-    if (to !== null) return { name, outcome: 'rewritten', detail: to, rule: null, source: null };
-    const verdict = this.#blocklists.current().verdict(name);
-    const asked = this.#settings.upstreams.join(', ');
-    if (verdict === null) return { name, outcome: 'forwarded', detail: asked, rule: null, source: null };
-    const { isBlocked, rule, source } = verdict;
-    const detail = isBlocked ? this.#settings.blockingMode : asked;
-    return { name, outcome: isBlocked ? 'blocked' : 'allowed', detail, rule, source };
+    return this.#state.policy.explain(text);
   }
 
   /** Figures for metrics. Counts are since its creation. */
@@ -235,8 +216,7 @@ export class Resolver implements ResolverPort {
     const { clock } = this.#options;
     const local = isLoopbackAddress(bind);
     return {
-      custom: createCustomDomains([...this.#settings.rewrites, ...rewritesIn(this.#settings.userRules)]),
-      blocklist: () => this.#blocklists.current(),
+      policy: createPolicy(this.#settings, () => this.#blocklists.current(), this.#dialect()),
       blockedAnswer: createBlockedAnswers(this.#settings),
       forwarder,
       rateLimit: local ? null : createRateLimit({ ...RATE, now: () => clock.monotonic() }),
@@ -244,25 +224,27 @@ export class Resolver implements ResolverPort {
     };
   }
 
-  /** The lists that are switched on, by their URLs; one that blocks and allows allows. */
-  #arrangedLists() {
-    const { lists, allowlists } = this.#settings;
-    const named = (isAllowing: boolean) => (of: ResolverSettings['lists']) =>
-      of.filter(({ enabled }) => enabled).map(({ name, url }) => [url, { name, isAllowing }] as const);
-    return new Map([...named(false)(lists), ...named(true)(allowlists)]);
+  #dialect(): Dialect {
+    return this.#dns.resolver === null ? OLDER_DIALECT : DIALECT_OF_AN_ENGINE;
+  }
+
+  #urls(): readonly string[] {
+    return [...new Set(usedLists(this.#settings).map(({ url }) => url))];
   }
 
   #arrange(): void {
-    const { userRules, blockDohBypass } = this.#settings;
-    const own = (name: string, rules: readonly string[]): NamedList => ({
-      name,
-      names: readRules(rules),
-      isAllowing: false,
-    });
+    const { readLine } = this.#dialect();
+    const rules = readRules(this.#settings.userRules, readLine);
     this.#blocklists.arrange({
-      lists: this.#arrangedLists(),
-      own: [own(USER_RULES, userRules), ...(blockDohBypass ? [own('DNS over HTTPS of browsers', DOH_BYPASS)] : [])],
+      readLine,
+      lists: new Map(usedLists(this.#settings).map((list) => [list.url, list])),
+      own: [{ name: USER_RULES, rules, isAllowing: false }],
     });
+    if (rules.unsupported > 0 && this.#dns.enabled)
+      this.#options.log.warn(
+        { unsupported: rules.unsupported },
+        'dns.user_rules: rules that are not understood are passed over',
+      );
   }
 
   /** Runs asynchronous work after what was ordered before. */
@@ -333,7 +315,7 @@ export class Resolver implements ResolverPort {
   }
 
   #reportIgnored(): void {
-    const { ignored } = this.#state.custom;
+    const { ignored } = this.#state.policy;
     if (ignored.length === 0) return;
     const place = this.#dns.resolver === null ? 'dns.custom_domains' : 'dns.rewrites';
     this.#options.log.warn({ ignored }, `${place}: entries without a name or address are ignored`);
@@ -351,25 +333,26 @@ export class Resolver implements ResolverPort {
 
   /** Brings lists and sockets to where the settings want them. */
   async #follow(): Promise<void> {
-    if (!this.#dns.enabled || this.#phase === 'closed') {
+    const { enabled, bind, localPort } = this.#dns;
+    const isOn = enabled && this.#phase !== 'closed';
+    if (!isOn) {
       clearTimeout(this.#refreshTimer);
-      await Promise.all([this.#listener.close(), this.#blocklists.restore([])]);
-      this.#listed = '';
-      return;
+      await this.#listener.close();
     }
-    const urls = [...this.#arrangedLists().keys()];
-    const lists = JSON.stringify(urls);
-    const changed = lists !== this.#listed;
-    this.#listed = lists;
-    // The kept lists block from the first answer on, also where there is no network.
+    if (this.#phase === 'closed') return;
+    const urls = this.#urls();
+    const listed = JSON.stringify([isOn, this.#dns.resolver === null, urls]);
+    const changed = listed !== this.#listed;
+    this.#listed = listed;
+    // The kept lists count from the first answer on, also where there is no network, and for tests of names while it is off.
     if (changed) await this.#blocklists.restore(urls);
-    await this.#listener.listen(this.#dns.bind, this.#dns.localPort);
-    if (changed) void this.#startRefresh();
+    if (isOn) await this.#listener.listen(bind, localPort);
+    if (isOn && changed) void this.#startRefresh();
   }
 
   async #startRefresh(): Promise<void> {
     clearTimeout(this.#refreshTimer);
-    const urls = [...this.#arrangedLists().keys()];
+    const urls = this.#urls();
     if (urls.length === 0) return;
     const own = this.#connections(LIST_CONNECT_MS, reservedKind);
     const redirected = this.#connections(LIST_CONNECT_MS, reservedForRedirects);
@@ -405,31 +388,7 @@ const SKIPPED = {
   },
 } as const;
 
-const USER_RULES = 'user rules';
-const NOT_FETCHED = 'it was not fetched: the DNS server is not enabled';
-
-/** The name by which browsers ask whether they may use their own DNS over HTTPS, and the best known of their servers. */
-const DOH_BYPASS: readonly string[] = [
-  'use-application-dns.net',
-  'mozilla.cloudflare-dns.com',
-  'chrome.cloudflare-dns.com',
-  'cloudflare-dns.com',
-  'dns.google',
-  'dns.quad9.net',
-  'doh.opendns.com',
-  'dns.adguard-dns.com',
-  'dns.nextdns.io',
-  'doh.cleanbrowsing.org',
-].map((name) => `||${name}^`);
-
-/** The rules of the user that give a name an address, as in a hosts file. */
-function rewritesIn(rules: readonly string[]): readonly DnsRewrite[] {
-  return rules.flatMap((rule) => {
-    const [, answer = '', domain = ''] = /^\s*([\da-fA-F.:]+)\s+(\S+)\s*$/.exec(rule) ?? [];
-    const isNowhere = ['0.0.0.0', '127.0.0.1', '::', '::1'].includes(answer);
-    return isIP(answer) === 0 || isNowhere ? [] : [{ domain, answer }];
-  });
-}
+const NOT_FETCHED = 'it was not fetched';
 
 /** The settings of these that are on and that this resolver does not act upon. */
 function unserved(dns: DnsConfig): readonly { readonly place: string; readonly instead: string }[] {

@@ -1,4 +1,4 @@
-import { upstreamPlace } from '../wire/dns-values.js';
+import { upstreamLabel, upstreamPlace } from '../wire/dns-values.js';
 import type { Connections } from './connections.js';
 import { createDohUpstream, type DohMessage, type DohQuestion } from './doh.js';
 import { StreamUpstream } from './stream-upstream.js';
@@ -6,8 +6,10 @@ import { createUdpUpstream } from './udp-upstream.js';
 
 /** A resolver that is asked. */
 export interface Upstream {
-  /** Its name in logs and figures: no path, which may be a secret. */
+  /** Its name in logs: no path, which may be a secret. */
   readonly label: string;
+  /** Its name for whoever may read the settings. */
+  readonly shown: string;
   /** One exchange. Rejects with an error whose message is one clause. */
   ask(question: DohQuestion, signal: AbortSignal): Promise<DohMessage>;
   /** Ends what is open of its own. */
@@ -20,14 +22,15 @@ export function createUpstream(text: string, connections: Connections): Upstream
   if (/^https?:\/\//i.test(trimmed)) {
     if (!URL.canParse(trimmed)) return null;
     const doh = createDohUpstream(trimmed, connections);
-    return { label: new URL(trimmed).host, ask: doh.ask, close: () => undefined };
+    return { label: new URL(trimmed).host, shown: trimmed, ask: doh.ask, close: () => undefined };
   }
   const place = upstreamPlace(trimmed);
   if (place === null || place.carrier === 'https') return null;
   const { carrier, host, port } = place;
-  const label = `${carrier}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const label = upstreamLabel(trimmed);
   const stream = new StreamUpstream({ host, port, isTls: carrier === 'tls' }, connections);
-  if (carrier !== 'udp') return { label, ask: (...asked) => stream.ask(...asked), close: () => stream.close() };
+  if (carrier !== 'udp')
+    return { label, shown: label, ask: (...asked) => stream.ask(...asked), close: () => stream.close() };
   const udp = createUdpUpstream({ host, port }, connections, stream);
-  return { label, ask: udp.ask, close: () => stream.close() };
+  return { label, shown: label, ask: udp.ask, close: () => stream.close() };
 }

@@ -9,7 +9,7 @@ import { type AnnouncedServer, type Credentials, DEFAULT_ANNOUNCED, type Publish
 import { NamedTokens } from '../core/named-tokens.js';
 import { OperationUse } from '../core/operation-use.js';
 import { createTokenGuard, NO_TOKEN_GUARD, type TokenGuard } from '../core/token-guard.js';
-import { noResolver } from '../dns/no-resolver.js';
+import { createNoResolver } from '../dns/no-resolver.js';
 import { createApp } from '../northbound/app.js';
 import { type AppOptions, DEFAULT_APP_SETTINGS } from '../northbound/app-options.js';
 import { type CallerOf, createCallerOf } from '../northbound/caller.js';
@@ -85,7 +85,9 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   const holdSessions = () => home.holdSessions(JSON.stringify(listener.credentials()));
   holdSessions();
   const mounts = createMounts(options, backend, listener);
-  const core = createCore({ backend, clock, random, resolver: options.resolver ?? noResolver });
+  const readsDnsAsEngine = mounts.some(({ revision }) => revision.capabilities.dnsEngine !== undefined);
+  const resolver = options.resolver ?? createNoResolver();
+  const core = createCore({ backend, clock, random, resolver, readsDnsAsEngine });
   const endSessions = whenCredentialsChange(listener.credentials, () => {
     holdSessions();
     const ended = mounts.map(async (mount) => mount.session.end());

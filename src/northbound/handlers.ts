@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../core/audit.js';
 import { continueRules } from '../core/continued-rules.js';
+import type { Core } from '../core/core.js';
 import { resolverSettings } from '../core/dns-settings.js';
 import { DomainError, isUnsaved } from '../core/errors.js';
 import { expectNoOthersKey, seesOwnAlone } from '../core/keys/key-makers.js';
@@ -187,6 +188,11 @@ function overnetAnswer({ revision }: Mount, overnet: OvernetSettings): Encodable
   return { config, serving: false, gateway_up: null, exit_listening: null };
 }
 
+/** Answers once the settings that the resolver goes by are those of now. */
+function withDns(core: Core, then: () => OperationAnswer): MaybeAsync<OperationAnswer> {
+  return mapMaybeAsync(core.dns(), then);
+}
+
 type Limit = Pick<CreateUser, 'limit_bytes'>;
 type Meta = Omit<CreateUser, 'access_key'>;
 
@@ -312,7 +318,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     if (Buffer.byteLength(text) > MOST_IN_CODE) throw new DomainError('invalidBody', 'text too long for a QR code');
     return answer(qrDocument(text));
   }),
-  getDnsStats: ({ context: { core } }) => answer(dnsStats(core.resolver.figures())),
+  getDnsStats: ({ context: { core } }) => withDns(core, () => answer(dnsStats(core.resolver.figures()))),
   getDnsLog: ({ context: { core }, request }) => {
     const query = queryOf(request);
     const limit = query.get('limit') ?? `${LOG_DEFAULT}`;
@@ -335,7 +341,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   updateDnsLists: async ({ context: { core } }) =>
     answer((await core.resolver.updateLists()).map((list) => ({ ...list }))),
   testDnsName: withBody<{ domain: string }>(async ({ context: { core } }, { domain }) =>
-    answer(dnsExplanation(core.resolver.explain(domain))),
+    withDns(core, () => answer(dnsExplanation(core.resolver.explain(domain)))),
   ),
   getDnsMeta: () => answer({ presets: LIST_PRESETS, services: SERVICES }),
   getOvernet: ({ context: { core }, mount }) =>

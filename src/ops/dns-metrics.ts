@@ -17,6 +17,7 @@ export interface DnsFigures {
 export interface ListFigures {
   readonly names: number;
   readonly exceptions: number;
+  readonly unsupported: number;
   /** Milliseconds since the epoch, null for never. */
   readonly fetchedAt: number | null;
   readonly error: string | null;
@@ -44,6 +45,12 @@ export function dnsFamilies(figures: () => DnsFigures): readonly Family[] {
       'keyway_dns_list_exceptions',
       'Names that a blocklist excepts, by its place in the settings.',
       ofLists(({ exceptions }) => exceptions),
+      LIST,
+    ),
+    gauge(
+      'keyway_dns_list_unsupported',
+      'Lines of a blocklist that are not understood, by its place in the settings.',
+      ofLists(({ unsupported }) => unsupported),
       LIST,
     ),
     gauge(

@@ -88,6 +88,14 @@ export function upstreamPlace(text: string): UpstreamPlace | null {
   return (isIP(host) !== 0 || isNamed) && port <= MOST_PORT ? { carrier, host, port } : null;
 }
 
+/** The name of a resolver in figures and in the log of questions, as servers from 0.4.6 on say it. */
+export function upstreamLabel(text: string): string {
+  const place = upstreamPlace(text);
+  if (place === null || place.carrier === 'https') return text.trim();
+  const { carrier, host, port } = place;
+  return `${carrier}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /** Why servers from 0.4.6 on refuse a text as a resolver, in their words; null where they take it. Not all that they take can be asked. */
 export function upstreamFault(text: string): string | null {
   const given = text.trim();

@@ -4,7 +4,7 @@ import type { Backend, UsageReport } from '../../src/core/backend.js';
 import { type Core, createCore } from '../../src/core/core.js';
 import type { DomainError } from '../../src/core/errors.js';
 import type { AccessKey } from '../../src/core/model.js';
-import { noResolver } from '../../src/dns/no-resolver.js';
+import { createNoResolver } from '../../src/dns/no-resolver.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import type { Outside } from '../ports/memory-backend.js';
 import { tries } from '../tries.js';
@@ -198,7 +198,7 @@ export async function expectModelled(open: () => Promise<Home>, numRuns = tries(
         backend: home.backend,
         clock: { now: () => 7, monotonic: () => 0 },
         random: systemRandom,
-        resolver: noResolver,
+        resolver: createNoResolver(),
       });
       const model = createModel();
       for (const asked of steps) {

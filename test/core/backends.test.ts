@@ -4,7 +4,7 @@ import type { Backend } from '../../src/core/backend.js';
 import { createCore } from '../../src/core/core.js';
 import type { OutboundRule } from '../../src/core/model.js';
 import type { LogPort } from '../../src/core/ports.js';
-import { noResolver } from '../../src/dns/no-resolver.js';
+import { createNoResolver } from '../../src/dns/no-resolver.js';
 import { openLocalBackend } from '../../src/homes/file/backend.js';
 import { openUpstreamBackend } from '../../src/homes/upstream/backend.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
@@ -73,7 +73,7 @@ describe.each([false, true])('a state elsewhere, with live reads: %s', (hasLiveR
   const stage = () => {
     const backend = createMemoryBackend({ hasLiveReads });
     const configured: unknown[] = [];
-    const resolver = { ...noResolver, configure: (...settings: unknown[]) => configured.push(settings[1]) };
+    const resolver = { ...createNoResolver(), configure: (...settings: unknown[]) => configured.push(settings[1]) };
     const clock = { now: () => 7, monotonic: () => 0 };
     return { backend, configured, core: createCore({ backend, clock, random: systemRandom, resolver }) };
   };

@@ -198,7 +198,7 @@ describe('the DNS endpoints of 0.4.6', () => {
       data: { enabled: true, total: 4, blocked: 1, rewritten: 1, cached: 1, failed: 0 },
     });
     expect((await callAt('new', 'GET', '/dns/log?limit=3&q=example')).body).toMatchObject({
-      data: [{ outcome: 'cached' }, { outcome: 'forwarded', qtype: 'A' }, { outcome: 'blocked' }],
+      data: [{ outcome: 'cached' }, { outcome: 'allowed', qtype: 'A' }, { outcome: 'blocked' }],
     });
     expect((await callAt('new', 'POST', '/dns/test', { domain: 'ads.example' })).body).toMatchObject({
       data: { outcome: 'blocked', rule: '||ads.example^' },

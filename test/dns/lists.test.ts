@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createBlocklist } from '../../src/dns/blocklist.js';
+import { readOlderLine } from '../../src/dns/line-rules.js';
 import { createListReader, ListError } from '../../src/dns/list-lines.js';
+import { createListRules } from '../../src/dns/list-rules.js';
 
 interface Read {
   readonly blocked: readonly string[];
@@ -10,17 +12,19 @@ interface Read {
 
 /** Reads a list in pieces of so many bytes. */
 function readList(content: string | Buffer, piece = 1 << 16): Read {
-  const names = { blocked: new Set<string>(), excepted: new Set<string>() };
-  const reader = createListReader(names);
+  const rules = createListRules();
+  const reader = createListReader(rules, readOlderLine);
   const bytes = Buffer.from(content);
   for (let at = 0; at < bytes.length; at += piece) reader.push(bytes.subarray(at, at + piece));
   reader.end();
-  return { blocked: [...names.blocked], excepted: [...names.excepted] };
+  return { blocked: [...rules.blocked.below], excepted: [...rules.excepted.below] };
 }
 
 function blocklistOf(blocked: readonly string[], excepted: readonly string[] = []) {
-  const names = { blocked: new Set(blocked), excepted: new Set(excepted), unsupported: 0 };
-  return createBlocklist([{ name: 'list', names, isAllowing: false }]);
+  const rules = createListRules();
+  for (const name of blocked) rules.blocked.below.add(name);
+  for (const name of excepted) rules.excepted.below.add(name);
+  return createBlocklist([{ name: 'list', rules, isAllowing: false }]);
 }
 
 describe('a list', () => {

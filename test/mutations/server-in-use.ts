@@ -4,7 +4,7 @@ import type { Caller } from '../../src/client/call.js';
 import { createCaller } from '../../src/client/caller.js';
 import { createControl } from '../../src/client/signed-in-caller.js';
 import type { DnsQuery } from '../../src/core/model.js';
-import { noResolver } from '../../src/dns/no-resolver.js';
+import { createNoResolver } from '../../src/dns/no-resolver.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createGateway } from '../../src/index.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
@@ -102,7 +102,7 @@ export async function startMutatedServer(
     // It goes on with every look, so that nobody waits for the uptime.
     clock: createFixedClock(),
     fileSystem,
-    resolver: { ...noResolver, queries: () => queries },
+    resolver: { ...createNoResolver(), queries: () => queries },
   });
   app.keyway.local?.keys.setCounters('used', { bytesUp: 1000n, bytesDown: 2000n, connections: 0n });
   app.keyway.local?.keys.setCounters('connected', { bytesUp: 3000n, bytesDown: 4000n, connections: 2n });

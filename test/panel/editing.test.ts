@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { noResolver } from '../../src/dns/no-resolver.js';
+import { createNoResolver } from '../../src/dns/no-resolver.js';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
 import { contentOf, goTo, INBOUNDS_FILE, picture, refreshNow, SERVER_FILE, type Stage } from './stage.js';
@@ -472,7 +472,7 @@ it('the query log follows the server and is filtered by name, client and outcome
     { timestamp: 1_770_000_000, domain: 'ads.example', clientIp: '10.0.0.7', blocked: true },
     { timestamp: 1_770_000_001, domain: 'news.example', clientIp: '10.0.0.8', blocked: false, failed: true },
   ];
-  const resolver = { ...noResolver, queries: () => queries };
+  const resolver = { ...createNoResolver(), queries: () => queries };
   await withPanel(
     'dns',
     async (page) => {

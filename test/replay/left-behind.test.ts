@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createCaller } from '../../src/client/caller.js';
 import { createControl } from '../../src/client/signed-in-caller.js';
-import { noResolver } from '../../src/dns/no-resolver.js';
+import { createNoResolver } from '../../src/dns/no-resolver.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { OwnKeys } from '../../src/replay/live/own-keys.js';
 import { readState, restoreKeyLists } from '../../src/replay/live/saved-state.js';
@@ -241,7 +241,7 @@ test('keyway replay shows nobody a key of the server', async () => {
 
 test('keyway replay holds no query that stands in the log against a server', async () => {
   const query = { timestamp: 1_750_000_000, domain: 'a.example', clientIp: '192.0.2.1', blocked: false };
-  const resolver = { ...noResolver, queries: () => [query] };
+  const resolver = { ...createNoResolver(), queries: () => [query] };
   const { origin } = await startLiveServer('0.2.48', {}, { resolver });
   const scenario = join(ROOT, 'fixtures/dns/dns-control.json');
   const argv = ['replay', scenario, '--target', `${origin}/panel`, '--revision', '0.2.48', '--username', USERNAME];

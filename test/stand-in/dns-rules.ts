@@ -81,14 +81,8 @@ function addressOf(text: string): string | null {
 
 const HANDS_OFF = ['localhost', 'localhost.localdomain', 'local', 'broadcasthost', 'ip6-localhost', 'ip6-loopback'];
 
-const BROWSERS_OWN = [
-  'use-application-dns.net',
-  'dns.google',
-  'cloudflare-dns.com',
-  'mozilla.cloudflare-dns.com',
-  'chrome.cloudflare-dns.com',
-  'dns.quad9.net',
-];
+/** Of the names that belong to browsers' own DNS, those that tests ask for. */
+const BROWSERS_OWN = ['use-application-dns.net', 'dns.google', 'cloudflare-dns.com'];
 
 interface Rule {
   readonly isAllowing: boolean;
@@ -134,11 +128,13 @@ function readLine(given: string): Line {
 function hostsLine(address: string, names: readonly string[]): Line {
   const wanted = names.map((name) => name.toLowerCase()).filter((name) => !HANDS_OFF.includes(name));
   if (wanted.length === 0) return 'comment';
+  // A single label is no name, but the line counts.
+  const named = wanted.filter((name) => name.includes('.'));
   const isNowhere = /^(?:0\.0\.0\.0|127\..*|::1?)$/.test(address);
   const rule = (pattern: string): Rule => ({ isAllowing: false, isImportant: false, isExact: true, pattern });
   return {
-    rules: isNowhere ? wanted.map(rule) : [],
-    hosts: isNowhere ? [] : wanted.map((name) => [name, address]),
+    rules: isNowhere ? named.map(rule) : [],
+    hosts: isNowhere ? [] : named.map((name) => [name, address]),
   };
 }
 
@@ -154,6 +150,13 @@ export function countRules(lines: readonly string[]): { readonly rules: bigint; 
 function matches({ isExact, pattern }: Rule, name: string): boolean {
   const source = pattern.replaceAll('.', '\\.').replaceAll('*', '.*');
   return new RegExp(`^${isExact ? '' : '(?:.*\\.)?'}${source}$`).test(name);
+}
+
+/** Of rules that match: one of the very name, else of the nearest above it, else the first pattern. */
+function nearest(rules: readonly Rule[]): Rule | undefined {
+  const plain = rules.filter(({ pattern }) => !pattern.includes('*'));
+  const above = plain.filter(({ isExact }) => !isExact).sort((a, b) => b.pattern.length - a.pattern.length);
+  return plain.find(({ isExact }) => isExact) ?? above[0] ?? rules[0];
 }
 
 /** What would become of a question for a name. */
@@ -173,8 +176,11 @@ export function explain(settings: DnsSettings, asked: string) {
     const detail = "a browser's own DNS over HTTPS: blocked so queries stay here";
     return { name, outcome: 'blocked', detail, source: 'built-in' };
   }
-  const rules = lines.flatMap((line) => line.rules).filter((rule) => matches(rule, name));
-  const rule = rules.find((each) => each.isImportant) ?? rules.find((each) => each.isAllowing) ?? rules[0];
+  const rules = lines.flatMap((line) => line.rules).filter((each) => matches(each, name));
+  const rule =
+    nearest(rules.filter((each) => each.isImportant)) ??
+    nearest(rules.filter((each) => each.isAllowing)) ??
+    nearest(rules);
   if (rule === undefined) return { name, outcome: 'allowed', detail: 'no rule matches: resolved upstream' };
   const text = `${rule.isAllowing ? '@@' : ''}${rule.isExact ? '|' : '||'}${rule.pattern}^${rule.isImportant ? '$important' : ''}`;
   return {

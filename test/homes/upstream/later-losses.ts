@@ -167,6 +167,7 @@ const ownResolver =
     return isNothing(data) && !isAsked;
   };
 
+const isUnfetched = (data: unknown) => Array.isArray(data) && data.every((list) => member(list, 'ok') === false);
 const isEmpty = (data: unknown) => Array.isArray(data) && data.length === 0;
 
 /** Switches overnet on through the front; whether that was taken. */
@@ -209,11 +210,11 @@ export const LATER_LOSSES: Readonly<Record<string, Readonly<Record<string, Look>
     'putDnsConfig enabled': dnsInMemory('old'),
     'putDnsSettings enabled': dnsInMemory('new'),
   },
-  'Counts, log, tests and lists': {
+  'Counts, log and lists': {
     'getDnsStats total': ownResolver('GET', '/dns/stats', (data) => member(data, 'total') === 0),
     'getDnsLog outcome': ownResolver('GET', '/dns/log', isEmpty),
-    'testDnsName outcome': ownResolver('POST', '/dns/test', (data) => member(data, 'outcome') === 'failed'),
-    'updateDnsLists ok': ownResolver('POST', '/dns/update', isEmpty),
+    'testDnsName outcome': ownResolver('POST', '/dns/test', (data) => member(data, 'outcome') === 'allowed'),
+    'updateDnsLists ok': ownResolver('POST', '/dns/update', isUnfetched),
   },
   'Settings of overnet go into': {
     'getOvernet serving': async (front) => {

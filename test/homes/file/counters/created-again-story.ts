@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { type Core, createCore } from '../../../../src/core/core.js';
 import type { LogPort } from '../../../../src/core/ports.js';
-import { noResolver } from '../../../../src/dns/no-resolver.js';
+import { createNoResolver } from '../../../../src/dns/no-resolver.js';
 import { createLocalBackend, type LocalBackend } from '../../../../src/homes/file/backend.js';
 import { createConfigurationFile } from '../../../../src/homes/file/configuration/configuration-file.js';
 import { openCounters } from '../../../../src/homes/file/counters/open-counters.js';
@@ -83,7 +83,7 @@ export async function play(story: Story): Promise<void> {
     const configuration = { path: PATH, keys: file.load().keys, hold: file.hold };
     const counters = await openCounters({ ...ports, dataFolder: DATA, configuration });
     const backend = createLocalBackend({ ...ports, configuration: file, counters });
-    return { backend, core: createCore({ backend, clock, random: systemRandom, resolver: noResolver }) };
+    return { backend, core: createCore({ backend, clock, random: systemRandom, resolver: createNoResolver() }) };
   }
 
   function present(): Present {

@@ -1,0 +1,71 @@
+import { isIP, SocketAddress } from 'node:net';
+import type { DnsRewrite } from '../core/model.js';
+import { domainName, isAddress } from '../wire/dns-values.js';
+
+/** The operator's own names. */
+export type OwnNames = ReturnType<typeof createOwnNames>;
+
+interface Entry {
+  readonly index: number;
+  /** The address, or the name whose records are the answer. */
+  readonly to: string;
+}
+
+/**
+ * Reads own names; `*.name` stands for all names below. `takesAll`: every entry that fits a name answers, and texts are taken as
+ * they are, as servers from 0.4.6 on do it; else the entry of the name, or of the nearest above, and what is no name is left out.
+ */
+export function createOwnNames(rewrites: readonly DnsRewrite[], takesAll: boolean) {
+  const exact = new Map<string, Entry[]>();
+  const below = new Map<string, Entry[]>();
+  const ignored: string[] = [];
+  for (const [index, { domain, answer }] of rewrites.entries()) {
+    const name = domainName(domain.trim());
+    const entry = { index, to: targetOf(answer) };
+    if (name === null || (!isAddress(entry.to) && domainName(entry.to) === null)) ignored.push(domain);
+    if (!takesAll && name === null) continue;
+    const text = takesAll ? plainName(domain) : (name ?? '');
+    const entries = text.startsWith('*.') ? below : exact;
+    const known = text.startsWith('*.') ? text.slice(2) : text;
+    entries.set(known, [...(takesAll ? (entries.get(known) ?? []) : []), entry]);
+  }
+
+  function entriesFor(name: string): readonly Entry[] {
+    const own = exact.get(name) ?? [];
+    if (below.size === 0 || (own.length > 0 && !takesAll)) return own;
+    const found = [...own];
+    for (let dot = name.indexOf('.'); dot >= 0; dot = name.indexOf('.', dot + 1)) {
+      found.push(...(below.get(name.slice(dot + 1)) ?? []));
+      if (found.length > 0 && !takesAll) break;
+    }
+    return found.sort((a, b) => a.index - b.index);
+  }
+
+  return {
+    /** The targets of the entries that fit a name (in lower case, without a dot at its end). */
+    targets: (name: string): readonly string[] => entriesFor(name).map(({ to }) => to),
+    /** The first address of exactly this name, or null. */
+    address: (name: string): string | null =>
+      exact.get(name.toLowerCase())?.find(({ to }) => isAddress(to))?.to ?? null,
+    /** Entries without a name or a target that is one, as they were written. */
+    ignored,
+  };
+}
+
+/** A name as it is compared: without blanks around it and dots at its end, ASCII letters in lower case. */
+export function plainName(text: string): string {
+  return text
+    .trim()
+    .replace(/\.+$/, '')
+    .replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+function targetOf(answer: string): string {
+  const text = answer.trim();
+  return isAddress(text) ? canonicalAddress(text) : plainName(text);
+}
+
+/** An address in its shortest form (RFC 5952). */
+export function canonicalAddress(text: string): string {
+  return isIP(text) === 6 ? new SocketAddress({ address: text, family: 'ipv6' }).address : text;
+}
