@@ -1,10 +1,12 @@
 import type { Allocate } from '../core/buffer-reuse.js';
 import type { ConfigurationChange } from '../core/model.js';
+import { finish, type Steps } from '../core/steps.js';
 import type { LegacyListReading } from '../wire/traits/server-file.js';
 import { type ConfigurationDocument, namesOf, readRoot } from './document.js';
 import { changeKeys, spliced } from './key-changes.js';
+import type { KeyList } from './key-list.js';
 import { changeDns, changeRules } from './section-changes.js';
-import { applySplices, type Splice, sortSplices } from './splice.js';
+import { applySplices, applySplicesSteps, MovedOffsets, type Splice, sortSplices } from './splice.js';
 import { syncLegacyList } from './sync-legacy-list.js';
 import type { ObjectNode, Shape } from './tree.js';
 
@@ -50,27 +52,30 @@ function changeSections(
 /** A document without what its key lists hold. */
 export interface Outline {
   readonly bytes: Buffer;
-  /** The offsets of the key lists, which are empty here. */
-  readonly lists: readonly number[];
+  /** The key lists, which are empty here, by their offset. */
+  readonly lists: ReadonlyMap<number, KeyList>;
+  /** The document's own bytes. */
+  readonly document: Buffer;
   /** The same splice where it stands in the document. */
   inDocument(splice: Splice): Splice;
 }
 
-export function outlineOf({ bytes, lists, legacyList }: ConfigurationDocument): Outline {
-  const contents = [...lists, ...(legacyList === null ? [] : [legacyList.list])]
-    .map(({ open, close }) => ({ from: open + 1, to: close, text: NOTHING }))
-    .sort((one, other) => one.from - other.from);
-  let cut = 0;
-  const cuts = contents.map(({ from, to }) => {
-    const at = from - cut;
-    cut += to - from;
-    return { at, length: to - from };
-  });
-  const placeOf = (place: number) => cuts.reduce((sum, { at, length }) => (place > at ? sum + length : sum), place);
+export function outlineOf(document: ConfigurationDocument): Outline {
+  return finish(outlineSteps(document));
+}
+
+/** Does as `outlineOf`, in steps. */
+export function* outlineSteps({ bytes, lists, legacyList }: ConfigurationDocument): Steps<Outline> {
+  const cut = [...lists, ...(legacyList === null ? [] : [legacyList.list])].sort((one, other) => one.open - other.open);
+  const contents = cut.map(({ open, close }) => ({ from: open + 1, to: close, text: NOTHING }));
+  const without = MovedOffsets.bySplices(contents);
+  const cuts = contents.map(({ from, to }) => ({ at: without.after(to) + 1, by: to - from }));
+  const within = new MovedOffsets(cuts);
   return {
-    bytes: applySplices(bytes, contents),
-    lists: cuts.map(({ at }) => at - 1),
-    inDocument: ({ from, to, text }) => ({ from: placeOf(from), to: placeOf(to), text }),
+    bytes: yield* applySplicesSteps(bytes, contents),
+    lists: new Map(cut.map((list) => [without.after(list.open), list])),
+    document: bytes,
+    inDocument: ({ from, to, text }) => ({ from: within.after(from), to: within.after(to), text }),
   };
 }
 

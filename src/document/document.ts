@@ -119,7 +119,8 @@ export function readRoot(bytes: Buffer, shape: Shape): ObjectNode {
   return finish(readRootSteps(bytes, shape));
 }
 
-function* readRootSteps(bytes: Buffer, shape: Shape): Steps<ObjectNode> {
+/** Does as `readRoot`, in steps. */
+export function* readRootSteps(bytes: Buffer, shape: Shape): Steps<ObjectNode> {
   if (!isUtf8(bytes)) throw new ConfigurationShapeError('the file is not valid UTF-8');
   const scanner = createScanner(bytes, true);
   const root = yield* readValueSteps(scanner, shape);

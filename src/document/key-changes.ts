@@ -1,12 +1,13 @@
 import type { Allocate } from '../core/buffer-reuse.js';
 import type { AccessKey } from '../core/model.js';
+import { finish, type Steps } from '../core/steps.js';
 import { createScanner, type JsonScanner, skipTrivia } from '../wire/json/scanner.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
 import { changeElement, readElement, renderElement, styleOf } from './element.js';
 import { hashKey, type KeyList, NO_KEY, readKeys } from './key-list.js';
 import { makeKeyList } from './section-changes.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
-import { applySplices, type Splice, shiftList, sortSplices } from './splice.js';
+import { applySplices, applySplicesSteps, MovedOffsets, type Splice, shiftList, sortSplices } from './splice.js';
 import { fileStyle, lineIndent, type TextStyle } from './style.js';
 import { memberOf, readTree } from './tree.js';
 
@@ -147,16 +148,28 @@ function appendKeys(document: ConfigurationDocument, records: readonly AccessKey
 /** The document after splices, and its lists after the removal of elements at these indexes. */
 export function spliced(
   document: ConfigurationDocument,
-  unsorted: readonly Splice[],
+  splices: readonly Splice[],
   removals: readonly (readonly number[])[],
   allocate?: Allocate,
 ): ConfigurationDocument {
+  return finish(splicedSteps(document, splices, removals, allocate));
+}
+
+/** Does as `spliced`, in steps. */
+export function* splicedSteps(
+  document: ConfigurationDocument,
+  unsorted: readonly Splice[],
+  removals: readonly (readonly number[])[],
+  allocate?: Allocate,
+): Steps<ConfigurationDocument> {
   if (unsorted.length === 0) return document;
   const splices = sortSplices(unsorted);
-  const lists = document.lists.map((list, position) => shiftList(list, splices, removals[position] ?? []));
+  const moved = MovedOffsets.bySplices(splices);
+  const lists = document.lists.map((list, position) => shiftList(list, splices, moved, removals[position] ?? []));
   const beside = document.legacyList;
-  const legacyList = beside && { ...beside, list: shiftList(beside.list, splices, []) };
-  return { ...document, bytes: applySplices(document.bytes, splices, allocate), lists, legacyList };
+  const legacyList = beside && { ...beside, list: shiftList(beside.list, splices, moved, []) };
+  const bytes = yield* applySplicesSteps(document.bytes, splices, allocate);
+  return { ...document, bytes, lists, legacyList };
 }
 
 /** Hashes to look for; the bits answer "surely not" for nearly every element without a look at the set. */

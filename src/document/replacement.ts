@@ -7,16 +7,13 @@ import {
   createScanner,
   enter,
   expectName,
-  type JsonScanner,
-  skipValue,
+  skipValueSteps,
   stringValue,
   Token,
   toValue,
 } from '../wire/json/scanner.js';
 
 const MEBIBYTE = 1024 * 1024;
-/** Bytes that are passed over in one step. */
-const STEP_BYTES = 1 << 18;
 
 /** Bytes that a replacement may come to when it is pretty-printed: nested arrays grow five hundredfold. */
 const MOST_WRITTEN = FILE_LIMITS.configuration;
@@ -59,35 +56,11 @@ function refusalOf(error: unknown): DomainError {
 function* hasRootMember(text: Buffer, name: string): Steps<boolean> {
   const scanner = createScanner(text, false);
   if (scanner.kind !== Token.openObject) return false;
-  const state = { pausedAt: 0 };
   for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
     expectName(scanner);
     if (stringValue(scanner) === name) return true;
     toValue(scanner);
-    if (isContainer(scanner)) yield* skipContainer(scanner, state);
-    else skipValue(scanner);
+    yield* skipValueSteps(scanner);
   }
   return false;
-}
-
-/** Skips an array or an object, in steps. */
-function* skipContainer(scanner: JsonScanner, state: { pausedAt: number }): Steps<void> {
-  const isObject = scanner.kind === Token.openObject;
-  const close = isObject ? Token.closeObject : Token.closeArray;
-  for (let more = enter(scanner); more; more = another(scanner, close)) {
-    if (scanner.start - state.pausedAt >= STEP_BYTES) {
-      state.pausedAt = scanner.start;
-      yield;
-    }
-    if (isObject) {
-      expectName(scanner);
-      toValue(scanner);
-    }
-    if (isContainer(scanner)) yield* skipContainer(scanner, state);
-    else skipValue(scanner);
-  }
-}
-
-function isContainer({ kind }: JsonScanner): boolean {
-  return kind === Token.openArray || kind === Token.openObject;
 }

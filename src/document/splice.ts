@@ -1,4 +1,5 @@
 import type { Allocate } from '../core/buffer-reuse.js';
+import { finish, Pace, type Steps } from '../core/steps.js';
 import type { KeyList } from './key-list.js';
 
 /** Bytes `from` to `to` (exclusive) give way to a text. */
@@ -19,37 +20,95 @@ export function sortSplices(splices: readonly Splice[]): Splice[] {
 
 const allocateNew: Allocate = (length) => Buffer.allocUnsafe(length);
 
+/** Bytes that are copied in one step: what costs is memory that is touched for the first time. */
+const STEP_BYTES = 1 << 22;
+
 /** The bytes with every splice made, in memory of their own; the splices are sorted and do not overlap. */
 export function applySplices(bytes: Buffer, splices: readonly Splice[], allocate: Allocate = allocateNew): Buffer {
-  const grown = splices.reduce((sum, { from, to, text }) => sum + text.length - (to - from), 0);
-  const result = allocate(bytes.length + grown);
-  let read = 0;
+  return finish(applySplicesSteps(bytes, splices, allocate));
+}
+
+/** Does as `applySplices`, in steps. */
+export function* applySplicesSteps(
+  bytes: Buffer,
+  splices: readonly Splice[],
+  allocate: Allocate = allocateNew,
+): Steps<Buffer> {
+  const pace = new Pace();
+  const result = allocate(bytes.length + grownBy(splices));
   let written = 0;
+  function* copy(source: Buffer, from: number, to: number): Steps<void> {
+    for (let at = from; at < to; at += STEP_BYTES) {
+      written += source.copy(result, written, at, Math.min(to, at + STEP_BYTES));
+      if (to - at > STEP_BYTES || pace.isDue()) yield;
+    }
+  }
+  let read = 0;
   for (const { from, to, text } of splices) {
-    written += bytes.copy(result, written, read, from);
-    written += text.copy(result, written);
+    yield* copy(bytes, read, from);
+    yield* copy(text, 0, text.length);
     read = to;
   }
-  bytes.copy(result, written, read);
+  yield* copy(bytes, read, bytes.length);
   return result;
 }
 
+/** The number of bytes that splices add. */
+export const grownBy = (splices: readonly Splice[]): number =>
+  splices.reduce((sum, { from, to, text }) => sum + text.length - (to - from), 0);
+
+/** Offsets after bytes have come or gone at some places, of which each moves what stands at or behind it. */
+export class MovedOffsets {
+  readonly #at: Float64Array;
+  /** By how much the first place moves what is behind it, the first two, and so on. */
+  readonly #by: Float64Array;
+
+  /** The places in rising order. */
+  constructor(places: readonly { readonly at: number; readonly by: number }[]) {
+    let sum = 0;
+    this.#at = Float64Array.from(places, ({ at }) => at);
+    this.#by = Float64Array.from(places, ({ by }) => {
+      sum += by;
+      return sum;
+    });
+  }
+
+  static bySplices(sorted: readonly Splice[]): MovedOffsets {
+    return new MovedOffsets(sorted.map(({ from, to, text }) => ({ at: to, by: text.length - (to - from) })));
+  }
+
+  /** The number of places that move an offset. */
+  count(offset: number): number {
+    return firstAbove(this.#at, offset);
+  }
+
+  after(offset: number): number {
+    return offset + (this.#by[this.count(offset) - 1] ?? 0);
+  }
+}
+
 /**
- * A key list after sorted splices, without the elements at the `removed` indexes (rising). A splice inside an element
- * moves its end; one at its end, or before it, does not belong to it.
+ * A key list after sorted splices, which move offsets so, without the elements at the `removed` indexes (rising). A splice inside
+ * an element moves its end; one at its end, or before it, does not belong to it.
  */
-export function shiftList(list: KeyList, splices: readonly Splice[], removed: readonly number[]): KeyList {
+export function shiftList(
+  list: KeyList,
+  splices: readonly Splice[],
+  moved: MovedOffsets,
+  removed: readonly number[],
+): KeyList {
   const before = list.starts.length;
   const count = before - removed.length;
   const starts = new Uint32Array(count);
   const ends = new Uint32Array(count);
   const hashes = new Uint32Array(count);
-  const untouched = firstEndAfter(list.ends, splices[0]?.from ?? Number.POSITIVE_INFINITY);
+  const untouched = firstAbove(list.ends, splices[0]?.from ?? Number.POSITIVE_INFINITY);
   starts.set(list.starts.subarray(0, untouched));
   ends.set(list.ends.subarray(0, untouched));
   hashes.set(list.hashes.subarray(0, untouched));
-  let next = 0;
-  let delta = 0;
+  const first = list.starts[untouched] ?? 0;
+  let next = moved.count(first);
+  let delta = moved.after(first) - first;
   let gone = 0;
   for (let i = untouched, to = untouched; i < before; i += 1) {
     if (removed[gone] === i) {
@@ -71,27 +130,17 @@ export function shiftList(list: KeyList, splices: readonly Splice[], removed: re
     hashes[to] = list.hashes[i] ?? 0;
     to += 1;
   }
-  return { open: shift(list.open, splices), close: shift(list.close, splices), starts, ends, hashes };
+  return { open: moved.after(list.open), close: moved.after(list.close), starts, ends, hashes };
 }
 
-/** The index of the first element that ends behind an offset; no splice from there on touches those before it. */
-function firstEndAfter(ends: Uint32Array, offset: number): number {
+/** The index of the first of rising numbers that is above one. */
+function firstAbove(numbers: Uint32Array | Float64Array, bound: number): number {
   let low = 0;
-  let high = ends.length;
+  let high = numbers.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((ends[middle] ?? 0) > offset) high = middle;
+    if ((numbers[middle] ?? 0) > bound) high = middle;
     else low = middle + 1;
   }
   return low;
-}
-
-/** The offset afterwards of a byte that no splice removes. */
-function shift(at: number, splices: readonly Splice[]): number {
-  let delta = 0;
-  for (const { from, to, text } of splices) {
-    if (to > at) break;
-    delta += text.length - (to - from);
-  }
-  return at + delta;
 }

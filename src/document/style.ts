@@ -1,31 +1,7 @@
 import { createScanner, enter, Token, toValue } from '../wire/json/scanner.js';
 
 /** A value to write; a map is an object whose members keep the map's order. */
-export type Rendered =
-  | string
-  | bigint
-  | number
-  | boolean
-  | null
-  | Verbatim
-  | readonly Rendered[]
-  | ReadonlyMap<string, Rendered>;
-
-/** The text of a value that is written as it is; `indent` is that of the line it stood on. */
-export class Verbatim {
-  readonly #text: string;
-  readonly #indent: string;
-
-  constructor(text: string, indent = '') {
-    this.#text = text;
-    this.#indent = indent;
-  }
-
-  /** The text with its further lines as far in as one that starts with `indent`. */
-  on(indent: string): string {
-    return indent === this.#indent ? this.#text : this.#text.replaceAll(`\n${this.#indent}`, `\n${indent}`);
-  }
-}
+export type Rendered = string | bigint | number | boolean | null | readonly Rendered[] | ReadonlyMap<string, Rendered>;
 
 /** The way in which a file, or an object in it, is written. */
 export interface TextStyle {
@@ -64,9 +40,14 @@ export function hasLineEnd(bytes: Buffer, from: number, to: number): boolean {
   return bytes.subarray(from, to).includes(LF);
 }
 
-/** The start of the line that this offset is on. */
+/** The furthest that the start of a line is looked for: a file on one line would else be gone through for each place in it. */
+const LONGEST_LINE = 1 << 14;
+
+/** The start of the line that this offset is on; of a very long line the offset itself. */
 export function lineStart(bytes: Buffer, at: number): number {
-  return at === 0 ? 0 : bytes.lastIndexOf(LF, at - 1) + 1;
+  const first = Math.max(0, at - LONGEST_LINE);
+  const feed = bytes.subarray(first, at).lastIndexOf(LF);
+  return feed >= 0 || first === 0 ? first + feed + 1 : at;
 }
 
 /** The blanks that the line of this offset starts with, no further than the offset. */
@@ -118,7 +99,6 @@ export function objectStyle(bytes: Buffer, head: ObjectHead, base: TextStyle): T
 
 /** The text of a value; `indent` is that of the line it starts on. */
 export function renderValue(value: Rendered, style: TextStyle, indent: string): string {
-  if (value instanceof Verbatim) return value.on(indent);
   if (value instanceof Map) {
     const members = [...value].map(([name, member]) => renderMember(name, member, style, indent + style.unit));
     return renderItems('{', members, '}', style, indent);
@@ -144,12 +124,18 @@ export function renderItems(
   indent: string,
 ): string {
   if (items.length === 0) return open + close;
+  const { first, between, last } = itemsFrame(open, close, style, indent);
+  return `${first}${items.join(between)}${last}`;
+}
+
+/** What stands before, between and behind items. */
+export function itemsFrame(open: string, close: string, style: TextStyle, indent: string) {
   if (!style.manyLines) {
     const pad = open === '{' ? style.pad : '';
-    return `${open}${pad}${items.join(`,${style.gap}`)}${pad}${close}`;
+    return { first: `${open}${pad}`, between: `,${style.gap}`, last: `${pad}${close}` };
   }
   const line = `${style.eol}${indent}${style.unit}`;
-  return `${open}${line}${items.join(`,${line}`)}${style.eol}${indent}${close}`;
+  return { first: `${open}${line}`, between: `,${line}`, last: `${style.eol}${indent}${close}` };
 }
 
 /** `Array.isArray` does not narrow a readonly array. */

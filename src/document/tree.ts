@@ -1,12 +1,14 @@
-import type { Steps } from '../core/steps.js';
+import { finish, type Steps } from '../core/steps.js';
 import {
   advance,
   another,
   enter,
   expectName,
+  isContainer,
+  isPauseDue,
   isShortInteger,
   type JsonScanner,
-  skipValue,
+  skipValueSteps,
   stringValue,
   Token,
   toValue,
@@ -67,22 +69,42 @@ export interface MemberNode {
 /** The member that counts: of several with one name the last. */
 export function memberOf(node: ValueNode | undefined, name: string): ValueNode | undefined {
   if (node?.kind !== 'object') return undefined;
+  if (node.members.length > MOST_SEARCHED) return memberIndex(node).get(name);
   return node.members.findLast((member) => member.name === name)?.value;
+}
+
+/** Members among which one is searched for each time. */
+const MOST_SEARCHED = 64;
+
+const memberIndexes = new WeakMap<ObjectNode, ReadonlyMap<string, ValueNode>>();
+
+/** The values of an object with many members by their names, made once. */
+function memberIndex(node: ObjectNode): ReadonlyMap<string, ValueNode> {
+  const known = memberIndexes.get(node);
+  if (known !== undefined) return known;
+  const made = new Map(node.members.map(({ name, value }) => [name, value]));
+  memberIndexes.set(node, made);
+  return made;
 }
 
 /** Reads all of the value that the scanner stands on. Throws `JsonSyntaxError`. */
 export function readTree(scanner: JsonScanner): ValueNode {
-  return readWhole(scanner, 'tree');
+  return finish(readTreeSteps(scanner));
 }
 
-/** Reads what `shape` asks for of that value, pausing within lists of keys. Throws `JsonSyntaxError`. */
+/** Reads what `shape` asks for of that value, in steps. Throws `JsonSyntaxError`. */
 export function* readValueSteps(scanner: JsonScanner, shape: Shape): Steps<ValueNode> {
-  if (shape === 'skip' || shape === 'tree') return readWhole(scanner, shape);
+  if (shape === 'skip') {
+    const { start } = scanner;
+    yield* skipValueSteps(scanner);
+    return { kind: 'skipped', start, end: scanner.lastEnd };
+  }
+  if (shape === 'tree') return yield* readTreeSteps(scanner);
   if (scanner.kind === Token.openArray) {
     if ('keys' in shape) return yield* readKeysSteps(scanner, shape.keys);
     if ('elements' in shape) return yield* readElements(scanner, shape.elements);
   } else if (scanner.kind === Token.openObject && 'members' in shape) return yield* readMembers(scanner, shape);
-  return readWhole(scanner, 'tree');
+  return yield* readTreeSteps(scanner);
 }
 
 function* readElements(scanner: JsonScanner, shape: Shape): Steps<ArrayNode> {
@@ -90,6 +112,7 @@ function* readElements(scanner: JsonScanner, shape: Shape): Steps<ArrayNode> {
   const elements: ValueNode[] = [];
   for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
     elements.push(yield* readValueSteps(scanner, shape));
+    if (isPauseDue(scanner)) yield;
   }
   return { kind: 'array', start, end: scanner.lastEnd, elements };
 }
@@ -101,32 +124,32 @@ function* readMembers(scanner: JsonScanner, { members: shapes, others = 'skip' }
     const name = readName(scanner);
     const shape = Object.hasOwn(shapes, name.name) ? (shapes[name.name] ?? others) : others;
     members.push({ ...name, value: yield* readValueSteps(scanner, shape) });
+    if (isPauseDue(scanner)) yield;
   }
   return { kind: 'object', start, end: scanner.lastEnd, members };
 }
 
-/** Reads a value of which everything is wanted, or nothing. */
-function readWhole(scanner: JsonScanner, shape: 'skip' | 'tree'): ValueNode {
+/** Does as `readTree`, in steps. */
+export function* readTreeSteps(scanner: JsonScanner): Steps<ValueNode> {
   const { start } = scanner;
-  if (shape === 'skip') {
-    skipValue(scanner);
-    return { kind: 'skipped', start, end: scanner.lastEnd };
-  }
   if (scanner.kind === Token.openArray) {
     const elements: ValueNode[] = [];
-    for (let more = enter(scanner); more; more = another(scanner, Token.closeArray))
-      elements.push(readWhole(scanner, shape));
+    for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
+      elements.push(isContainer(scanner) ? yield* readTreeSteps(scanner) : readScalar(scanner));
+      if (isPauseDue(scanner)) yield;
+    }
     return { kind: 'array', start, end: scanner.lastEnd, elements };
   }
   if (scanner.kind === Token.openObject) {
     const members: MemberNode[] = [];
-    for (let more = enter(scanner); more; more = another(scanner, Token.closeObject))
-      members.push({ ...readName(scanner), value: readWhole(scanner, shape) });
+    for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+      const name = readName(scanner);
+      members.push({ ...name, value: isContainer(scanner) ? yield* readTreeSteps(scanner) : readScalar(scanner) });
+      if (isPauseDue(scanner)) yield;
+    }
     return { kind: 'object', start, end: scanner.lastEnd, members };
   }
-  const node = readScalar(scanner);
-  advance(scanner);
-  return node;
+  return readScalar(scanner);
 }
 
 /** Reads a member's name; the scanner then stands on its value. */
@@ -137,7 +160,14 @@ function readName(scanner: JsonScanner): Omit<MemberNode, 'value'> {
   return name;
 }
 
+/** Reads the string, number or word that the scanner stands on; it then stands behind it. */
 function readScalar(scanner: JsonScanner): ValueNode {
+  const node = scalarHere(scanner);
+  advance(scanner);
+  return node;
+}
+
+function scalarHere(scanner: JsonScanner): ValueNode {
   const { kind, start, end } = scanner;
   if (kind === Token.string) return { kind: 'string', start, end, value: stringValue(scanner) };
   if (kind === Token.true || kind === Token.false) return { kind: 'boolean', start, end, value: kind === Token.true };

@@ -1,41 +1,46 @@
 import { createHash } from 'node:crypto';
 import type { ConfigurationFingerprint } from '../../core/backend.js';
-import { inTurns } from '../../core/steps.js';
-import { outlineOf } from '../change.js';
-import { locateKeysSteps, readRoot } from '../document.js';
-import { canonicalText, type Value, valueAt } from './value.js';
+import { inTurns, Pace, type Steps } from '../../core/steps.js';
+import { outlineSteps } from '../change.js';
+import { type ConfigurationDocument, locateKeysSteps, readRootSteps } from '../document.js';
+import { documentValueSteps, identitySteps, type Value } from './value.js';
 
 /** The fingerprint of a configuration in a file's bytes, with others answered meanwhile. Rejects as `readDocument` throws. */
 export async function fingerprintOf(bytes: Buffer): Promise<ConfigurationFingerprint> {
-  const { bytes: outline, lists } = outlineOf(await inTurns(locateKeysSteps(bytes)));
-  return fingerprintOfValue(valueAt(outline, readRoot(outline, 'tree'), new Set(lists)));
+  return inTurns(fingerprintSteps(await inTurns(locateKeysSteps(bytes)), new Pace()));
+}
+
+/** The fingerprint of a document. Throws as `readDocument` does. */
+export function* fingerprintSteps(document: ConfigurationDocument, pace: Pace): Steps<ConfigurationFingerprint> {
+  const outline = yield* outlineSteps(document);
+  const root = yield* readRootSteps(outline.bytes, 'tree');
+  return yield* valueFingerprintSteps(yield* documentValueSteps(outline, root, pace), pace);
 }
 
 /** Members below these are told apart by the one above them. */
 const MOST_MEMBERS = 2_000;
 
 /** The fingerprint of a configuration; equal ones have the same, however they are written and whatever keys they have. */
-export function fingerprintOfValue(root: Value): ConfigurationFingerprint {
+export function* valueFingerprintSteps(root: Value, pace: Pace): Steps<ConfigurationFingerprint> {
   const members = new Map<string, string>();
-  addMembers(root, '', members);
-  return { digest: digestOf(canonicalText(root), 32), members };
+  yield* addMembers(root, '', members, pace);
+  return { digest: digestOf(yield* identitySteps(root, pace), 32), members };
 }
 
-function addMembers(value: Value, pointer: string, members: Map<string, string>): void {
+function* addMembers(value: Value, pointer: string, members: Map<string, string>, pace: Pace): Steps<void> {
   if (value.kind === 'keys') return;
-  const children = childrenOf(value);
-  if (children.length === 0 || members.size + children.length > MOST_MEMBERS) {
-    members.set(pointer, digestOf(canonicalText(value), 16));
-    return;
-  }
+  const children = childrenOf(value, MOST_MEMBERS - members.size);
+  if (children.length === 0) members.set(pointer, digestOf(yield* identitySteps(value, pace), 16));
   for (const [name, child] of children) {
-    addMembers(child, `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, members);
+    yield* addMembers(child, `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, members, pace);
   }
 }
 
-function childrenOf(value: Value): readonly (readonly [string, Value])[] {
-  if (value.kind === 'object') return [...value.members];
-  return value.kind === 'array' ? value.items.map((item, index) => [String(index), item] as const) : [];
+/** Its children by their names; none where they are more than `most`. */
+function childrenOf(value: Value, most: number): readonly (readonly [string, Value])[] {
+  if (value.kind === 'object') return value.members.size > most ? [] : [...value.members];
+  if (value.kind !== 'array' || value.items.length > most) return [];
+  return value.items.map((item, index) => [String(index), item] as const);
 }
 
 /** Hexadecimal digits of the SHA-256 of a text. */

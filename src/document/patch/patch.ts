@@ -1,62 +1,55 @@
 import { isUtf8 } from 'node:buffer';
 import type { ConfigurationPatch } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
+import { FILE_LIMITS, limitWords } from '../../core/file-limits.js';
+import type { Pace, Steps } from '../../core/steps.js';
+import { JsonSyntaxError, MAX_DEPTH } from '../../wire/json/scanner.js';
 import {
-  createScanner,
-  expectEnd,
-  expectUnicode,
-  JsonSyntaxError,
-  MAX_DEPTH,
-  skipValue,
-} from '../../wire/json/scanner.js';
-import { areEqual, holdsKeys, type ObjectValue, type Value, valueIn, withItems, withMember } from './value.js';
+  type ArrayValue,
+  areEqualSteps,
+  broughtValueSteps,
+  copySteps,
+  emptyObject,
+  holdsKeys,
+  identitySteps,
+  type ObjectValue,
+  touch,
+  type Value,
+} from './value.js';
 
-/** Operations of a JSON Patch: each may go through the whole configuration besides its keys. */
+/** Operations of a JSON Patch. */
 const MOST_OPERATIONS = 1_000;
 /** Values that the copies of a patch may make: each could double what the one before it made. */
 const MOST_COPIED = 100_000;
 
-/** A patch that was read: makes another value of one, or throws `invalidBody`, `conflict` or `useKeys`. */
-export type Patch = (value: Value) => Value;
+/** What a patch brings: values that were copied, and bytes, its own and copied ones. */
+export interface Growth {
+  copied: number;
+  bytes: number;
+}
+
+/** A patch that was read: makes another value of one, or throws `configFormatFailed`, `conflict` or `useKeys`. */
+export type Patch = (value: Value, growth: Growth) => Steps<Value>;
 
 /** Reads a JSON Patch (RFC 6902) or a Merge Patch (RFC 7396). Throws `invalidBody`. */
-export function readPatch({ form, body }: Pick<ConfigurationPatch, 'form' | 'body'>): Patch {
-  const patch = bodyValue(body);
-  if (form === 'merge') return (value) => merged(value, patch);
+export function* readPatchSteps({ form, body }: Pick<ConfigurationPatch, 'form' | 'body'>, pace: Pace): Steps<Patch> {
+  const patch = yield* bodyValueSteps(body, pace);
+  if (form === 'merge') return (value) => mergedSteps(value, patch, pace);
   const operations = operationsIn(patch);
-  return (value) => {
-    let copied = 0;
-    return operations.reduce((before, operation, index) => {
-      const after = applied(before, operation, index);
-      if (operation.op !== 'copy') return after;
-      copied += valuesIn(valueUnder(before, operation.from, (reason) => new DomainError('conflict', reason)));
-      if (copied > MOST_COPIED) throw invalid(`[${index}]`, `copies of at most ${MOST_COPIED} values`);
-      return after;
-    }, value);
+  return function* (value, growth) {
+    let root = value;
+    for (const [index, operation] of operations.entries()) {
+      root = yield* appliedSteps(root, { ...operation, index }, growth, pace);
+      if (pace.isDue()) yield;
+    }
+    return root;
   };
 }
 
-/** Counts the value and those in it. */
-function valuesIn(value: Value): number {
-  if (value.kind === 'array') return value.items.reduce((sum, item) => sum + valuesIn(item), 1);
-  return value.kind === 'object' ? [...value.members.values()].reduce((sum, each) => sum + valuesIn(each), 1) : 1;
-}
-
-/** Levels of lists and objects. */
-function depthOf(value: Value): number {
-  if (value.kind !== 'array' && value.kind !== 'object') return 0;
-  const children = value.kind === 'array' ? value.items : [...value.members.values()];
-  return 1 + children.reduce((most, child) => Math.max(most, depthOf(child)), 0);
-}
-
-function bodyValue(body: Buffer): Value {
+function* bodyValueSteps(body: Buffer, pace: Pace): Steps<Value> {
   if (!isUtf8(body)) throw invalid('body', 'UTF-8');
   try {
-    const scanner = createScanner(body, false);
-    skipValue(scanner);
-    expectEnd(scanner);
-    expectUnicode(scanner);
-    return valueIn(body);
+    return yield* broughtValueSteps(body, pace);
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new DomainError('invalidBody', `body is no JSON: ${error.message}`);
     throw error;
@@ -81,7 +74,8 @@ interface Operation {
   readonly place: string;
   readonly path: Pointer;
   readonly from: Pointer;
-  readonly value: Value | null;
+  /** Null, as a value, for an operation without one. */
+  readonly value: Value;
 }
 
 function operationsIn(patch: Value): readonly Operation[] {
@@ -95,12 +89,12 @@ function readOperation(operation: Value, index: number): Operation {
   const op = textIn(operation, 'op', index);
   const needed = OPERATIONS.get(op);
   if (needed === undefined) throw invalid(`[${index}].op`, `one of ${[...OPERATIONS.keys()].join(', ')}`);
-  const value = operation.members.get('value') ?? null;
-  if (needed === 'value' && value === null) throw invalid(`[${index}].value`, 'a value');
+  const value = operation.members.get('value');
+  if (needed === 'value' && value === undefined) throw invalid(`[${index}].value`, 'a value');
   const place = textIn(operation, 'path', index);
   const path = pointerIn(place, `[${index}].path`);
   const from = needed === 'from' ? pointerIn(textIn(operation, 'from', index), `[${index}].from`) : path;
-  return { op, place, path, from, value };
+  return { op, place, path, from, value: value ?? NULL };
 }
 
 function textIn({ members }: ObjectValue, name: string, index: number): string {
@@ -118,32 +112,44 @@ function pointerIn(text: string, place: string): Pointer {
   return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function applied(root: Value, operation: Operation, index: number): Value {
-  const { op, place, path, from, value } = operation;
-  const fail = (reason: string) => new DomainError('conflict', `operation ${index} (${op} ${place}): ${reason}`);
-  if (op === 'test') {
-    const found = valueUnder(root, path, fail);
-    if (value === null || !areEqual(found, value)) throw fail('the configuration has another value there');
-    return root;
+function* appliedSteps(
+  root: Value,
+  operation: Operation & { readonly index: number },
+  growth: Growth,
+  pace: Pace,
+): Steps<Value> {
+  const { op, index, place, path, from, value } = operation;
+  const said = (reason: string) => `operation ${index} (${op} ${place}): ${reason}`;
+  const fail = (reason: string) => new DomainError('conflict', said(reason));
+  if (op === 'remove') return yield* changedSteps(root, path, null, fail, pace);
+  if (op === 'move' || op === 'copy') {
+    const moved = valueUnder(root, from, fail);
+    if (holdsKeys(moved)) throw useKeys(op === 'move' ? 'moves a list of keys' : 'makes keys twice');
+    if (op === 'move') {
+      if (isBelow(path, from)) throw fail('a value cannot be moved into itself');
+      const left = yield* changedSteps(root, from, null, fail, pace);
+      return yield* changedSteps(left, path, { value: moved, how: 'put' }, fail, pace);
+    }
+    const grow = (bytes: number): void => {
+      growth.copied += 1;
+      growth.bytes += bytes;
+      if (growth.copied > MOST_COPIED) throw tooMuch(said(`it would copy more than ${MOST_COPIED} values`));
+      if (growth.bytes > FILE_LIMITS.configuration) throw tooMuch(said(TOO_LONG));
+    };
+    const copy = yield* copySteps(moved, grow, pace);
+    return yield* changedSteps(root, path, { value: copy, how: 'put' }, fail, pace);
   }
-  if (op === 'remove') return changedAt(root, path, null, fail);
-  const expectShallow = (placed: Value) => {
-    if (path.length + depthOf(placed) > MAX_DEPTH) throw fail(`it would have more than ${MAX_DEPTH} levels`);
-  };
-  if (op === 'add' || op === 'replace') {
-    if (op === 'replace') valueUnder(root, path, fail);
-    expectShallow(value ?? NULL);
-    return changedAt(root, path, { value: value ?? NULL, how: op }, fail);
-  }
-  const moved = valueUnder(root, from, fail);
-  if (holdsKeys(moved)) throw useKeys(op === 'move' ? 'moves a list of keys' : 'makes keys twice');
-  expectShallow(moved);
-  if (op === 'move' && isBelow(path, from)) throw fail('a value cannot be moved into itself');
-  const left = op === 'move' ? changedAt(root, from, null, fail) : root;
-  return changedAt(left, path, { value: moved, how: 'put' }, fail);
+  if (op === 'add') return yield* changedSteps(root, path, { value, how: 'add' }, fail, pace);
+  const present = valueUnder(root, path, fail);
+  if (op === 'replace') return yield* changedSteps(root, path, { value, how: 'replace' }, fail, pace);
+  if (!(yield* areEqualSteps(present, value, pace))) throw fail('the configuration has another value there');
+  return root;
 }
 
-const NULL: Value = { kind: 'literal', text: 'null', at: null, isSame: false };
+const TOO_LONG = `it would have more than ${limitWords(FILE_LIMITS.configuration)}`;
+
+/** The refusal of a patch after which the configuration would be larger than any may be. */
+export const tooMuch = (reason = TOO_LONG): DomainError => new DomainError('configFormatFailed', reason);
 
 const isBelow = (path: Pointer, from: Pointer): boolean =>
   path.length > from.length && from.every((step, index) => path[index] === step);
@@ -152,22 +158,19 @@ type Fail = (reason: string) => DomainError;
 
 /** The value at a path, which must exist. */
 function valueUnder(root: Value, path: Pointer, fail: Fail): Value {
-  let value = root;
-  for (const step of path) {
-    const next = childOf(value, step);
-    if (next === undefined) throw fail(MISSING);
-    value = next;
-  }
+  const value = path.reduce((holder, step) => childOf(holder, step, fail), root);
   if (value.kind === 'keys') throw useKeys('reads a list of keys');
   return value;
 }
 
 const MISSING = 'there is no such place in the configuration';
 
-function childOf(value: Value, step: string): Value | undefined {
+function childOf(value: Value, step: string, fail: Fail): Value {
   if (value.kind === 'keys') throw useKeys('looks into a list of keys');
-  if (value.kind === 'object') return value.members.get(step);
-  return value.kind === 'array' && isIndex(step) ? value.items[Number(step)] : undefined;
+  if (value.kind !== 'object' && value.kind !== 'array') throw fail(MISSING);
+  const child = value.kind === 'object' ? value.members.get(step) : isIndex(step) && value.items[Number(step)];
+  if (!child) throw fail(MISSING);
+  return child;
 }
 
 const isIndex = (step: string): boolean => /^(?:0|[1-9]\d{0,9})$/.test(step);
@@ -178,110 +181,149 @@ interface Wanted {
   readonly how: 'add' | 'replace' | 'put';
 }
 
-/** The value with another at a path, or with none there. */
-function changedAt(value: Value, path: Pointer, wanted: Wanted | null, fail: Fail): Value {
-  const [step, ...rest] = path;
-  if (step === undefined) {
+/** Puts a value at a path, or takes away the one that is there. Returns the root. */
+function* changedSteps(root: Value, path: Pointer, wanted: Wanted | null, fail: Fail, pace: Pace): Steps<Value> {
+  const last = path.at(-1);
+  if (last === undefined) {
     if (wanted === null) throw fail('the configuration as a whole cannot be removed');
-    if (value.kind === 'keys') throw useKeys('replaces a list of keys');
-    return wanted.how === 'put' ? wanted.value : adopted(value, wanted.value);
+    return yield* placedSteps(root, wanted, pace);
   }
-  if (rest.length > 0) {
-    const child = childOf(value, step);
-    if (child === undefined) throw fail(MISSING);
-    const changed = changedAt(child, rest, wanted, fail);
-    if (value.kind === 'object') return withMember(value, step, changed);
-    return value.kind === 'array' ? withItems(value, Number(step), 1, changed) : value;
+  let holder = root;
+  for (const step of path.slice(0, -1)) {
+    if (holder.kind === 'object' || holder.kind === 'array') touch(holder);
+    holder = childOf(holder, step, fail);
   }
-  if (value.kind === 'object') return changedMember(value, step, wanted, fail);
-  if (value.kind === 'array') return changedItem(value, step, wanted, fail);
-  if (value.kind === 'keys') throw useKeys('changes a list of keys');
-  throw fail(MISSING);
+  if (holder.kind === 'keys') throw useKeys('changes a list of keys');
+  if (holder.kind !== 'object' && holder.kind !== 'array') throw fail(MISSING);
+  touch(holder);
+  if (holder.kind === 'object') yield* changeMember(holder, last, wanted, fail, pace);
+  else yield* changeItem(holder, last, wanted, fail, pace);
+  return root;
 }
 
-function changedMember(object: ObjectValue, name: string, wanted: Wanted | null, fail: Fail): Value {
-  const present = object.members.get(name);
-  if (wanted === null) {
-    if (present === undefined) throw fail(MISSING);
-    if (holdsKeys(present)) throw useKeys('removes a list of keys');
-    return withMember(object, name, null);
-  }
-  return withMember(object, name, present === undefined ? wanted.value : changedAt(present, [], wanted, fail));
+/** The value that is wanted in the place of one. */
+function* placedSteps(present: Value, { value, how }: Wanted, pace: Pace): Steps<Value> {
+  if (present.kind === 'keys') throw useKeys('replaces a list of keys');
+  return how === 'put' ? value : yield* adoptedSteps(present, value, pace);
 }
 
-function changedItem(array: Value & { kind: 'array' }, step: string, wanted: Wanted | null, fail: Fail): Value {
-  const { length } = array.items;
+function* changeMember(
+  { members }: ObjectValue,
+  name: string,
+  wanted: Wanted | null,
+  fail: Fail,
+  pace: Pace,
+): Steps<void> {
+  const present = members.get(name);
+  if (wanted !== null) {
+    members.set(name, present === undefined ? wanted.value : yield* placedSteps(present, wanted, pace));
+    return;
+  }
+  if (present === undefined) throw fail(MISSING);
+  if (holdsKeys(present)) throw useKeys('removes a list of keys');
+  members.delete(name);
+}
+
+function* changeItem({ items }: ArrayValue, step: string, wanted: Wanted | null, fail: Fail, pace: Pace): Steps<void> {
+  // To move those behind it costs little for each.
+  if (pace.isDue(items.length >> 6)) yield;
   const isEnd = step === '-';
   if (!isEnd && !isIndex(step)) throw fail('expected an index');
-  const index = isEnd ? length : Number(step);
+  const index = isEnd ? items.length : Number(step);
   const isInserted = wanted !== null && wanted.how !== 'replace';
-  if (index > length || (index === length && !isInserted)) throw fail(MISSING);
-  if (wanted !== null && isInserted) return withItems(array, index, 0, wanted.value);
-  const present = array.items[index] ?? NULL;
-  if (wanted !== null) return withItems(array, index, 1, changedAt(present, [], wanted, fail));
-  if (holdsKeys(present)) throw useKeys('removes a list of keys');
-  return withItems(array, index, 1);
+  const present = items[index];
+  if (isInserted && index <= items.length) items.splice(index, 0, wanted.value);
+  else if (present === undefined || isInserted) throw fail(MISSING);
+  else if (wanted !== null) items[index] = yield* placedSteps(present, wanted, pace);
+  else if (holdsKeys(present)) throw useKeys('removes a list of keys');
+  else items.splice(index, 1);
 }
 
 /** Merges as RFC 7396 says. */
-function merged(target: Value, patch: Value): Value {
-  if (patch.kind !== 'object') return adopted(target, patch);
-  let result: ObjectValue = target.kind === 'object' ? target : { ...patch, at: target.at, members: new Map() };
+function* mergedSteps(target: Value, patch: Value, pace: Pace): Steps<Value> {
+  if (patch.kind !== 'object') return yield* adoptedSteps(target, patch, pace);
+  const result = target.kind === 'object' ? target : emptyObject(target.at);
   for (const [name, wanted] of patch.members) {
+    if (pace.isDue()) yield;
     const present = result.members.get(name);
     if (present?.kind === 'keys') throw useKeys(`replaces the list of keys ${JSON.stringify(name)}`);
-    const isRemoved = wanted.kind === 'literal' && wanted.text === 'null';
-    if (isRemoved && present === undefined) continue;
-    if (isRemoved && present !== undefined && holdsKeys(present))
-      throw useKeys(`removes a list of keys with ${JSON.stringify(name)}`);
-    const value = isRemoved ? null : merged(present ?? { ...NULL }, wanted);
-    if (value !== present) result = withMember(result, name, value);
+    if (wanted.kind === 'literal' && wanted.text === 'null') {
+      if (present === undefined) continue;
+      if (holdsKeys(present)) throw useKeys(`removes a list of keys with ${JSON.stringify(name)}`);
+      result.members.delete(name);
+      touch(result);
+      continue;
+    }
+    const value = yield* mergedSteps(present ?? NULL, wanted, pace);
+    if (value === present && value.isSame) continue;
+    result.members.set(name, value);
+    touch(result);
   }
   return result;
 }
+
+const NULL: Value = { kind: 'literal', text: 'null', at: null, isSame: false };
 
 /**
  * The new value in the old one's place: whatever both have in common stays what it was, with its comments and its spelling,
  * and so does a list of keys, whatever the new value says there.
  */
-function adopted(old: Value, next: Value): Value {
-  if (old === next || old.kind === 'keys' || (!holdsKeys(old) && areEqual(old, next))) return old;
+function* adoptedSteps(old: Value, next: Value, pace: Pace): Steps<Value> {
+  if (pace.isDue()) yield;
+  if (old.kind === 'keys' || (yield* isLike(old, next, pace))) return old;
   if (old.kind === 'object' && next.kind === 'object') {
-    const members = [...next.members].map(([name, value]) => [name, inPlaceOf(old.members.get(name), value)] as const);
-    const lists = [...old.members].filter(([, { kind }]) => kind === 'keys');
-    return { ...old, members: new Map([...members, ...lists]), isSame: false };
+    const result = emptyObject(old.at, old.hasKeys);
+    for (const [name, value] of next.members) {
+      const present = old.members.get(name);
+      result.members.set(name, present === undefined ? value : yield* adoptedSteps(present, value, pace));
+    }
+    for (const [name, member] of old.members) {
+      if (member.kind === 'keys') result.members.set(name, member);
+      if (pace.isDue()) yield;
+    }
+    return result;
   }
   if (old.kind === 'array' && next.kind === 'array') {
-    return { ...old, items: adoptedItems(old.items, next.items), isSame: false };
+    return { ...old, items: yield* adoptedItems(old.items, next.items, pace), isSame: false, identity: null };
   }
-  return { ...next, at: old.at, isSame: false };
+  return next.kind === 'keys' ? next : { ...next, at: old.at, isSame: false };
 }
 
-const inPlaceOf = (old: Value | undefined, next: Value): Value => (old === undefined ? next : adopted(old, next));
+/** Tells whether an old value may stay for a new one: they are equal, and it has no list of keys. */
+function* isLike(old: Value | undefined, next: Value | undefined, pace: Pace): Steps<boolean> {
+  if (old === undefined || next === undefined || holdsKeys(old)) return false;
+  return (yield* identitySteps(old, pace)) === (yield* identitySteps(next, pace));
+}
 
 /** New items in the places of old ones: of equal ones at both ends, then of those with the same tag, then in their order. */
-function adoptedItems(old: readonly Value[], next: readonly Value[]): readonly Value[] {
+function* adoptedItems(old: readonly Value[], next: readonly Value[], pace: Pace): Steps<Value[]> {
   const most = Math.min(old.length, next.length);
   let head = 0;
-  while (head < most && isEqualItem(old[head], next[head])) head += 1;
+  while (head < most && (yield* isLike(old[head], next[head], pace))) head += 1;
   let tail = 0;
-  while (tail < most - head && isEqualItem(old.at(-1 - tail), next.at(-1 - tail))) tail += 1;
-  const left = new Set(old.slice(head, old.length - tail));
+  while (tail < most - head && (yield* isLike(old.at(-1 - tail), next.at(-1 - tail), pace))) tail += 1;
+  const left = new Set<Value>();
+  const byTag = new Map<string, Value>();
+  for (const one of old.slice(head, old.length - tail)) {
+    left.add(one);
+    const tag = tagOf(one);
+    if (tag !== null) byTag.set(tag, one);
+    if (pace.isDue()) yield;
+  }
   const wanted = next.slice(head, next.length - tail);
-  const byTag = new Map([...left].flatMap((one) => (tagOf(one) === null ? [] : [[tagOf(one), one] as const])));
   const tagged = wanted.map((value) => {
     const tag = tagOf(value);
     const found = tag === null ? undefined : byTag.get(tag);
-    if (found === undefined || !left.delete(found)) return undefined;
-    return found;
+    return found !== undefined && left.delete(found) ? found : undefined;
   });
   const others = left.values();
-  const middle = wanted.map((value, index) => inPlaceOf(tagged[index] ?? others.next().value, value));
-  return [...old.slice(0, head), ...middle, ...old.slice(old.length - tail)];
-}
-
-function isEqualItem(old: Value | undefined, next: Value | undefined): boolean {
-  return old !== undefined && next !== undefined && !holdsKeys(old) && areEqual(old, next);
+  const items = old.slice(0, head);
+  for (const [index, value] of wanted.entries()) {
+    const one = tagged[index] ?? others.next().value;
+    items.push(one === undefined ? value : yield* adoptedSteps(one, value, pace));
+  }
+  for (const item of old.slice(old.length - tail)) items.push(item);
+  return items;
 }
 
 /** The name that inbounds and outbounds bear. */

@@ -1,119 +1,233 @@
-import { createScanner, syntaxError } from '../../wire/json/scanner.js';
-import { readTree, type ValueNode } from '../tree.js';
+import { createHash } from 'node:crypto';
+import { DomainError } from '../../core/errors.js';
+import { type Pace, type Steps, sortedSteps } from '../../core/steps.js';
+import { createScanner, expectEnd, expectUnicode, MAX_DEPTH, syntaxError } from '../../wire/json/scanner.js';
+import type { Outline } from '../change.js';
+import type { KeyList } from '../key-list.js';
+import { readTree, readTreeSteps, type ValueNode } from '../tree.js';
 
 /**
- * A JSON value that a patch works on. It is immutable: a change makes another one, which keeps `at`, the place of the
- * document whose value it takes over; null for a value that a patch brings. `isSame` until it is changed.
+ * A JSON value that a patch works on. A patch changes arrays and objects in place, so that each value stands in one place alone.
+ * `at` is the place of the document whose value it takes over; null for a value that a patch brings. `isSame` until it is changed.
  */
 export type Value = ScalarValue | KeysValue | ArrayValue | ObjectValue;
 
-interface Placed {
+export interface ScalarValue {
+  readonly kind: 'string' | 'number' | 'literal';
   readonly at: ValueNode | null;
   readonly isSame: boolean;
-}
-
-export interface ScalarValue extends Placed {
-  readonly kind: 'string' | 'number' | 'literal';
   /** A string's characters, a number as it is spelled, or the word. */
   readonly text: string;
 }
 
-/** A list of keys, into which no patch looks. */
-export interface KeysValue extends Placed {
+/** A list of keys, which no patch changes. */
+export interface KeysValue {
   readonly kind: 'keys';
+  readonly at: ValueNode;
+  readonly isSame: true;
+  readonly list: KeyList;
+  /** The bytes in which the list stands. */
+  readonly bytes: Buffer;
 }
 
-export interface ArrayValue extends Placed {
+interface Container {
+  readonly at: ValueNode | null;
+  isSame: boolean;
+  /** True where a list of keys stands in it, which no patch takes out. */
+  readonly hasKeys: boolean;
+  /** The answer of `identitySteps`; null before, and after a change. */
+  identity: string | null;
+}
+
+export interface ArrayValue extends Container {
   readonly kind: 'array';
-  readonly items: readonly Value[];
+  readonly items: Value[];
 }
 
-export interface ObjectValue extends Placed {
+export interface ObjectValue extends Container {
   readonly kind: 'object';
   /** The last one of a repeated member. */
-  readonly members: ReadonlyMap<string, Value>;
+  readonly members: Map<string, Value>;
 }
 
-/** The value that a tree over these bytes stands for; arrays that begin at `keyLists` are lists of keys. */
-export function valueAt(bytes: Buffer, at: ValueNode, keyLists: ReadonlySet<number>): Value {
-  const placed = { at, isSame: true };
-  if (at.kind === 'object') {
-    const members = at.members.map(({ name, value }) => [name, valueAt(bytes, value, keyLists)] as const);
-    return { ...placed, kind: 'object', members: new Map(members) };
+/** The value that a tree over an outline stands for. */
+export function documentValueSteps({ bytes, lists, document }: Outline, root: ValueNode, pace: Pace): Steps<Value> {
+  return valueSteps({ bytes, lists, document, isBrought: false }, root, pace);
+}
+
+/** A value as a patch brings it. Throws `JsonSyntaxError`, also for a member that comes twice in one object. */
+export function* broughtValueSteps(bytes: Buffer, pace: Pace): Steps<Value> {
+  const scanner = createScanner(bytes, false);
+  const root = yield* readTreeSteps(scanner);
+  expectEnd(scanner);
+  expectUnicode(scanner);
+  return yield* valueSteps({ bytes, lists: NO_LISTS, document: bytes, isBrought: true }, root, pace);
+}
+
+const NO_LISTS: Outline['lists'] = new Map();
+
+interface Source extends Pick<Outline, 'bytes' | 'lists' | 'document'> {
+  readonly isBrought: boolean;
+}
+
+function* valueSteps(source: Source, node: ValueNode, pace: Pace): Steps<Value> {
+  const { bytes, isBrought } = source;
+  const placed = isBrought ? { at: null, isSame: false } : { at: node, isSame: true };
+  if (node.kind === 'array') {
+    const list = source.lists.get(node.start);
+    if (list !== undefined) return { kind: 'keys', at: node, isSame: true, list, bytes: source.document };
+    const items: Value[] = [];
+    for (const element of node.elements) {
+      items.push(yield* valueSteps(source, element, pace));
+      if (pace.isDue()) yield;
+    }
+    return { kind: 'array', ...placed, hasKeys: items.some(holdsKeys), identity: null, items };
   }
-  if (at.kind === 'array') {
-    if (keyLists.has(at.start)) return { ...placed, kind: 'keys' };
-    return { ...placed, kind: 'array', items: at.elements.map((element) => valueAt(bytes, element, keyLists)) };
+  if (node.kind === 'object') {
+    const members = new Map<string, Value>();
+    for (const { name, start, value } of node.members) {
+      if (isBrought && members.has(name)) throw syntaxError(bytes, `duplicate member ${JSON.stringify(name)}`, start);
+      members.set(name, yield* valueSteps(source, value, pace));
+      if (pace.isDue()) yield;
+    }
+    return { kind: 'object', ...placed, hasKeys: [...members.values()].some(holdsKeys), identity: null, members };
   }
-  if (at.kind === 'string') return { ...placed, kind: 'string', text: at.value };
-  const kind = at.kind === 'integer' || at.kind === 'number' ? 'number' : 'literal';
-  return { ...placed, kind, text: bytes.toString('latin1', at.start, at.end) };
+  if (node.kind === 'string') return { kind: 'string', ...placed, text: node.value };
+  const kind = node.kind === 'integer' || node.kind === 'number' ? 'number' : 'literal';
+  return { kind, ...placed, text: bytes.toString('latin1', node.start, node.end) };
 }
 
-const NO_LISTS: ReadonlySet<number> = new Set();
-
-/** A value as a patch brings it, out of a valid JSON text. Throws for a member that comes twice in one object. */
-export function valueIn(bytes: Buffer): Value {
-  const root = readTree(createScanner(bytes, false));
-  expectNoRepeats(bytes, root);
-  return brought(valueAt(bytes, root, NO_LISTS));
+/** An object with nothing in it yet. */
+export function emptyObject(at: ValueNode | null, hasKeys = false): ObjectValue {
+  return { kind: 'object', at, isSame: false, hasKeys, identity: null, members: new Map() };
 }
 
-function expectNoRepeats(bytes: Buffer, node: ValueNode): void {
-  if (node.kind === 'array') for (const element of node.elements) expectNoRepeats(bytes, element);
-  if (node.kind !== 'object') return;
-  const names = new Set<string>();
-  for (const { name, start, value } of node.members) {
-    if (names.has(name)) throw syntaxError(bytes, `duplicate member ${JSON.stringify(name)}`, start);
-    names.add(name);
-    expectNoRepeats(bytes, value);
-  }
-}
-
-/** The value as one that stands nowhere in the document. */
-function brought(value: Value): Value {
-  const placed = { at: null, isSame: false };
-  if (value.kind === 'array') return { ...placed, kind: 'array', items: value.items.map(brought) };
-  if (value.kind !== 'object') return { ...value, ...placed };
-  const members = [...value.members].map(([name, member]) => [name, brought(member)] as const);
-  return { ...placed, kind: 'object', members: new Map(members) };
-}
-
-/** The object with a member set, or taken out for null. */
-export function withMember(object: ObjectValue, name: string, value: Value | null): ObjectValue {
-  const members = new Map(object.members);
-  if (value === null) members.delete(name);
-  else members.set(name, value);
-  return { ...object, members, isSame: false };
-}
-
-/** The array with `removed` items at an index replaced by these. */
-export function withItems(array: ArrayValue, index: number, removed: number, ...items: readonly Value[]): ArrayValue {
-  return { ...array, items: array.items.toSpliced(index, removed, ...items), isSame: false };
+/** To be called with each array or object in which something is changed. */
+export function touch(value: ArrayValue | ObjectValue): void {
+  value.isSame = false;
+  value.identity = null;
 }
 
 export function holdsKeys(value: Value): boolean {
-  if (value.kind === 'array') return value.items.some(holdsKeys);
-  if (value.kind === 'object') return [...value.members.values()].some(holdsKeys);
-  return value.kind === 'keys';
+  return value.kind === 'keys' || ((value.kind === 'array' || value.kind === 'object') && value.hasKeys);
 }
 
-/** Tells whether two values are equal (RFC 6902, 4.6): numbers by what they are worth, objects in any order. */
-export function areEqual(one: Value, other: Value): boolean {
-  return one === other || canonicalText(one) === canonicalText(other);
-}
-
-/** The same text for equal values alone. Lists of keys are left out of their objects. */
-export function canonicalText(value: Value): string {
-  if (value.kind === 'object') {
-    const members = [...value.members].filter(([, member]) => member.kind !== 'keys');
-    const texts = members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalText(member)}`);
-    return `{${texts.sort().join(',')}}`;
+/** Copies a value without lists of keys. `grow` is told the bytes of each value that it makes. */
+export function* copySteps(value: Value, grow: (bytes: number) => void, pace: Pace, level = 0): Steps<Value> {
+  if (pace.isDue()) yield;
+  if (value.kind !== 'array' && value.kind !== 'object') {
+    grow(value.kind === 'keys' ? 0 : value.text.length);
+    return value;
   }
-  if (value.kind === 'array') return `[${value.items.map(canonicalText).join(',')}]`;
+  expectLevel(level);
+  grow(2);
+  const kept = { at: value.at, isSame: value.isSame, hasKeys: false, identity: value.identity };
+  if (value.kind === 'array') {
+    const items: Value[] = [];
+    for (const item of value.items) items.push(yield* copySteps(item, grow, pace, level + 1));
+    return { kind: 'array', ...kept, items };
+  }
+  const members = new Map<string, Value>();
+  for (const [name, member] of value.members) {
+    grow(name.length);
+    members.set(name, yield* copySteps(member, grow, pace, level + 1));
+  }
+  return { kind: 'object', ...kept, members };
+}
+
+/** Throws where a value stands in more arrays and objects than any reader takes. */
+export function expectLevel(level: number): void {
+  if (level >= MAX_DEPTH) throw new DomainError('configFormatFailed', `it would have more than ${MAX_DEPTH} levels`);
+}
+
+/**
+ * Tells whether two values are equal (RFC 6902, 4.6): numbers by what they are worth, objects in any order. A list of keys is
+ * compared where the other one has something in its place. The work is bounded by what is smaller.
+ */
+export function* areEqualSteps(one: Value, other: Value, pace: Pace): Steps<boolean> {
+  if (pace.isDue(weightOf(one))) yield;
+  if (one.kind === 'keys') return other.kind === 'array' && (yield* hasItemsSteps(one, other, pace));
+  if (one.kind === 'array' && other.kind === 'array') {
+    if (one.items.length !== other.items.length) return false;
+    for (const [index, item] of one.items.entries()) {
+      const twin = other.items[index];
+      if (twin === undefined || !(yield* areEqualSteps(item, twin, pace))) return false;
+    }
+    return true;
+  }
+  if (one.kind === 'object' && other.kind === 'object') {
+    let met = 0;
+    for (const [name, member] of one.members) {
+      const twin = other.members.get(name);
+      if (twin === undefined && member.kind === 'keys') continue;
+      if (twin === undefined || !(yield* areEqualSteps(member, twin, pace))) return false;
+      met += 1;
+    }
+    return met === other.members.size;
+  }
+  return isScalar(one) && isScalar(other) && canonicalText(one) === canonicalText(other);
+}
+
+function* hasItemsSteps({ list, bytes }: KeysValue, { items }: ArrayValue, pace: Pace): Steps<boolean> {
+  if (items.length !== list.starts.length) return false;
+  for (const [index, item] of items.entries()) {
+    const node = readTree(createScanner(bytes, true, list.starts[index]));
+    const key = yield* valueSteps({ bytes, lists: NO_LISTS, document: bytes, isBrought: false }, node, pace);
+    if (!(yield* areEqualSteps(key, item, pace))) return false;
+  }
+  return true;
+}
+
+const isScalar = (value: Value): value is ScalarValue =>
+  value.kind === 'string' || value.kind === 'number' || value.kind === 'literal';
+
+/** A text that is the same for equal values alone. Lists of keys are left out of their objects. */
+export function* identitySteps(value: Value, pace: Pace, level = 0): Steps<string> {
   if (value.kind === 'keys') return '[]';
-  if (value.kind === 'string') return JSON.stringify(value.text);
-  return value.kind === 'number' ? canonicalNumber(value.text) : value.text;
+  if (isScalar(value)) return shortened(canonicalText(value));
+  if (value.identity !== null) return value.identity;
+  expectLevel(level);
+  const hash = createHash('sha256');
+  let text = value.kind === 'array' ? '[' : '{';
+  const names: string[] = [];
+  for (const [name, { kind }] of value.kind === 'object' ? value.members : []) {
+    if (kind !== 'keys') names.push(name);
+    if (pace.isDue()) yield;
+  }
+  for (const [name, child] of namedChildren(value, yield* sortedSteps(names))) {
+    const identity = yield* identitySteps(child, pace, level + 1);
+    text += `${name}${identity},`;
+    if (!pace.isDue(weightOf(child))) continue;
+    hash.update(text);
+    text = '';
+    yield;
+  }
+  value.identity = `#${hash.update(text).digest('base64')}`;
+  return value.identity;
+}
+
+/** The work that a value is by itself, of which a long text is more. */
+export const weightOf = (value: Value): number => 1 + (isScalar(value) ? value.text.length >> 6 : 0);
+
+function* namedChildren(value: ArrayValue | ObjectValue, names: readonly string[]): Generator<[string, Value], void> {
+  if (value.kind === 'array') for (const item of value.items) yield ['', item];
+  else
+    for (const name of names) {
+      const member = value.members.get(name);
+      if (member !== undefined) yield [`${JSON.stringify(name)}:`, member];
+    }
+}
+
+/** The longest text that stands for itself in what is hashed with others. */
+const LONGEST_TEXT = 64;
+
+const shortened = (text: string): string =>
+  text.length <= LONGEST_TEXT ? text : `#${createHash('sha256').update(text).digest('base64')}`;
+
+/** The same text for equal scalars alone. */
+function canonicalText({ kind, text }: ScalarValue): string {
+  if (kind === 'string') return JSON.stringify(text);
+  return kind === 'number' ? canonicalNumber(text) : text;
 }
 
 /** Digits of an exponent that is reckoned with: a number of a million digits would hold everybody up for seconds. */

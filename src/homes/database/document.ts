@@ -10,7 +10,7 @@ import type { ClockPort, LogPort, RandomPort } from '../../core/ports.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
 import { inTurns, pieces, type Steps } from '../../core/steps.js';
 import { lossesBetween, type ReadConfiguration, readDocumentSteps } from '../../document/document.js';
-import { patchDocument } from '../../document/patch/patch-document.js';
+import { patchDocumentSteps } from '../../document/patch/patch-document.js';
 import { toReplacementSteps } from '../../document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../../document/retention.js';
 import type { Connections } from './connection.js';
@@ -70,7 +70,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
   async patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint> {
     let fingerprint: ConfigurationFingerprint | null = null;
     await this.#replaceBy(async ({ document }) => {
-      const patched = patchDocument(document, patch);
+      const patched = await inTurns(patchDocumentSteps(document, patch));
       ({ fingerprint } = patched);
       if (patched.document === document) return null;
       // As one that is meant to be what it is: who takes a member out by its name does not lose it.

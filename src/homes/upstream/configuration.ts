@@ -7,6 +7,7 @@ import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
+import { inTurns } from '../../core/steps.js';
 import { changeDocument } from '../../document/change.js';
 import {
   ConfigurationShapeError,
@@ -14,7 +15,7 @@ import {
   type ReadConfiguration,
   readDocument,
 } from '../../document/document.js';
-import { patchDocument } from '../../document/patch/patch-document.js';
+import { patchDocumentSteps } from '../../document/patch/patch-document.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
@@ -200,7 +201,8 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
         queue.take(async () => {
           await refuseLater(server);
           const { document, configuration: before } = (await read('caller')).value;
-          const { document: patched, configuration, fingerprint } = patchDocument(document, patch);
+          const made = await inTurns(patchDocumentSteps(document, patch));
+          const { document: patched, configuration, fingerprint } = made;
           if (patched === document) return fingerprint;
           await keep(document.bytes);
           await send(patched.bytes);

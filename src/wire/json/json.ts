@@ -8,6 +8,7 @@ import {
   expectEnd,
   expectName,
   expectUnicode,
+  isPauseDue,
   isShortInteger,
   type JsonScanner,
   JsonSyntaxError,
@@ -165,7 +166,6 @@ export function* compactJsonSteps(
   const scanner = scan(bytes, options.comments ?? false);
   /** The brackets of the values that are open. */
   const open: (typeof Token.openArray | typeof Token.openObject)[] = [];
-  let pausedAt = 0;
   for (let more = true; more; ) {
     const { kind } = scanner;
     if (kind !== Token.openArray && kind !== Token.openObject) writeScalar(scanner, writer);
@@ -179,16 +179,11 @@ export function* compactJsonSteps(
       writer.byte(closing(kind));
     }
     more = nextCompact(scanner, writer, open);
-    if (scanner.start - pausedAt < STEP_BYTES) continue;
-    pausedAt = scanner.start;
-    yield;
+    if (isPauseDue(scanner)) yield;
   }
   expectEnd(scanner);
   return writer.pieces();
 }
-
-/** Bytes of a text that are read in one step. */
-const STEP_BYTES = 1 << 18;
 
 const closing = (kind: typeof Token.openArray | typeof Token.openObject) =>
   kind === Token.openArray ? Token.closeArray : Token.closeObject;
@@ -232,25 +227,16 @@ export function prettyJson(bytes: Uint8Array, options: PrettyOptions = {}): Buff
 export function* prettyJsonSteps(bytes: Uint8Array, options: PrettyOptions = {}): Steps<Buffer> {
   const writer = createByteWriter(options.limit ?? Number.POSITIVE_INFINITY);
   const scanner = scan(bytes, false);
-  yield* writePretty(scanner, writer, { seen: [], pausedAt: 0 });
+  yield* writePretty(scanner, writer, []);
   expectEnd(scanner);
   if (options.foreign === true) expectUnicode(scanner);
   return yield* writer.finish();
 }
 
-interface PrettyState {
-  /** One set of member names per level, used again for every object of that level. */
-  readonly seen: Set<string>[];
-  pausedAt: number;
-}
-
-function* writePretty(scanner: JsonScanner, writer: ByteWriter, state: PrettyState): Steps<void> {
+/** `seen` is one set of member names per level, used again for every object of that level. */
+function* writePretty(scanner: JsonScanner, writer: ByteWriter, seen: Set<string>[]): Steps<void> {
   const { kind, depth } = scanner;
-  const { seen } = state;
-  if (scanner.start - state.pausedAt >= STEP_BYTES) {
-    state.pausedAt = scanner.start;
-    yield;
-  }
+  if (isPauseDue(scanner)) yield;
   if (kind !== Token.openArray && kind !== Token.openObject) {
     writeScalar(scanner, writer);
     return;
@@ -270,7 +256,7 @@ function* writePretty(scanner: JsonScanner, writer: ByteWriter, state: PrettySta
       writeName(scanner, writer);
       writer.byte(BLANK);
     }
-    yield* writePretty(scanner, writer, state);
+    yield* writePretty(scanner, writer, seen);
   }
   if (!first) writer.line(2 * depth);
   writer.byte(close);

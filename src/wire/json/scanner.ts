@@ -4,6 +4,7 @@
  */
 
 import { MAX_U64 } from '../../core/model.js';
+import type { Steps } from '../../core/steps.js';
 
 /** The most levels of arrays and objects. */
 export const MAX_DEPTH = 512;
@@ -63,6 +64,8 @@ export interface JsonScanner {
   depth: number;
   /** The place of the first escape of half a surrogate pair (RFC 8259, 8.2) among those that were passed; -1 for none. */
   loneSurrogate: number;
+  /** The place where reading in steps has paused last. */
+  pausedAt: number;
 }
 
 const TAB = 0x09;
@@ -104,6 +107,7 @@ export function createScanner(bytes: Uint8Array, comments: boolean, from = 0): J
     integer: true,
     depth: 0,
     loneSurrogate: -1,
+    pausedAt: first,
   };
   if (marked && !comments) throw syntaxError(buffer, 'unexpected byte order mark', 0);
   advance(scanner);
@@ -389,6 +393,37 @@ export function skipValue(scanner: JsonScanner): void {
     default:
       throw unexpectedToken(scanner, 'a value');
   }
+}
+
+/** Does as `skipValue`, in steps. */
+export function* skipValueSteps(scanner: JsonScanner): Steps<void> {
+  if (!isContainer(scanner)) return skipValue(scanner);
+  const isObject = scanner.kind === Token.openObject;
+  const close = isObject ? Token.closeObject : Token.closeArray;
+  for (let more = enter(scanner); more; more = another(scanner, close)) {
+    if (isPauseDue(scanner)) yield;
+    if (isObject) {
+      expectName(scanner);
+      toValue(scanner);
+    }
+    if (isContainer(scanner)) yield* skipValueSteps(scanner);
+    else skipValue(scanner);
+  }
+}
+
+/** Returns whether the scanner stands on an array or an object. */
+export function isContainer({ kind }: JsonScanner): boolean {
+  return kind === Token.openArray || kind === Token.openObject;
+}
+
+/** Bytes of a text that are read in one step. */
+const STEP_BYTES = 1 << 15;
+
+/** Returns whether whoever reads in steps has read enough in this one, and begins the next. */
+export function isPauseDue(scanner: JsonScanner): boolean {
+  if (scanner.start - scanner.pausedAt < STEP_BYTES) return false;
+  scanner.pausedAt = scanner.start;
+  return true;
 }
 
 /** Checks that nothing but blanks and comments is left. */

@@ -1,15 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { ConfigurationFingerprint } from '../../../src/core/backend.js';
+import type { ConfigurationFingerprint, ConfigurationPatch } from '../../../src/core/backend.js';
 import { DomainError } from '../../../src/core/errors.js';
-import { readDocument } from '../../../src/document/document.js';
+import { finish } from '../../../src/core/steps.js';
+import { type ConfigurationDocument, readDocument } from '../../../src/document/document.js';
 import { fingerprintOf } from '../../../src/document/patch/fingerprint.js';
-import { type PatchedDocument, patchDocument } from '../../../src/document/patch/patch-document.js';
+import { type PatchedDocument, patchDocumentSteps } from '../../../src/document/patch/patch-document.js';
+import { compactJson } from '../../../src/wire/json/json.js';
 import { tries } from '../../tries.js';
 import { anyFile } from '../generated.js';
 import { commentsOf, type JudgedValue, judge, Lexeme } from '../judge.js';
 
 const RUNS = { numRuns: tries(130) };
+
+const patchDocument = (document: ConfigurationDocument, patch: ConfigurationPatch): PatchedDocument =>
+  finish(patchDocumentSteps(document, patch));
 
 function patched(text: string | Buffer, form: 'json' | 'merge', body: unknown): PatchedDocument {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text;
@@ -127,7 +132,7 @@ describe('a patch of a file with comments', () => {
       ...Array.from({ length: times }, (_, n) => ({ op: 'copy', from: '/x', path: `/x/${n}` })),
     ];
     expect(refusal(FILE, 'json', doubled(6))).toBe('none');
-    expect(refusal(FILE, 'json', doubled(200))).toBe('invalidBody');
+    expect(refusal(FILE, 'json', doubled(200))).toBe('configFormatFailed');
     expect(refusal(FILE, 'json', [{ op: 'add', path: '/x'.repeat(513), value: 1 }])).toBe('invalidBody');
   });
 
@@ -138,7 +143,7 @@ describe('a patch of a file with comments', () => {
     const body = (times: number) =>
       `[{"op":"add","path":"/a","value":${chain(100)}},${Array(times).fill(deeper).join()}]`;
     expect(refusal(FILE, 'json', body(2))).toBe('none');
-    expect(refusal(FILE, 'json', body(150))).toBe('conflict');
+    expect(refusal(FILE, 'json', body(150))).toBe('configFormatFailed');
   });
 
   it('tells numbers apart whose exponents are longer than anybody reckons with', () => {
@@ -220,6 +225,20 @@ describe('a patch and the lists of keys', () => {
     expect(refusal(FILE, 'merge', { access_keys: null })).toBe('useKeys');
     expect(refusal(FILE, 'merge', { inbounds: [{ protocol: 'ostp', users: [] }] })).toBe('useKeys');
     expect(refusal(INBOUNDS, 'merge', { inbounds: null })).toBe('useKeys');
+  });
+
+  it('is compared with a whole list that it tests, and leaves out one that it does not name', () => {
+    const test = (path: string, value = '', text = FILE) =>
+      refusal(text, 'json', `[{"op":"test","path":"${path}","value":${value}}]`);
+    const shown = (text: string) => compactJson(Buffer.from(text), { comments: true }).toString();
+    const whole = shown(FILE);
+    expect(test('', whole)).toBe('none');
+    expect(test('', whole.replace('"plain"', '"other"'))).toBe('conflict');
+    expect(test('', whole.replace('"plain",', ''))).toBe('conflict');
+    expect(test('', whole.replace(/"access_keys":\[.*?\],/, ''))).toBe('none');
+    const inbounds = /"inbounds":(\[.*\]),"access_keys"/.exec(shown(INBOUNDS))?.[1];
+    expect(test('/inbounds', inbounds, INBOUNDS)).toBe('none');
+    expect(test('/inbounds', inbounds?.replace('"limit_bytes":5', '"limit_bytes":6'), INBOUNDS)).toBe('conflict');
   });
 
   it('keeps the list of what it replaces', () => {

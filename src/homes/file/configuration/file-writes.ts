@@ -5,6 +5,7 @@ import { DomainError } from '../../../core/errors.js';
 import type { ConfigurationChange, DnsConfig } from '../../../core/model.js';
 import type { FileStat } from '../../../core/ports.js';
 import { judgeReplacement } from '../../../core/replace-policy.js';
+import { inTurns } from '../../../core/steps.js';
 import { changeDocument } from '../../../document/change.js';
 import {
   type ConfigurationDocument,
@@ -14,7 +15,7 @@ import {
   readDocument,
 } from '../../../document/document.js';
 import { recordsOf } from '../../../document/key-changes.js';
-import { type PatchedDocument, patchDocument } from '../../../document/patch/patch-document.js';
+import { type PatchedDocument, patchDocumentSteps } from '../../../document/patch/patch-document.js';
 import {
   createTarget,
   readTarget,
@@ -118,7 +119,7 @@ export class FileWrites {
     });
   }
 
-  /** Makes a patch over what the file holds now, with the changes that wait. Rejects as `patchDocument` throws, and with configWriteFailed. */
+  /** Makes a patch over what the file holds now, with the changes that wait. Rejects as `patchDocumentSteps` throws, and with configWriteFailed. */
   async patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint> {
     const { state } = this.#served;
     return this.#asWhole(async () => {
@@ -156,7 +157,7 @@ export class FileWrites {
     const found = await this.#reading(() => file.settled());
     const waiting = state.pending;
     const { document, refused } = this.#applyParts(found.document, waiting);
-    const patched = patchDocument(document, patch);
+    const patched = await inTurns(patchDocumentSteps(document, patch));
     if (patched.document === found.document) await file.makeDurable(found);
     else {
       await versions.keep(found.document.bytes);
