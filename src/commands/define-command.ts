@@ -7,6 +7,7 @@ import {
   problemText,
   readFlags,
 } from '../settings/flags.js';
+import { GONE_SETTING_FLAGS } from '../settings/gone.js';
 import { settingsHelp } from '../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
 import type { SettingsSources } from '../settings/sources.js';
@@ -71,7 +72,7 @@ export function defineCommand<Asked, Home>(plan: CommandPlan<Asked, Home>): Comm
     flags,
     ...(offered === undefined ? {} : { words: offered }),
     help: () => plan.help(settings === undefined ? '' : settingsHelp(settings)),
-    run: (argv, context) => run(plan, parseFlags(argv, flags, GONE_FLAGS[name]), context),
+    run: (argv, context) => run(plan, parseFlags(argv, flags, { ...GONE_SETTING_FLAGS, ...GONE_FLAGS[name] }), context),
   };
 }
 

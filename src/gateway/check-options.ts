@@ -1,3 +1,4 @@
+import { GONE, goneWarnings } from '../settings/gone.js';
 import { didYouMean } from '../wire/suggest.js';
 import type { GatewayMount, GatewayOptions } from './options.js';
 
@@ -32,7 +33,6 @@ const OPTIONS: { readonly [Name in keyof Required<GatewayOptions>]: readonly str
   inPlace: null,
   guardConfig: null,
   serveStale: null,
-  settle: null,
   serverVersion: null,
   trustProxy: null,
   createServer: null,
@@ -53,8 +53,11 @@ const OPTIONS: { readonly [Name in keyof Required<GatewayOptions>]: readonly str
 
 const EXAMPLE = "mounts: [{ revision: 'current' }]";
 
-/** Throws an `Error` for people that names the first option which is none, or of another form, as a program without types may give it. */
-export function checkOptions(options: unknown): void {
+/**
+ * Returns a warning for each option that is gone. Throws an `Error` for people that names the first option which is none, or of
+ * another form, as a program without types may give it.
+ */
+export function checkOptions(options: unknown): readonly string[] {
   if (!isRecord(options)) throw new Error(`createGateway: expected options, at least ${EXAMPLE}`);
   refuseUnknown('', options, Object.keys(OPTIONS));
   for (const [name, members] of Object.entries(OPTIONS)) {
@@ -71,10 +74,16 @@ export function checkOptions(options: unknown): void {
       throw new Error(`mounts[${index}].revision: expected a revision, as ${EXAMPLE}`);
     refuseUnknown(`mounts[${index}].`, mount, Object.keys(MOUNT));
   }
+  return goneWarnings(({ option }) => (isGiven(options, option.split('.')) ? [`option ${option}`] : []));
+}
+
+function isGiven(options: unknown, path: readonly string[]): boolean {
+  return path.reduce((value, name) => (isRecord(value) ? value[name] : undefined), options) !== undefined;
 }
 
 function refuseUnknown(place: string, given: object, known: readonly string[]): void {
-  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  const isGone = (name: string) => GONE.some(({ option }) => option === `${place}${name}`);
+  const unknown = Object.keys(given).find((name) => !known.includes(name) && !isGone(name));
   if (unknown === undefined) return;
   throw new Error(`${place}${unknown}: there is no such option${didYouMean(unknown, known)}`);
 }

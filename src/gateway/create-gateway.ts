@@ -33,8 +33,9 @@ declare module 'fastify' {
  * people when a revision is unknown, two mounts clash or the configuration file cannot be read.
  */
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  checkOptions(options);
+  const warnings = checkOptions(options);
   const { clock = systemClock, random = systemRandom, fileSystem = createFileSystem(), log = silent } = options;
+  for (const warning of warnings) log.warn({}, warning);
   const { backend, createServer } = options;
   const followed = createServer === undefined ? {} : { createServer: withFollowed(createServer) };
   const shared = { ...options, ...followed, clock, random, fileSystem, log, mounts: options.mounts.map(resolveMount) };
@@ -77,13 +78,12 @@ function testHomeOf({ state, fault = 'none' }: TestOptions, options: GatewayOpti
 
 function homeOf(options: GatewayOptions): HomePlace {
   if (options.test !== undefined) return testHomeOf(options.test, options);
-  const { configPath = null, dataDir = null, inPlace, upstream, database, serveStale, settle } = options;
+  const { configPath = null, dataDir = null, inPlace, upstream, database, serveStale } = options;
   if (upstream !== undefined)
     return upstreamHome({
       ...serverOf(upstream),
       dataFolder: dataDir,
       ...(serveStale === undefined ? {} : { servesStale: serveStale }),
-      ...(settle === undefined ? {} : { settle }),
     });
   if (database !== undefined) return databaseHome(database);
   const { serverVersion: version } = options;

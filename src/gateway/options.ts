@@ -90,8 +90,6 @@ export interface GatewayOptions extends Partial<AppSettings> {
   readonly guardConfig?: boolean;
   /** In front of a server: lists are what was last known while it is away; default false. */
   readonly serveStale?: boolean;
-  /** In front of a server: when a key that was made here and is gone there is made again; default `auto`. */
-  readonly settle?: 'auto' | 'always';
   /** The version of the server that reads the file; default the oldest mount's. */
   readonly serverVersion?: string;
   /** Addresses or networks of proxies whose `X-Forwarded-For` names the caller; `unix` for those on a Unix socket. */
@@ -158,16 +156,7 @@ interface Ports {
 /** Options that say where the state lives. */
 type HomeOptions = Pick<
   GatewayOptions,
-  | 'test'
-  | 'configPath'
-  | 'upstream'
-  | 'backend'
-  | 'database'
-  | 'dataDir'
-  | 'inPlace'
-  | 'serveStale'
-  | 'settle'
-  | 'serverVersion'
+  'test' | 'configPath' | 'upstream' | 'backend' | 'database' | 'dataDir' | 'inPlace' | 'serveStale' | 'serverVersion'
 >;
 
 /** The options of `createGateway` with revisions and home found, and every port given. */

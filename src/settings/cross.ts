@@ -87,7 +87,6 @@ export function homeOf(values: SettingValues): HomePlace {
       mostKeys: values.upstreamMostKeys,
       dataFolder: dataDir ?? upstream.dataFolder,
       servesStale: values.serveStale,
-      settle: values.settle,
     });
   }
   if (database !== null) {

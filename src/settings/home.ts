@@ -137,12 +137,11 @@ interface UpstreamGiven {
   readonly mostKeys?: number;
   readonly dataFolder: string | null;
   readonly servesStale?: boolean;
-  readonly settle?: 'auto' | 'always';
 }
 
 /** A running server. */
 export function upstreamHome(given: UpstreamGiven) {
-  const { ca = null, mostKeys, servesStale = false, settle = 'auto', dataFolder, ...server } = given;
+  const { ca = null, mostKeys, servesStale = false, dataFolder, ...server } = given;
   // Keys and counters of a running server are its own; what Keyway keeps of it are versions of its configuration.
   const stored = `the running server at ${server.origin} has the keys and the counters: back them up there; kept versions of its configuration are shown by "keyway config list"`;
   return {
@@ -151,7 +150,6 @@ export function upstreamHome(given: UpstreamGiven) {
     kind: 'upstream' as const,
     ca,
     servesStale,
-    settle,
     dataFolder,
     documents: [],
     // Its default depends on the folder in which Keyway is started.

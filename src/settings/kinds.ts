@@ -386,15 +386,6 @@ export const loginGuard = stringKind(
 /** A fault of a gateway for tests. */
 export const fault = stringKind(FAULT_EXPECTED, (text): Fault | undefined => readFault(text));
 
-const SETTLE_RULES = ['auto', 'always'] as const;
-
-/** The rule by which a key that was made through an upstream and is gone there is made again. */
-export const settleRule = stringKind(
-  `one of ${SETTLE_RULES.join(', ')}`,
-  (text): (typeof SETTLE_RULES)[number] | undefined => SETTLE_RULES.find((rule) => rule === text),
-  SETTLE_RULES,
-);
-
 export const logLevel = stringKind(
   `one of ${LOG_LEVELS.join(', ')}`,
   (text): LogLevel | undefined => LOG_LEVELS.find((level) => level === text),

@@ -1,12 +1,21 @@
 import { resolve } from 'node:path';
 import { didYouMean } from '../wire/suggest.js';
 import { crossProblems, homeOf } from './cross.js';
-import { readSettingsFile, type SettingsFile, unknownMembers } from './file.js';
+import { memberPlace, readSettingsFile, type SettingsFile, unknownMembers } from './file.js';
 import { type FlagShape, parseFlags, type SettingProblem } from './flags.js';
+import { GONE, GONE_SHAPES, goneWarnings } from './gone.js';
 import type { HomePlaceOf } from './home.js';
 import type { NamedPlace } from './kinds.js';
 import { findSetting, type SettingsSources } from './sources.js';
-import { HOME_SETTINGS, SETTINGS, type Setting, type Settings, type SettingValues, variableOf } from './table.js';
+import {
+  HOME_SETTINGS,
+  memberOf,
+  SETTINGS,
+  type Setting,
+  type Settings,
+  type SettingValues,
+  variableOf,
+} from './table.js';
 
 /** The flag that names Keyway's own settings file; no setting itself. */
 export const SETTINGS_FLAG: FlagShape & { readonly description: string } = {
@@ -23,7 +32,7 @@ export type SettingsAnswer = SettingsRead | { readonly ok: false; readonly probl
 /** Settings without a problem. */
 export interface SettingsRead {
   readonly ok: true;
-  /** One sentence for each variable that was likely meant to be a setting and is none. */
+  /** One sentence for each setting that is gone, and for each variable that was likely meant to be a setting and is none. */
   readonly warnings: readonly string[];
   readonly settings: Settings;
   /** The places of the machine that a row's value names. */
@@ -45,13 +54,13 @@ export function settingFlags(names: readonly SettingName[] = SETTING_NAMES): rea
   return [...shapes, SETTINGS_FLAG];
 }
 
-/** Reads a command line of these flags and no words, and then the settings among them. */
+/** Reads a command line of these flags, those of settings that are gone, and no words, and then the settings among them. */
 export async function settingsFromCommandLine(
   argv: readonly string[],
   sources: Omit<SettingsSources, 'flags'>,
   shapes = settingFlags(),
 ): Promise<SettingsAnswer> {
-  const flags = parseFlags(argv, shapes);
+  const flags = parseFlags(argv, [...shapes, ...GONE_SHAPES]);
   const { words } = flags;
   if (words.length === 0) return readSettings({ ...sources, flags });
   const message = `${words.length === 1 ? 'one word belongs' : `${words.length} words belong`} to no flag; expected flags only, the configuration file as --config FILE`;
@@ -88,7 +97,7 @@ export async function readSettings(
   if (!problems.some(({ setting }) => setting === SETTINGS.revision.flag))
     problems.push(...crossProblems(values, (name) => places.get(name) ?? 'default'));
   if (problems.length > 0) return { ok: false, problems };
-  const warnings = misspeltVariables(sources.environment);
+  const warnings = [...goneIn(sources, file), ...misspeltVariables(sources.environment)];
   return { ok: true, warnings, settings: settingsOf(values), places: (name) => placesOf(SETTINGS[name], values[name]) };
 }
 
@@ -105,10 +114,23 @@ const OTHER_VARIABLES = ['KEYWAY_USERNAME', 'KEYWAY_PASSWORD'];
 /** Variables that orchestrators set for a service that is called keyway. */
 const OF_ORCHESTRATORS = /^KEYWAY_(?:.*_)?(?:SERVICE_(?:HOST|PORT(?:_.*)?)|PORT(?:_\d+_(?:TCP|UDP)(?:_.*)?)?)$/;
 
+function goneIn({ flags, environment }: SettingsSources, file: SettingsFile | null): readonly string[] {
+  return goneWarnings(({ flag }) => [
+    ...(flags.values.has(flag) ? [`flag --${flag}`] : []),
+    ...((environment[variableOf(flag)] ?? '') === '' ? [] : [`environment variable ${variableOf(flag)}`]),
+    ...(file !== null && Object.hasOwn(file.members, memberOf(flag)) ? [memberPlace(file, memberOf(flag))] : []),
+  ]);
+}
+
+/** Every flag that a variable or a member may be named after. */
+const NAMED_FLAGS: readonly string[] = [
+  ...SETTING_NAMES.flatMap((name) => [SETTINGS[name].flag, SETTINGS[name].negation?.flag ?? []].flat()),
+  ...GONE.map(({ flag }) => flag),
+];
+
 /** Never more than a warning: others may call things of theirs so. */
 function misspeltVariables(environment: SettingsSources['environment']): readonly string[] {
-  const rows = SETTING_NAMES.flatMap((name) => [SETTINGS[name].flag, SETTINGS[name].negation?.flag ?? []].flat());
-  const known = [...[SETTINGS_FLAG.flag, ...rows].map(variableOf), ...OTHER_VARIABLES];
+  const known = [...[SETTINGS_FLAG.flag, ...NAMED_FLAGS].map(variableOf), ...OTHER_VARIABLES];
   return Object.keys(environment).flatMap((name) => {
     if (!name.startsWith(PREFIX) || known.includes(name) || OF_ORCHESTRATORS.test(name)) return [];
     const endings = known.map((each) => each.slice(PREFIX.length));
@@ -139,8 +161,7 @@ async function openSettingsFile(sources: SettingsSources, problems: SettingProbl
   }
   const file = await readSettingsFile(resolve(sources.folder, text), place, sources.readFile);
   if ('members' in file) {
-    const flags = SETTING_NAMES.flatMap((name) => [SETTINGS[name].flag, SETTINGS[name].negation?.flag ?? []].flat());
-    problems.push(...unknownMembers(file, flags));
+    problems.push(...unknownMembers(file, NAMED_FLAGS));
     return file;
   }
   problems.push(file);

@@ -162,14 +162,6 @@ export const SETTINGS = {
     description:
       'While the server of --upstream is away, answer lists of keys from what was last known, for a day at most, with its age in the header Age and stale in /healthz.',
   }),
-  settle: one(kinds.settleRule, {
-    flag: 'settle',
-    placeholder: 'auto|always',
-    default: 'auto',
-    defaultText: 'auto',
-    description:
-      'When a key that was made through Keyway, and is gone from the server of --upstream within 7 s, is made again: where the server was started anew, was away or is slow, so that it may have lost it, or always. Otherwise somebody has deleted it there, and it stays so.',
-  }),
   upstreamMostKeys: one(kinds.mostKeys, {
     flag: 'upstream-most-keys',
     placeholder: 'N',
@@ -557,7 +549,6 @@ export const HOME_SETTINGS = [
   'inPlace',
   'serverVersion',
   'serveStale',
-  'settle',
   'database',
   'databaseListenUrl',
   'databaseStale',

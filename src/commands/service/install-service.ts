@@ -4,6 +4,7 @@ import type { ServerConfiguration } from '../../core/model.js';
 import { readDocument } from '../../document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type FlagShape, isOn, parseFlags, problemText, switchFlag, valueFlag } from '../../settings/flags.js';
+import { GONE_SETTING_FLAGS } from '../../settings/gone.js';
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, settingFlags } from '../../settings/read.js';
 import { type Settings, variableOf } from '../../settings/table.js';
@@ -19,7 +20,7 @@ const LOWEST_FREE_PORT = 1024;
 const USER = /^(?:[A-Za-z_][\w-]{0,30}|0|[1-9]\d{0,9})$/;
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const flags = parseFlags(argv, FLAGS);
+  const flags = parseFlags(argv, FLAGS, GONE_SETTING_FLAGS);
   const { folder, fileSystem, program, version } = context;
   const readFile = fileSystem.read;
   // The service starts without the variables of whoever prints its unit.

@@ -11,7 +11,6 @@ import { lockPorts } from '../../files/lock.js';
 import { openRecordsFile } from '../../files/records-file.js';
 import { removeStaleTemporaries } from '../../files/write-file.js';
 import { createKnownKeys, KNOWN_KEYS_FILE } from './known-keys.js';
-import type { SettleRule } from './lost-creates.js';
 import { createServerState, type ServerStateStatus } from './state.js';
 import { withOwnTexts } from './struck-configuration.js';
 import { systemTimers, type TimersPort } from './timers.js';
@@ -26,7 +25,6 @@ export interface UpstreamBackendOptions {
   /** Refuses a replacement of the configuration that would take its inbounds with keys away; default false. */
   readonly guard?: boolean;
   /** The rule for a key that was made here and is gone; default `auto`. */
-  readonly settle?: SettleRule;
   /** Lists are what was last known while the server is away; default false. */
   readonly servesStale?: boolean;
   /** True reads DNS and outbound settings at the start, for a resolver here; default false. */
@@ -88,14 +86,13 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
       await versions?.idle();
       await hold?.release();
     };
-    const { guard = false, readsSettings = false, listener = null, settle = 'auto', servesStale = false } = options;
+    const { guard = false, readsSettings = false, listener = null, servesStale = false } = options;
     const state = createServerState({
       ...options,
       timers,
       guard,
       readsSettings,
       listener,
-      settle,
       servesStale,
       journal,
       versions,

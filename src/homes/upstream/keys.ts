@@ -4,7 +4,7 @@ import { createKeyFreshness } from './freshness.js';
 import { createKeyWriteKinds } from './key-write.js';
 import { createKeyWrites } from './key-writes.js';
 import { createListRefresh } from './list-refresh.js';
-import { createLostCreates, type SettleRule } from './lost-creates.js';
+import { createLostCreates } from './lost-creates.js';
 import { createKeyReplica } from './replica.js';
 import { createRevertedReport } from './reverted-report.js';
 import { createSentWrites } from './sent-writes.js';
@@ -14,7 +14,6 @@ import { createWriteQueue } from './write-queue.js';
 
 export interface ServerKeysOptions extends UpstreamContext {
   readonly journal: WriteJournal;
-  readonly settle: SettleRule;
   /** Gives out what is known while the server is away. */
   readonly servesStale: boolean;
   /** Called with every list; it does not reject. */

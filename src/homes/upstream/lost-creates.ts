@@ -1,25 +1,15 @@
 import type { UpstreamContext } from './context.js';
 import type { PendingWrite } from './unconfirmed-writes.js';
 
-/**
- * The rule for a key made here that is gone: made again `always`, or where its server may have lost it by itself
- * (design: "When a write is settled").
- */
-export type SettleRule = 'auto' | 'always';
-
 export type LostCreates = ReturnType<typeof createLostCreates>;
-
-export interface LostCreatesOptions extends UpstreamContext {
-  readonly settle: SettleRule;
-}
 
 /** Losses were measured where a write took 27 ms, and none where it took 2.4 (protocol: "What servers store"). Milliseconds. */
 const SLOW = 20;
 /** So many of the last writes tell it. */
 const LOOKED_AT = 10;
 
-/** Tells creates that a server lost from keys that somebody has deleted there. */
-export function createLostCreates({ server, settle, clock }: LostCreatesOptions) {
+/** Tells creates that a server lost from keys that somebody has deleted there (design: "When a write is settled"). */
+export function createLostCreates({ server, clock }: UpstreamContext) {
   let durations: readonly number[] = [];
   /** Monotonic, ms: when the server was seen away last, and when it started at the latest. */
   let awayAt = Number.NEGATIVE_INFINITY;
@@ -50,7 +40,7 @@ export function createLostCreates({ server, settle, clock }: LostCreatesOptions)
       const since = seenAt ?? answeredAt;
       const isMeanwhile = () => awayAt > since || startedAt > since;
       const isLossy = seenAt === undefined && (wasSlow || isSlow());
-      if (settle === 'always' || isLossy || isMeanwhile()) return true;
+      if (isLossy || isMeanwhile()) return true;
       const { value } = await server.status('caller');
       // Uptimes are whole seconds: it did not start later than that.
       startedAt = clock.monotonic() - Number(value.uptimeSeconds) * 1000;

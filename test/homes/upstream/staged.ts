@@ -25,7 +25,6 @@ export interface StagedOptions {
   /** In place of `logged` and `lines`. */
   readonly log?: LogPort;
   readonly hasOneSession?: boolean;
-  readonly settle?: 'auto' | 'always';
   readonly servesStale?: boolean;
   /** To be done to the server before it is opened. */
   readonly before?: (server: FakeServer) => void;
@@ -49,7 +48,7 @@ const FOLDER = '/var/keyway';
 
 export async function staged(options: StagedOptions = {}): Promise<Staged> {
   const { revision = 'current', before, guard = false, version, configuration, hasOneSession = false } = options;
-  const { trip = () => ({ there: 1, back: 1 }), settle = 'auto', servesStale = false, dataFolder = FOLDER } = options;
+  const { trip = () => ({ there: 1, back: 1 }), servesStale = false, dataFolder = FOLDER } = options;
   const world = createWorld();
   const files = createMemoryFiles();
   const logged: string[] = [];
@@ -77,7 +76,6 @@ export async function staged(options: StagedOptions = {}): Promise<Staged> {
       server,
       dataFolder,
       guard,
-      settle,
       servesStale,
       fileSystem: files,
       clock,

@@ -1,0 +1,36 @@
+import type { FlagShape, GoneFlags } from './flags.js';
+
+/** A setting that went. It still may be given to a gateway, and counts for nothing. */
+interface GoneSetting {
+  /** Without its dashes; variable and member are named after it. */
+  readonly flag: string;
+  readonly takesValue: boolean;
+  /** The option of `createGateway`, perhaps as a member of another. */
+  readonly option: string;
+  /** What holds now, and what to do. */
+  readonly instead: string;
+}
+
+export const GONE: readonly GoneSetting[] = [
+  {
+    flag: 'settle',
+    takesValue: true,
+    option: 'settle',
+    instead: 'a key that is gone from the server is made again where that may have lost it; leave this out',
+  },
+];
+
+/** The flags of a command that serves, which still takes them. */
+export const GONE_SHAPES: readonly FlagShape[] = GONE.map(({ flag, takesValue }) => ({
+  flag,
+  placeholder: takesValue ? 'VALUE' : null,
+  repeatable: true,
+}));
+
+/** The same for every other command, which refuses them. */
+export const GONE_SETTING_FLAGS: GoneFlags = Object.fromEntries(GONE.map(({ flag, instead }) => [flag, instead]));
+
+/** Returns a warning for each place where a setting that went is given; `placesOf` returns those of one. */
+export function goneWarnings(placesOf: (gone: GoneSetting) => readonly string[]): readonly string[] {
+  return GONE.flatMap((gone) => placesOf(gone).map((place) => `${place}: is gone: ${gone.instead}`));
+}
