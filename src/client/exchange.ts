@@ -4,7 +4,7 @@ import { decodeError } from '../wire/errors.js';
 import type { JsonValue } from '../wire/json/json.js';
 import { accessOf, type Operation, operationNamed, serves } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { AnswerBounds, type AnswerSize, isGrowing } from './answer-bounds.js';
+import { type AnswerSize, isGrowing, MOST_KEYS, mostBytes } from './answer-bounds.js';
 import { type Asked, callOf, outcomeOf } from './asked.js';
 import { type Caller, NoAnswer } from './call.js';
 import { CallFailures } from './call-failures.js';
@@ -33,8 +33,8 @@ export interface ExchangeOptions {
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly observer?: CallsObserverPort | undefined;
-  /** The most keys of its first list, which bounds that and the first configuration; default 250,000. */
-  readonly mostKeys?: number | undefined;
+  /** The most keys of a list, which bounds the bytes of that and of a configuration, too; default a million. */
+  readonly mostKeys?: number;
 }
 
 /** The server that was found. */
@@ -59,7 +59,7 @@ export class Exchange {
   readonly #secrets: Secrets;
   readonly #failures: CallFailures;
   readonly #sessions: SessionKeeper;
-  readonly #bounds: AnswerBounds;
+  readonly #mostKeys: number;
   readonly #searches = new Map<Purpose, Promise<Known>>();
   readonly #listeners: (() => void)[] = [];
   #known: Known | null = null;
@@ -73,7 +73,7 @@ export class Exchange {
     this.#secrets = new Secrets(credentials);
     this.texts = this.#secrets;
     this.#caller = withStruckHeaders(options.caller, this.#secrets);
-    this.#bounds = new AnswerBounds(options.mostKeys);
+    this.#mostKeys = options.mostKeys ?? MOST_KEYS;
     this.troubles = createTroubles(origin, clock, log);
     this.#failures = new CallFailures(origin, this.troubles, this.#secrets);
     this.#sessions = createSessionKeeper(
@@ -245,7 +245,7 @@ export class Exchange {
     for (;;) {
       if (!serves(at.revision, operation)) throw new Error(`line ${at.revision.id} has no ${operation.name}`);
       const shown = isShownNothing(operation, at.revision) ? null : await this.#authorization(at, purpose);
-      const pieces = asked.readPieces?.(at.revision, this.#bounds.of(size).keys) ?? null;
+      const pieces = asked.readPieces?.(at.revision, this.#mostKeys) ?? null;
       try {
         const sent = await this.#send(asked, operation, { at, shown, pieces });
         if (sent !== null) return sent;
@@ -256,8 +256,7 @@ export class Exchange {
       } catch (error) {
         pieces?.giveUp();
         if (error instanceof NoEnvelope) this.#isDoubtful = true;
-        const told = isTooLong(error) ? longerThan(error, this.#bounds.exceeded(size)) : error;
-        const fail = () => this.#failures.away(told, thingOf(operation, size), !isRead && mayHaveArrived(error));
+        const fail = () => this.#failures.away(error, thingOf(operation, size), !isRead && mayHaveArrived(error));
         if (retries === 0 || !isWorthwhile(error, size)) throw fail();
         retries -= 1;
         const next = await this.find(purpose);
@@ -282,7 +281,7 @@ export class Exchange {
     const secrets = this.#secrets;
     const isOpen = accessOf(operation, at.revision) === 'open';
     const of = thingOf(operation, size);
-    const answerLimit = this.#bounds.of(size).bytes;
+    const answerLimit = mostBytes(size, this.#mostKeys);
     const call = callOf(asked, operation, at, { authorization: shown, pieces, secrets, answerLimit });
     const sentAt = this.#options.clock.monotonic();
     const answer = await this.#caller.send(call);
@@ -291,7 +290,6 @@ export class Exchange {
     const answered = { sentAt, serverMilliseconds: answer.firstByteMilliseconds };
     if (outcome.kind === 'value') {
       this.#failures.answered(of, !isOpen);
-      this.#bounds.taken(size, { bytes: pieces?.length ?? answer.body.length, keys: pieces?.keys ?? 0 });
       return { value: outcome.value, ...answered };
     }
     if (outcome.status === 401 && !isOpen) return null;
@@ -365,14 +363,6 @@ function isWorthwhile(error: unknown, size: AnswerSize): boolean {
 
 function isSamePlace(left: Known, right: Known): boolean {
   return left.apiRoot === right.apiRoot && left.revision === right.revision;
-}
-
-function isTooLong(error: unknown): error is NoAnswer {
-  return error instanceof NoAnswer && error.kind === 'too long';
-}
-
-function longerThan(error: NoAnswer, isMost: boolean): NoAnswer {
-  return isMost ? new NoAnswer(error.kind, `${error.message}; --upstream-most-keys allows more`, error) : error;
 }
 
 /** RFC 9110, 15.5.14. */

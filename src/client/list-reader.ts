@@ -29,9 +29,8 @@ export interface PieceReader<T> {
   unread(): Buffer;
   /** Lets go of what was read: the answer is given up. */
   giveUp(): void;
-  /** Bytes, and keys, that were taken. */
+  /** Bytes that were taken. */
   readonly length: number;
-  readonly keys: number;
 }
 
 export interface ListOptions {
@@ -186,9 +185,6 @@ export function createListReader(
     },
     get length() {
       return length;
-    },
-    get keys() {
-      return keys.length;
     },
   };
 }

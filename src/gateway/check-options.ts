@@ -13,7 +13,7 @@ const MOUNT: Readonly<Record<keyof GatewayMount, null>> = {
 const OPTIONS: { readonly [Name in keyof Required<GatewayOptions>]: readonly string[] | null } = {
   mounts: null,
   configPath: null,
-  upstream: ['url', 'revision', 'token', 'username', 'password', 'ca', 'mostKeys'],
+  upstream: ['url', 'revision', 'token', 'username', 'password', 'ca'],
   backend: null,
   database: ['url', 'listenUrl', 'stale', 'migrates'],
   dataDir: null,

@@ -95,11 +95,11 @@ function homeOf(options: GatewayOptions): HomePlace {
 
 /** Address and line of a running server. Throws an `Error` whose message is for people. */
 function serverOf(given: GatewayUpstream) {
-  const { url, revision, token = null, username, password = '', ...others } = given;
+  const { url, revision, token = null, username, password = '', ca } = given;
   if (!URL.canParse(url)) throw new Error('upstream: expected a URL as http(s)://host:port/webpath');
   const { origin, pathname } = new URL(url);
   return {
-    ...others,
+    ...(ca === undefined ? {} : { ca }),
     origin,
     webpath: pathname.replace(/^\/+|\/+$/g, ''),
     revision: revision === undefined ? null : lineNamed(revision, 'upstream revision').revision,

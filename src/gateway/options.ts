@@ -37,8 +37,6 @@ export interface GatewayUpstream {
   readonly password?: string;
   /** Certificates (PEM) that are trusted instead of the system's. */
   readonly ca?: Buffer;
-  /** Keys that its first list may have; default 250,000. */
-  readonly mostKeys?: number;
 }
 
 /** Members that count instead of what the state says; null and absent ones count for nothing. */

@@ -84,7 +84,6 @@ export function homeOf(values: SettingValues): HomePlace {
       revision: upstreamRevision?.revision ?? null,
       credentials: { token, operator: username === null || password === null ? null : { username, password } },
       ca: values.upstreamCa,
-      mostKeys: values.upstreamMostKeys,
       dataFolder: dataDir ?? upstream.dataFolder,
       servesStale: values.serveStale,
     });

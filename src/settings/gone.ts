@@ -18,6 +18,12 @@ export const GONE: readonly GoneSetting[] = [
     option: 'settle',
     instead: 'a key that is gone from the server is made again where that may have lost it; leave this out',
   },
+  {
+    flag: 'upstream-most-keys',
+    takesValue: true,
+    option: 'upstream.mostKeys',
+    instead: 'lists of up to a million keys are read; leave this out',
+  },
 ];
 
 /** The flags of a command that serves, which still takes them. */

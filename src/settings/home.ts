@@ -133,20 +133,17 @@ interface UpstreamGiven {
   };
   /** Certificates (PEM) that are trusted instead of the system's, or the path of their file. */
   readonly ca?: Buffer | string | null;
-  /** Keys that its first list may have. */
-  readonly mostKeys?: number;
   readonly dataFolder: string | null;
   readonly servesStale?: boolean;
 }
 
 /** A running server. */
 export function upstreamHome(given: UpstreamGiven) {
-  const { ca = null, mostKeys, servesStale = false, dataFolder, ...server } = given;
+  const { ca = null, servesStale = false, dataFolder, ...server } = given;
   // Keys and counters of a running server are its own; what Keyway keeps of it are versions of its configuration.
   const stored = `the running server at ${server.origin} has the keys and the counters: back them up there; kept versions of its configuration are shown by "keyway config list"`;
   return {
     ...server,
-    ...(mostKeys === undefined ? {} : { mostKeys }),
     kind: 'upstream' as const,
     ca,
     servesStale,

@@ -164,13 +164,6 @@ export const connections: Kind<number> = {
   read: (text) => wholeNumber(text, 1, 1_000_000),
 };
 
-/** So many keys of a server. */
-export const mostKeys: Kind<number> = {
-  member: 'integer',
-  expected: 'a whole number from 1 to 10000000',
-  read: (text) => wholeNumber(text, 1, 10_000_000),
-};
-
 /**
  * A database of PostgreSQL. An `@` behind the host is the end of a password with a sign that ends a URL's host (`/`, `?`, `#`): what is
  * before it would be taken for host and port, and be told as such.

@@ -162,14 +162,6 @@ export const SETTINGS = {
     description:
       'While the server of --upstream is away, answer lists of keys from what was last known, for a day at most, with its age in the header Age and stale in /healthz.',
   }),
-  upstreamMostKeys: one(kinds.mostKeys, {
-    flag: 'upstream-most-keys',
-    placeholder: 'N',
-    default: 250_000,
-    defaultText: '250000',
-    description:
-      'Keys that the first list of the server of --upstream may have, and 256 bytes for each; later lists twice those of the last and 10000 more. What is longer is given up.',
-  }),
   database: one(kinds.databaseUrl, {
     flag: 'database',
     placeholder: 'URL',
@@ -538,7 +530,6 @@ export const UPSTREAM_SETTINGS = [
   'upstreamUsername',
   'upstreamPassword',
   'upstreamCa',
-  'upstreamMostKeys',
 ] as const satisfies readonly (keyof SettingValues)[];
 
 /** The rows that say where the state lives. */

@@ -147,12 +147,12 @@ it('what has no list is there as it came', async () => {
   expect(reader.length).toBe(body.length);
 });
 
-it('a list that is given up keeps none of its keys, and takes no more of them', async () => {
+it('a list that is given up takes no more of its keys, and has no end', async () => {
   const body = listOf(SNAPSHOT, SNAPSHOT, SNAPSHOT);
   const reader = createListReader(line);
-  expect([await reader.take(body.subarray(0, -5)), reader.keys]).toEqual([true, 2]);
+  expect(await reader.take(body.subarray(0, -5))).toBe(true);
   reader.giveUp();
-  expect([await reader.take(body.subarray(-5)), reader.keys]).toEqual([false, 0]);
+  expect(await reader.take(body.subarray(-5))).toBe(false);
   await expect(reader.end()).rejects.toThrow('a list that was given up');
 });
 

@@ -38,7 +38,6 @@ export interface TargetPlace extends BaseUrl {
 
 /** Milliseconds in which a Keyway on this machine answers: a list of a million keys takes its time. */
 const TIMEOUT = 120_000;
-const MOST_KEYS = 2_000_000;
 const NOBODY: TargetCredentials = { token: null, operator: null };
 
 /** Opens the server at an address. */
@@ -51,7 +50,7 @@ type ServerPlace = Omit<TargetPlace, 'webpath'> & { readonly webpath: string; re
 
 function createServer(place: ServerPlace, context: CommandContext): UpstreamServer {
   const lines = { all: REVISIONS, resolve: resolveRevision };
-  return createRunningServer({ ...place, lines, mostKeys: MOST_KEYS, clock: context.clock, log: QUIET });
+  return createRunningServer({ ...place, lines, clock: context.clock, log: QUIET });
 }
 
 /** Failures are said by the call that they happen to. */
