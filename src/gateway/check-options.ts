@@ -17,7 +17,6 @@ const OPTIONS: { readonly [Name in keyof Required<GatewayOptions>]: readonly str
   backend: null,
   database: ['url', 'listenUrl', 'stale', 'migrates'],
   dataDir: null,
-  keepGone: null,
   countersWriteMilliseconds: null,
   listener: ['token', 'username', 'passwordHash', 'webpath'],
   announced: ['host', 'port', 'shareScheme', 'shareQuery'],

@@ -56,8 +56,6 @@ export interface GatewayOptions extends Partial<AppSettings> {
   readonly database?: DatabaseOptions;
   /** The folder of kept versions; default `<file name>.keyway/` beside the configuration file, none in front of a running server. */
   readonly dataDir?: string;
-  /** Milliseconds for which counters of keys that left by the file wait for their return; default 30 days. */
-  readonly keepGone?: number;
   /** Milliseconds between two writes of the counters, 0 for none; default 400. */
   readonly countersWriteMilliseconds?: number;
   /** Overrides what the file says of the listener, member by member. */

@@ -24,6 +24,12 @@ export const GONE: readonly GoneSetting[] = [
     option: 'upstream.mostKeys',
     instead: 'lists of up to a million keys are read; leave this out',
   },
+  {
+    flag: 'keep-gone',
+    takesValue: true,
+    option: 'keepGone',
+    instead: 'counters of a key that left are kept for 30 days; leave this out',
+  },
 ];
 
 /** The flags of a command that serves, which still takes them. */

@@ -182,24 +182,18 @@ export const databaseUrl = stringKind(
 /** Milliseconds. */
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
-export const DAY = 24 * 60 * MINUTE;
+
+const MOST_SECONDS = 86_400;
 
 /** A number of seconds, 0 for none; its value is in milliseconds. */
-export const seconds = duration('seconds', SECOND, 86_400);
-
-/** A number of days, 0 for none; its value is in milliseconds. */
-export const days = duration('days', DAY, 36_500);
-
-function duration(unit: string, milliseconds: number, most: number): Kind<number> {
-  return {
-    member: 'integer',
-    expected: `a whole number of ${unit} up to ${most}`,
-    read: (text) => {
-      const count = wholeNumber(text, 0, most);
-      return count === undefined ? undefined : count * milliseconds;
-    },
-  };
-}
+export const seconds: Kind<number> = {
+  member: 'integer',
+  expected: `a whole number of seconds up to ${MOST_SECONDS}`,
+  read: (text) => {
+    const count = wholeNumber(text, 0, MOST_SECONDS);
+    return count === undefined ? undefined : count * SECOND;
+  },
+};
 
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
 

@@ -454,13 +454,6 @@ export const SETTINGS = {
     description:
       'Where /healthz, /readyz and /metrics (for Prometheus) are served. They ask for no credential and tell nothing secret: give an address that only you reach.',
   }),
-  keepGone: one(kinds.days, {
-    flag: 'keep-gone',
-    placeholder: 'DAYS',
-    default: 30 * kinds.DAY,
-    defaultText: '30',
-    description: 'How long counters of a key that left by an edit or a restore are kept, in case it returns.',
-  }),
   embeddedResolver: one(kinds.onOrOff, {
     flag: 'resolver',
     negation: { flag: 'no-resolver', value: false },

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { KEPT_AFTER_REMOVAL } from '../../src/core/keys/removed-keys.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import { FEED_TOKEN, feedStage, report, until } from './stage.js';
 
@@ -202,13 +203,13 @@ describe('counters while keys come and go', () => {
     for (const key of ['a', 'b', 'c']) expect(countersOf(later, key)).toEqual([0n, 0n, 0n]);
   });
 
-  it('departed counters are dropped after the days of keepGone', async () => {
+  it('departed counters are dropped after 30 days', async () => {
     const time = { now: Date.UTC(2026, 0, 1), monotonic: 0 };
     const clock = { now: () => time.now, monotonic: () => time.monotonic };
-    const stage = await feedStage({ keys: ['a'] }, { clock, keepGone: 1000 });
+    const stage = await feedStage({ keys: ['a'] }, { clock });
     await stage.post('/v1/usage', report(null, ['a', 1, 2]));
     stage.gateway.local?.keys.replaceAll([]);
-    time.now += 999;
+    time.now += KEPT_AFTER_REMOVAL - 1;
     time.monotonic += 3_600_001;
     await until(() => stage.gateway.local?.counters.store?.status().lastWriteError === null);
     expect(stage.gateway.local?.keys.kept('a')?.bytesDown).toBe(2n);

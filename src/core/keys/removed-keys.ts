@@ -1,6 +1,9 @@
 import type { CounterTable } from './counter-table.js';
 import type { KeptCounters } from './types.js';
 
+/** Milliseconds for which counters of a key that left by the configuration wait for its return. */
+export const KEPT_AFTER_REMOVAL = 30 * 86_400_000;
+
 /** Counters whose key is not registered: their rows wait for its return. */
 export class RemovedKeys {
   readonly #table: CounterTable;

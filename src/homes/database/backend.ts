@@ -70,8 +70,6 @@ export interface DatabaseBackendOptions
   readonly stale?: number;
   /** Brings a schema that is missing or older up to date; default true. */
   readonly migrates?: boolean;
-  /** Milliseconds for which counters of keys that left by the configuration wait; default 30 days. */
-  readonly keepGone?: number;
   /** Listens to hints; default true. */
   readonly listens?: boolean;
 }
@@ -276,7 +274,7 @@ class SharedState implements DatabaseBackend {
 
   /** Loads everything, and goes on following, hinting and showing that the gateway lives. */
   async start(): Promise<void> {
-    const { url, listenUrl = url, listens = true, keepGone = 30 * DAY, progress } = this.#options;
+    const { url, listenUrl = url, listens = true, progress } = this.#options;
     const shared = {
       ...this.#options,
       connections: this.#opened.reading,
@@ -288,7 +286,6 @@ class SharedState implements DatabaseBackend {
     if (listens) this.#hints = startHints({ ...shared, listenUrl, onHint: this.#follower.hint });
     this.#heartbeat = new Heartbeat({
       ...shared,
-      keepGone,
       isTaken: () => {
         for (const each of [this.#writes, this.#batches]) each.othersAreTaken();
       },

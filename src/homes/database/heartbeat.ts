@@ -1,3 +1,4 @@
+import { KEPT_AFTER_REMOVAL } from '../../core/keys/removed-keys.js';
 import type { LogPort } from '../../core/ports.js';
 import { type Connections, StatementError } from './connection.js';
 import type { Jitter } from './jitter.js';
@@ -6,8 +7,6 @@ import { aside, FIGURES, forget, leaveGateway, seeGateway } from './statements.j
 export interface HeartbeatOptions {
   readonly connections: Pick<Connections, 'run'>;
   readonly gateway: string;
-  /** Milliseconds for which counters of keys that left by the configuration wait. */
-  readonly keepGone: number;
   /** The database has taken a sign of life. */
   readonly isTaken: () => void;
   readonly jitter: Jitter;
@@ -40,11 +39,11 @@ export class Heartbeat {
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    const { jitter, heartbeatMilliseconds = HEARTBEAT, keepGone } = options;
+    const { jitter, heartbeatMilliseconds = HEARTBEAT } = options;
     this.#timers = [
       this.#every(jitter(heartbeatMilliseconds), () => this.#readFigures()),
       this.#every(jitter(heartbeatMilliseconds), () => this.#beSeen()),
-      this.#every(jitter(FORGETTING), () => this.#run(aside(forget(MOST_REPORTS, keepGone)))),
+      this.#every(jitter(FORGETTING), () => this.#run(aside(forget(MOST_REPORTS, KEPT_AFTER_REMOVAL)))),
     ];
   }
 

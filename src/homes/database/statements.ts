@@ -319,9 +319,9 @@ export const LOAD = {
 export const seeGateway = (gateway: string): string => `select keyway.see_gateway(${text(gateway)})`;
 export const leaveGateway = (gateway: string): string => `select keyway.leave_gateway(${text(gateway)})`;
 
-/** `keepGone` in milliseconds. */
-export const forget = (mostReports: number, keepGone: number): string =>
-  `select keyway.forget(${mostReports}, interval '${Math.ceil(keepGone / 1000)} seconds')`;
+/** `keptFor` in milliseconds: counters of keys that left by the configuration wait so long. */
+export const forget = (mostReports: number, keptFor: number): string =>
+  `select keyway.forget(${mostReports}, interval '${Math.ceil(keptFor / 1000)} seconds')`;
 
 export const NOTIFY_CHANNEL = 'keyway';
 export const notify = (gateway: string): string => `select pg_notify('${NOTIFY_CHANNEL}', ${text(gateway)})`;

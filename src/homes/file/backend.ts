@@ -37,7 +37,7 @@ export interface LocalBackend extends Backend {
 
 export interface LocalBackendOptions
   extends Omit<ConfigurationFileOptions, 'path' | 'dataFolder' | 'processes' | 'wait'>,
-    Pick<CountersPlace, 'keepGone' | 'countersWriteMilliseconds' | 'keepsCounters'> {
+    Pick<CountersPlace, 'countersWriteMilliseconds' | 'keepsCounters'> {
   /** Null for the run-time-only mode (protocol: "Status and configuration", rule 1). */
   readonly configPath: string | null;
   /** Default: beside the configuration file; without one nothing outlives the process. */

@@ -28,7 +28,7 @@ export interface RegisteredKeys {
 }
 
 export interface CountersPlace
-  extends Pick<CountersStoreOptions, 'keepGone' | 'countersWriteMilliseconds' | 'fileSystem' | 'clock' | 'log'> {
+  extends Pick<CountersStoreOptions, 'countersWriteMilliseconds' | 'fileSystem' | 'clock' | 'log'> {
   /** Null: nothing is kept. */
   readonly dataFolder: string | null;
   /** The configuration file, with which the folder is held; without one, it is taken here. */

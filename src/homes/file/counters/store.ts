@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { KEPT_AFTER_REMOVAL } from '../../../core/keys/removed-keys.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import type { Hold } from '../../../files/hold.js';
 import { failureWords } from '../../../platform/failure-words.js';
@@ -27,8 +28,6 @@ export interface CountersStoreOptions extends StoredParts {
   readonly hold?: Pick<Hold, 'renew' | 'onMadeAgain'>;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  /** The time that counters of keys that left by the file are kept, in milliseconds; default 30 days. */
-  readonly keepGone?: number;
   /** The time between writes of changes, in milliseconds, 0 for never by itself; default 400. */
   readonly countersWriteMilliseconds?: number;
   /** Bytes of log after which the state is written anew, unless twice the state is more; default 32 MiB. */
@@ -36,9 +35,7 @@ export interface CountersStoreOptions extends StoredParts {
   readonly formats?: readonly StoreFormat[];
 }
 
-const DAY = 86_400_000;
 const HOUR = 3_600_000;
-export const DEFAULT_KEEP_GONE = 30 * DAY;
 /** With the time that a write takes, less than the second that may be lost (design: "The counters store"). */
 const WRITE_MS = 400;
 /** Milliseconds until a great many new keys are written: a start has more urgent things to do, and they are all at zero. */
@@ -140,7 +137,7 @@ function serve(options: CountersStoreOptions, opened: Opened) {
   function forgetOld(): void {
     if (clock.monotonic() - lastLooked < HOUR) return;
     lastLooked = clock.monotonic();
-    const until = clock.now() - (options.keepGone ?? DEFAULT_KEEP_GONE);
+    const until = clock.now() - KEPT_AFTER_REMOVAL;
     sources.forgetSilent(until);
     const forgotten = keys.forgetRemoved(until);
     if (forgotten > 0) log.info({ keys: forgotten }, 'counters of keys that left the file long ago were dropped');
