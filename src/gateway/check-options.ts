@@ -20,7 +20,6 @@ const OPTIONS: { readonly [Name in keyof Required<GatewayOptions>]: readonly str
   countersWriteMilliseconds: null,
   listener: ['token', 'username', 'passwordHash', 'webpath'],
   announced: ['host', 'port', 'shareScheme', 'shareQuery'],
-  reportVersion: null,
   panelDir: null,
   panelServers: null,
   ownVersion: null,

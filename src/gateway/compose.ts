@@ -314,8 +314,7 @@ function createMounts(
   const mounts = options.mounts.map((wanted) => {
     const problem = webpathProblem(wanted.webpath ?? webpath);
     if (problem !== null) throw new Error(`webpath: ${problem}`);
-    const { revision } = wanted;
-    const version = options.reportVersion ?? wanted.version;
+    const { revision, version } = wanted;
     const folder = wanted.panelDir ?? options.panelDir;
     const { panelServers: servers = [], ownVersion: keyway = null, subscriptions = null } = options;
     const isOpen = () => revision.auth.isOpen(credentials());

@@ -15,7 +15,7 @@ import type { Encodable } from '../wire/json/write-json.js';
 
 /** One revision to serve. */
 export interface GatewayMount {
-  /** `earliest`, `dns`, `current`, or a server package version such as `0.2.31`. */
+  /** `earliest`, `dns`, `current`, or a server package version such as `0.2.31`, which the status then reports. */
   readonly revision: string;
   /** Default: the listener's. */
   readonly webpath?: string;
@@ -62,8 +62,6 @@ export interface GatewayOptions extends Partial<AppSettings> {
   readonly listener?: Overrides<Credentials & { readonly webpath: string }>;
   /** Overrides what clients are told, member by member; host and port default to the file's `listen`. */
   readonly announced?: Overrides<AnnouncedServer>;
-  /** The version that the status reports, instead of the mount's own. */
-  readonly reportVersion?: string | null;
   readonly panelDir?: string;
   /** Further servers that the embedded panel may speak to, by API roots such as `https://host:9090/panel/api`. */
   readonly panelServers?: readonly PanelServer[];

@@ -30,6 +30,12 @@ export const GONE: readonly GoneSetting[] = [
     option: 'keepGone',
     instead: 'counters of a key that left are kept for 30 days; leave this out',
   },
+  {
+    flag: 'report-version',
+    takesValue: true,
+    option: 'reportVersion',
+    instead: 'the status reports the version that is given as the revision, such as 0.2.58; give it there',
+  },
 ];
 
 /** The flags of a command that serves, which still takes them. */

@@ -200,7 +200,7 @@ export const SETTINGS = {
     default: [kinds.mount.read(DEFAULT_REVISION, '')].flatMap((mount) => mount ?? []),
     defaultText: DEFAULT_REVISION,
     description:
-      'The revision to speak: its name or a server package version such as 0.2.31. Give it several times to serve several at once, each at its own web path.',
+      'The revision to speak: its name or a server package version such as 0.2.31, which the status then reports. Give it several times to serve several at once, each at its own web path.',
   }),
   serverHost: one(kinds.host, {
     flag: 'server-host',
@@ -384,13 +384,6 @@ export const SETTINGS = {
     defaultText: 'any',
     description:
       'A host name that requests may be sent to, against DNS rebinding; those to others are answered 421. Addresses and localhost always pass. For the API, the panel, subscriptions and --ops-bind. Repeatable.',
-  }),
-  reportVersion: one(kinds.someText, {
-    flag: 'report-version',
-    placeholder: 'VERSION',
-    default: null,
-    defaultText: 'as --revision says',
-    description: 'The server version that the status reports.',
   }),
   loginGuard: one(kinds.loginGuard, {
     flag: 'login-guard',

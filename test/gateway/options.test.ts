@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createGateway, type GatewayOptions } from '../../src/index.js';
 
 const MOUNTS = [{ revision: 'current' }];
@@ -49,5 +49,14 @@ describe('createGateway', () => {
       expect.stringMatching(/^no credential is given: /),
     ]);
     expect(await create({ listener: { token: 'a' }, test: {} })).toEqual([]);
+  });
+
+  it.each([
+    ['0.2.58', '0.2.58'],
+    ['current', '0.3.6'],
+  ])('of the revision %s reports the version %s', async (revision, version) => {
+    const app = await createGateway({ mounts: [{ revision, webpath: 'panel' }] });
+    onTestFinished(() => app.close());
+    expect((await app.inject('/panel/api/server/status')).json()).toMatchObject({ data: { version } });
   });
 });
