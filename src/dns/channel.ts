@@ -42,8 +42,9 @@ export async function openSocket(
   const connectorFor = route === 'direct' ? direct(options) : proxied(options);
   const plain = await new Promise<Socket>((resolve, reject) => {
     connectorFor(false)({ hostname: host, protocol: 'http:', port: String(port) }, (error, socket) => {
-      if (socket === null) reject(error);
-      else resolve(socket.setNoDelay());
+      // Where it fails the client leaves the socket out, whatever its types say.
+      if (error === null) resolve(socket.setNoDelay());
+      else reject(error);
     });
   });
   if (!isTls) return plain;

@@ -15,16 +15,31 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** The server closed or reset the connection before it had answered. */
+class ConnectionEnded extends UpstreamError {}
+
 /** Milliseconds after which a connection without questions is closed. */
 const IDLE_MS = 30_000;
 /** Ids that are under way at once on one connection. */
 const MOST_IDS = 0x1_0000;
+/** Connections at once, where the server takes few questions on each. */
+const MOST_CONNECTIONS = 16;
+/** Questions after which it is tried again whether the server takes more on a connection. */
+const LEARNT_FOR = 10_000;
 
-/** Asks one server over one connection at a time, on which many questions may wait. */
+/**
+ * Asks one server over one connection, on which many questions may wait, as long as the server lets it. Many servers close a
+ * connection after some questions (RFC 7766 section 6.2.3) or reset it: what was not answered is asked again once, over a new
+ * connection, and from then on no connection gets more questions than the server answered on that one.
+ */
 export class StreamUpstream {
   readonly #place: StreamPlace;
   readonly #connections: Connections;
-  #open: Promise<StreamConnection> | null = null;
+  readonly #openings = new Set<Promise<StreamConnection>>();
+  #present: { readonly opening: Promise<StreamConnection>; taken: number } | null = null;
+  /** Questions that a connection gets at most, and for how many more that counts. */
+  #most = MOST_IDS;
+  #learntFor = 0;
 
   constructor(place: StreamPlace, connections: Connections) {
     this.#place = place;
@@ -32,59 +47,122 @@ export class StreamUpstream {
   }
 
   async ask(question: DohQuestion, signal: AbortSignal): Promise<DohMessage> {
-    const connection = await this.#connection();
-    signal.throwIfAborted();
-    return connection.ask(question, signal);
+    try {
+      return await this.#askOnce(question, signal);
+    } catch (error) {
+      if (!(error instanceof ConnectionEnded)) throw error;
+      return this.#askOnce(question, signal);
+    }
   }
 
   close(): void {
-    const open = this.#open;
-    this.#open = null;
-    open?.then(
-      (connection) => connection.end(new UpstreamError('it is asked no more')),
+    this.#present = null;
+    const reason = new UpstreamError('it is asked no more');
+    for (const opening of this.#openings)
+      opening.then(
+        (connection) => connection.end(reason),
+        () => undefined,
+      );
+  }
+
+  async #askOnce(question: DohQuestion, signal: AbortSignal): Promise<DohMessage> {
+    for (;;) {
+      const opening = this.#take();
+      const connection = await opening;
+      signal.throwIfAborted();
+      if (connection.isOpen) return connection.ask(question, signal);
+      this.#forget(opening);
+    }
+  }
+
+  /** Returns the connection for one question more. */
+  #take(): Promise<StreamConnection> {
+    this.#learntFor -= 1;
+    if (this.#learntFor < 0) this.#most = MOST_IDS;
+    const present = this.#present;
+    if (present !== null && present.taken < this.#most) {
+      present.taken += 1;
+      return present.opening;
+    }
+    if (present !== null) this.#forget(present.opening);
+    const opening = this.#connect();
+    this.#present = { opening, taken: 1 };
+    opening.catch(() => this.#forget(opening));
+    return opening;
+  }
+
+  /** Gives a connection no further questions; it ends when it has answered those that it has. */
+  #forget(opening: Promise<StreamConnection>): void {
+    if (this.#present?.opening !== opening) return;
+    const { taken } = this.#present;
+    this.#present = null;
+    opening.then(
+      (connection) => connection.endAfter(taken),
       () => undefined,
     );
   }
 
-  #connection(): Promise<StreamConnection> {
-    if (this.#open !== null) return this.#open;
-    const opening = this.#connections.socketTo(this.#place).then((socket) => new StreamConnection(socket));
-    this.#open = opening;
-    const forget = () => {
-      if (this.#open === opening) this.#open = null;
+  async #connect(): Promise<StreamConnection> {
+    while (this.#openings.size >= MOST_CONNECTIONS) await Promise.race([...this.#openings].map(endOf));
+    const onCut = (answered: number) => {
+      this.#most = Math.max(1, answered);
+      this.#learntFor = LEARNT_FOR;
     };
-    opening.then((connection) => connection.closed.then(forget), forget);
+    const opening = this.#connections.socketTo(this.#place).then((socket) => new StreamConnection(socket, onCut));
+    this.#openings.add(opening);
+    void endOf(opening).then(() => this.#openings.delete(opening));
     return opening;
   }
+}
+
+function endOf(opening: Promise<StreamConnection>): Promise<void> {
+  return opening.then(
+    ({ closed }) => closed,
+    () => undefined,
+  );
 }
 
 /** One connection; answers may come in any order (RFC 7766 section 6.2.1.1). */
 class StreamConnection {
   readonly closed: Promise<void>;
   readonly #socket: Socket;
+  readonly #onCut: (answered: number) => void;
   readonly #waiting = new Map<number, Waiting>();
   #received: Buffer = Buffer.alloc(0);
   #nextId = 0;
+  #asked = 0;
+  #answered = 0;
+  #last = Number.POSITIVE_INFINITY;
 
-  constructor(socket: Socket) {
+  /** `onCut` is told how many questions were answered where the server ends the connection with others unanswered. */
+  constructor(socket: Socket, onCut: (answered: number) => void) {
     this.#socket = socket;
+    this.#onCut = onCut;
     socket.setTimeout(IDLE_MS, () => this.end(new UpstreamError('it does not answer')));
     socket.on('data', (bytes: Buffer) => this.#take(bytes));
-    socket.on('error', (error) => this.end(error));
+    socket.on('error', (error) => this.#cut(error.message));
+    socket.on('end', () => this.#cut('it ended the connection'));
     this.closed = new Promise((resolve) => {
       socket.once('close', () => {
-        this.end(new UpstreamError('it ended the connection'));
+        this.#cut('it ended the connection');
         resolve();
       });
     });
   }
 
+  get isOpen(): boolean {
+    return !this.#socket.destroyed && !this.#socket.readableEnded && this.#waiting.size < MOST_IDS;
+  }
+
+  /** Ends it when so many questions have been asked and none waits. */
+  endAfter(asked: number): void {
+    this.#last = asked;
+    this.#endWhenDone();
+  }
+
   ask(question: DohQuestion, signal: AbortSignal): Promise<DohMessage> {
+    this.#asked += 1;
     return new Promise((resolve, reject) => {
-      if (this.#socket.destroyed || this.#waiting.size >= MOST_IDS) {
-        reject(new UpstreamError('it ended the connection'));
-        return;
-      }
       while (this.#waiting.has(this.#nextId)) this.#nextId = (this.#nextId + 1) % MOST_IDS;
       const id = this.#nextId;
       this.#nextId = (this.#nextId + 1) % MOST_IDS;
@@ -107,9 +185,19 @@ class StreamConnection {
     for (const { reject } of waiting) reject(reason);
   }
 
+  #cut(reason: string): void {
+    if (this.#waiting.size > 0) this.#onCut(this.#answered);
+    this.end(new ConnectionEnded(reason));
+  }
+
+  #endWhenDone(): void {
+    if (this.#asked >= this.#last && this.#waiting.size === 0) this.#socket.destroy();
+  }
+
   #giveUp(id: number, reason: unknown): void {
     this.#waiting.get(id)?.reject(reason);
     this.#waiting.delete(id);
+    this.#endWhenDone();
   }
 
   #take(bytes: Buffer): void {
@@ -130,8 +218,10 @@ class StreamConnection {
     const id = message.readUInt16BE(0);
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
+    this.#answered += 1;
     // The id is this connection's affair: those who read the answer know none.
     message.writeUInt16BE(0, 0);
     waiting?.resolve({ message, age: 0 });
+    this.#endWhenDone();
   }
 }

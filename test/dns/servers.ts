@@ -193,8 +193,14 @@ export interface PlainServer extends Running {
 
 type AnsweringPlain = (query: dnsPacket.Packet, carrier: 'udp' | 'stream') => Buffer | null | Promise<Buffer | null>;
 
-/** A DNS server over TCP, or TLS instead, and without TLS over UDP on the same port. Null leaves a question unanswered. */
-export async function runPlain(answering: AnsweringPlain, { tls = false } = {}): Promise<PlainServer> {
+/**
+ * A DNS server over TCP, or TLS instead, and without TLS over UDP on the same port. Null leaves a question unanswered. A connection
+ * is cut when it has got so many answers.
+ */
+export async function runPlain(
+  answering: AnsweringPlain,
+  { tls = false, mostAnswers = Number.POSITIVE_INFINITY, cut = (socket: Socket) => void socket.end() } = {},
+): Promise<PlainServer> {
   const asked: string[] = [];
   let connections = 0;
   const answerOf = async (bytes: Buffer, carrier: 'udp' | 'stream') => {
@@ -205,6 +211,7 @@ export async function runPlain(answering: AnsweringPlain, { tls = false } = {}):
   const serve = (socket: Socket) => {
     connections += 1;
     let received = Buffer.alloc(0);
+    let answered = 0;
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
       received = Buffer.concat([received, chunk]);
@@ -213,10 +220,11 @@ export async function runPlain(answering: AnsweringPlain, { tls = false } = {}):
         const query = Buffer.from(received.subarray(2, end));
         received = received.subarray(end);
         void answerOf(query, 'stream').then((answer) => {
-          if (answer === null || socket.destroyed) return;
+          if (answer === null || socket.destroyed || answered >= mostAnswers) return;
           const length = Buffer.alloc(2);
           length.writeUInt16BE(answer.length);
-          socket.write(Buffer.concat([length, answer]));
+          answered += 1;
+          socket.write(Buffer.concat([length, answer]), () => answered >= mostAnswers && cut(socket));
         });
       }
     });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
 import dnsPacket from 'dns-packet';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DEFAULT_RESOLVER } from '../../src/core/dns-settings.js';
@@ -53,6 +54,32 @@ describe('an upstream', () => {
       names.map((name) => [name, ['192.0.2.1']]),
     );
     expect(upstream.connections()).toBe(1);
+  });
+
+  it.each([
+    ['tcp', 'closes', 1],
+    ['tcp', 'closes', 128],
+    ['tcp', 'resets', 3],
+    ['tls', 'closes', 1],
+    ['tls', 'closes', 7],
+  ])('over %s that %s a connection after %i answers leaves no question unanswered', async (carrier, how, mostAnswers) => {
+    const cut = how === 'resets' ? (socket: Socket) => void socket.resetAndDestroy() : undefined;
+    const upstream = await plain((query) => addressAnswer(query), {
+      tls: carrier === 'tls',
+      mostAnswers,
+      ...(cut === undefined ? {} : { cut }),
+    });
+    const { port, resolver } = await startResolver(
+      withSettings({ upstreams: [`${carrier}://127.0.0.1:${upstream.port}`] }),
+    );
+    // As many as TLS connections are made in no time.
+    const atOnce = carrier === 'tls' ? 8 : 100;
+    for (const round of ['a', 'b', 'c']) {
+      const names = Array.from({ length: atOnce }, (_, index) => `${round}${index}.example`);
+      const replies = await Promise.all(names.map((name) => askUdp(port(), { name })));
+      expect(replies.filter(({ rcode }) => rcode !== 'NOERROR')).toEqual([]);
+    }
+    expect(resolver.stats().upstreamErrors).toBe(0);
   });
 
   it('that sends what is no answer harms nobody: the next one is asked', async () => {
