@@ -18,6 +18,7 @@ import { type Page, route } from './state/route.js';
 import { createWorkspace, PlacesContext, type Workspace, WorkspaceContext } from './state/workspace.js';
 import { keptInTab } from './store/kept.js';
 import { useStore } from './store/store.js';
+import { browserTab } from './store/tab.js';
 import { ContactBar, Navigation } from './ui/frame.js';
 import { UnknownPage } from './ui/page.js';
 import { Shortcuts } from './ui/shortcuts.js';
@@ -44,7 +45,7 @@ export function App({ places, memory }: AppProps) {
   const [current, setCurrent] = useState(() => places.find(({ root }) => root === keptInTab.read(memory)) ?? places[0]);
   const workspaces = useMemo(() => new Map<Place, Workspace>(), []);
   if (current === undefined) return null;
-  const workspace = workspaces.get(current) ?? createWorkspace(current);
+  const workspace = workspaces.get(current) ?? createWorkspace(current, browserTab);
   workspaces.set(current, workspace);
   const choose = (next: Place) => {
     keptInTab.write(memory, next.root);

@@ -2,8 +2,8 @@ import { render } from 'preact';
 import { findPlaces } from './api/places.js';
 import { App } from './app.js';
 import { fetchPreferredTexts } from './i18n/text.js';
-import { askBeforeLeaving } from './state/drafts.js';
-import { applyPreferences } from './store/preferences.js';
+import { wouldLose } from './state/drafts.js';
+import { applyPreferences, readPreferences } from './store/preferences.js';
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/controls.css';
@@ -26,6 +26,7 @@ function pageBase(): string {
 async function start(root: HTMLElement): Promise<void> {
   const base = pageBase();
   const asked = findPlaces(base);
+  readPreferences();
   try {
     await fetchPreferredTexts();
   } catch {
@@ -34,7 +35,7 @@ async function start(root: HTMLElement): Promise<void> {
     return;
   }
   applyPreferences();
-  askBeforeLeaving();
+  window.addEventListener('beforeunload', (event) => wouldLose() && event.preventDefault());
   render(<App places={await asked} memory={`keyway:place:${base}`} />, root);
 }
 

@@ -15,7 +15,7 @@ describe('npm run test:quick', () => {
   it.each([
     ['a process', 'test/platform/file-system.test.ts', /^test\/platform\/file-system\.test\.ts: .*node:child_process/],
     ['a process, through a helper', 'test/commands/commands.test.ts', /^test\/shared\.ts: /],
-    ['a browser', 'test/panel/keys.test.ts', /playwright-core|inject/],
+    ['a browser', 'test/panel/browser/keys.test.ts', /playwright-core|inject/],
     ['a database', 'test/homes/database/backend.test.ts', /pg|inject/],
     ['a socket', 'test/dns/tcp.test.ts', /node:net/],
     ['the socket on which scenarios are played', 'test/embedded/embedded.test.ts', /src\/embedded\/(?:play|stage)/],

@@ -12,7 +12,7 @@ export interface Tagged<T> {
   readonly tag: string | null;
 }
 
-interface NewUser {
+export interface NewUser {
   readonly access_key?: string;
   readonly name?: string;
   readonly limit_bytes?: Whole;

@@ -24,7 +24,6 @@ function madeBy({ changes, outcomes }: Batch): readonly NamedKey[] {
 function textOf({ verb, phase, name, total: n, isStopped }: Batch, words: Words): string {
   if (isStopped) return words('batch.stopping');
   const now = words(`batch.now.${verb}`, { n, name });
-  if (phase === 'left') return words('batch.left', { what: now });
   return phase === 'soon' && (verb === 'delete' || verb === 'reset')
     ? words(`batch.soon.${verb}`, { n, name, s: UNDO_TIME })
     : now;
@@ -35,7 +34,6 @@ export function BatchBar() {
   const words = useWords();
   const batches = batchesOf(useWorkspace());
   const list = useStore(batches.list).filter(({ isShown }) => !isShown);
-  const areKept = useStore(batches.areKept);
   const [opened, setOpened] = useState<number | null>(null);
   const bar = useRef<HTMLElement>(null);
   // The messages in the corner make room for it.
@@ -49,7 +47,6 @@ export function BatchBar() {
           {list.map((batch) => (
             <Line key={batch.id} batch={batch} onShow={() => setOpened(batch.id)} />
           ))}
-          {!areKept && <p class="batch batch-bad">{words('batch.unkept')}</p>}
         </section>
       )}
       {opened !== null && <BatchWindow id={opened} onClose={() => setOpened(null)} />}
@@ -73,20 +70,21 @@ function Line({ batch, onShow }: { readonly batch: Batch; readonly onShow: () =>
     <div class={failed > 0 ? 'batch batch-bad' : 'batch'}>
       <span role={isOver && failed > 0 ? 'alert' : 'status'}>{text}</span>
       {phase === 'running' && <Progress done={done + failed} total={batch.total} />}
-      {isStopped && !isOver ? null : phase === 'running' || phase === 'soon' ? (
+      {!isOver && !isStopped && (
         <Button kind="small" onClick={() => batches.stop(id)}>
           {words(phase === 'soon' ? 'action.undo' : 'batch.stop')}
         </Button>
-      ) : (
+      )}
+      {isOver && (
         <>
           {madeBy(batch).length > 0 && (
             <Button kind="small" onClick={onShow}>
               {words('action.show')}
             </Button>
           )}
-          {changes.length > 0 && (failed > 0 || !isOver) && (
+          {changes.length > 0 && failed > 0 && (
             <Button kind="small" onClick={() => batches.again(batch)}>
-              {words(isOver ? 'login.retry' : 'batch.goOn')}
+              {words('login.retry')}
             </Button>
           )}
           <IconButton icon="close" label={words('action.dismiss')} onClick={() => batches.dismiss(id)} />

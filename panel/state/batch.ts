@@ -40,8 +40,8 @@ export interface Batch {
   readonly total: number;
   /** The title of its first key. */
   readonly name: string;
-  /** Not begun yet, under way, left over from before the page was left, or over. */
-  readonly phase: 'soon' | 'running' | 'left' | 'over';
+  /** Not begun yet, under way, or over. */
+  readonly phase: 'soon' | 'running' | 'over';
   readonly done: number;
   readonly failed: number;
   /** The outcome of each change that was tried; known at the end. */

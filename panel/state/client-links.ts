@@ -1,4 +1,3 @@
-import { keptForGood } from '../store/kept.js';
 import { createStore, type Store } from '../store/store.js';
 import { isReachable, partLink, readClientAddress } from '../text/client-address.js';
 import { perWorkspace } from './per-workspace.js';
@@ -14,10 +13,10 @@ export class MissingAddress extends Error {
 }
 
 /** The address at which clients reach the server, as it was typed; kept by the browser for all tabs. Null where none was. */
-export const clientAddressOf = perWorkspace<Store<string | null>>(({ place }) => {
+export const clientAddressOf = perWorkspace<Store<string | null>>(({ place, tab }) => {
   const name = `keyway:clients:${place.root}`;
-  const address = createStore(keptForGood.read(name));
-  address.subscribe(() => keptForGood.write(name, address.get()));
+  const address = createStore(tab.keptForGood.read(name));
+  address.subscribe(() => tab.keptForGood.write(name, address.get()));
   return address;
 });
 

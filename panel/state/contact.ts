@@ -1,5 +1,6 @@
 import { ApiFailure, isAway } from '../api/failure.js';
 import { createStore } from '../store/store.js';
+import type { Tab } from '../store/tab.js';
 
 /** Milliseconds between refreshes, and between the beginnings of two tries while the server is away. */
 const INTERVAL = 5_000;
@@ -11,7 +12,7 @@ const LONGEST = 60_000;
 const REST = 8;
 
 /** The state of the connection. Times are milliseconds since the epoch. */
-interface ContactState {
+export interface ContactState {
   readonly reachedAt: number | null;
   readonly failingSince: number | null;
   readonly failure: ApiFailure | null;
@@ -24,11 +25,12 @@ type Task = (isDue: boolean) => Promise<void>;
  * Refreshes what the page shows: every 5 s, not in a hidden tab. While the server is away it is only asked whether it is
  * back. `probe` asks little, and gives up soon.
  */
-export function createContact(probe: () => Promise<void>) {
+export function createContact(probe: () => Promise<void>, tab: Tab) {
   const state = createStore<ContactState>({ reachedAt: null, failingSince: null, failure: null });
   const tasks = new Set<Task>();
-  let timer: number | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let running = false;
+  let leaveSight = () => {};
   let turn: Promise<void> | null = null;
   let following: Promise<void> | null = null;
 
@@ -56,7 +58,7 @@ export function createContact(probe: () => Promise<void>) {
 
   function schedule(wait: number): void {
     clearTimeout(timer);
-    if (running && !document.hidden) timer = window.setTimeout(() => void now(false), wait);
+    if (running && !tab.isHidden()) timer = setTimeout(() => void now(false), wait);
   }
 
   function begin(isDue: boolean): Promise<void> {
@@ -78,8 +80,8 @@ export function createContact(probe: () => Promise<void>) {
     return following;
   }
 
-  const onVisibility = () => {
-    if (document.hidden) clearTimeout(timer);
+  const onSight = () => {
+    if (tab.isHidden()) clearTimeout(timer);
     else void now();
   };
 
@@ -96,15 +98,13 @@ export function createContact(probe: () => Promise<void>) {
     start() {
       if (running) return;
       running = true;
-      document.addEventListener('visibilitychange', onVisibility);
-      window.addEventListener('online', onVisibility);
+      leaveSight = tab.onSight(onSight);
       void now();
     },
     stop() {
       running = false;
       clearTimeout(timer);
-      document.removeEventListener('visibilitychange', onVisibility);
-      window.removeEventListener('online', onVisibility);
+      leaveSight();
     },
     /** Returns true where the server was reached just now without a break before. */
     isContinuous() {

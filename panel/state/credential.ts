@@ -1,5 +1,5 @@
 import { isObject } from '../api/objects.js';
-import { keptForGood, keptInTab } from '../store/kept.js';
+import type { Tab } from '../store/tab.js';
 import { parsed } from '../text/exact-json.js';
 
 /** The token of a session that began with a password, or a static token. */
@@ -17,19 +17,19 @@ const PATIENCE = 150;
  * The credential of one API root, shared by the tabs of one browser: kept in the tab, or for good where the operator
  * wants to stay signed in, and handed from tab to tab on request. Other roots on the same origin never see it.
  */
-export function createCredentialKeeper(root: string) {
+export function createCredentialKeeper(root: string, tab: Tab) {
   const name = `keyway:credential:${root}`;
-  const channel = new BroadcastChannel(name);
+  const channel = tab.channel(name);
   const listeners = new Set<(credential: Credential | null) => void>();
 
   function read(): Credential | null {
-    return parse(keptInTab.read(name)) ?? parse(keptForGood.read(name));
+    return parse(tab.kept.read(name)) ?? parse(tab.keptForGood.read(name));
   }
 
   function store(credential: Credential): void {
     const text = JSON.stringify(credential);
-    keptInTab.write(name, text);
-    keptForGood.write(name, credential.stays ? text : null);
+    tab.kept.write(name, text);
+    tab.keptForGood.write(name, credential.stays ? text : null);
   }
 
   function take(credential: Credential): void {
@@ -38,14 +38,14 @@ export function createCredentialKeeper(root: string) {
   }
 
   function drop(value: string): void {
-    if (parse(keptInTab.read(name))?.value === value) keptInTab.write(name, null);
-    if (parse(keptForGood.read(name))?.value === value) keptForGood.write(name, null);
+    if (parse(tab.kept.read(name))?.value === value) tab.kept.write(name, null);
+    if (parse(tab.keptForGood.read(name))?.value === value) tab.keptForGood.write(name, null);
   }
 
-  channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+  channel.onMessage((data) => {
     if (!isObject(data)) return;
     const own = read();
-    if (data.type === 'ask' && own !== null) channel.postMessage({ type: 'have', credential: JSON.stringify(own) });
+    if (data.type === 'ask' && own !== null) channel.post({ type: 'have', credential: JSON.stringify(own) });
     if (data.type === 'begun') {
       const credential = parse(String(data.credential));
       if (credential !== null) take(credential);
@@ -61,12 +61,12 @@ export function createCredentialKeeper(root: string) {
     /** Keeps it and tells the other tabs. */
     keep(credential: Credential) {
       store(credential);
-      channel.postMessage({ type: 'begun', credential: JSON.stringify(credential) });
+      channel.post({ type: 'begun', credential: JSON.stringify(credential) });
     },
     /** Forgets it here and in the other tabs. */
     forget(credential: Credential) {
       drop(credential.value);
-      channel.postMessage({ type: 'gone', value: credential.value });
+      channel.post({ type: 'gone', value: credential.value });
     },
     /**
      * Resolves with one that another tab holds and that differs from this one, or null; waits a moment for an answer. Where
@@ -74,27 +74,23 @@ export function createCredentialKeeper(root: string) {
      */
     askOthers: (than: Credential | null) =>
       new Promise<Credential | null>((resolve) => {
-        const stop = () => {
-          channel.removeEventListener('message', hear);
-          clearTimeout(timer);
-        };
         let isLate = false;
+        const stop = channel.onMessage((data) => {
+          const credential = isObject(data) && data.type === 'have' ? parse(String(data.credential)) : null;
+          if (credential === null || credential.value === than?.value) return;
+          stop();
+          clearTimeout(timer);
+          if (!isLate) {
+            store(credential);
+            resolve(credential);
+          } else if (read() === null) take(credential);
+        });
         const timer = setTimeout(() => {
           isLate = true;
           if (than !== null) stop();
           resolve(null);
         }, PATIENCE);
-        const hear = ({ data }: MessageEvent<unknown>) => {
-          const credential = isObject(data) && data.type === 'have' ? parse(String(data.credential)) : null;
-          if (credential === null || credential.value === than?.value) return;
-          stop();
-          if (!isLate) {
-            store(credential);
-            resolve(credential);
-          } else if (read() === null) take(credential);
-        };
-        channel.addEventListener('message', hear);
-        channel.postMessage({ type: 'ask' });
+        channel.post({ type: 'ask' });
       }),
     /** Calls back when another tab has signed in, or out (null). */
     onChange(listener: (credential: Credential | null) => void) {

@@ -1,5 +1,4 @@
 import type { User } from '../api/wire.js';
-import { keptForGood } from '../store/kept.js';
 import { createStore, type Store } from '../store/store.js';
 import { clientLink, MissingAddress } from './client-links.js';
 import { isConnected } from './key-list.js';
@@ -7,10 +6,10 @@ import { perWorkspace } from './per-workspace.js';
 import type { Workspace } from './workspace.js';
 
 /** True when the first steps of a server are done, or were sent away. The browser keeps it. */
-export const firstStepsOf = perWorkspace<Store<boolean>>(({ place }) => {
+export const firstStepsOf = perWorkspace<Store<boolean>>(({ place, tab }) => {
   const name = `keyway:started:${place.root}`;
-  const isOver = createStore(keptForGood.read(name) !== null);
-  isOver.subscribe(() => keptForGood.write(name, isOver.get() ? 'yes' : null));
+  const isOver = createStore(tab.keptForGood.read(name) !== null);
+  isOver.subscribe(() => tab.keptForGood.write(name, isOver.get() ? 'yes' : null));
   return isOver;
 });
 

@@ -1,5 +1,6 @@
 import type { OwnInterface } from '../api/own-interface.js';
 import { type KeyChanges, readKeyChanges } from '../api/own-keys.js';
+import type { Tab } from '../store/tab.js';
 import { parseExact } from '../text/exact-json.js';
 import { nextTask } from '../text/steps.js';
 
@@ -11,7 +12,7 @@ const LONGEST_BREATH = 60_000;
  * The stream of changes of keys. It is begun by `keep`, which is called at every refresh, and ends in a hidden tab: a browser
  * has few connections to one server.
  */
-export function createKeyStream(own: OwnInterface, take: (changes: KeyChanges) => void) {
+export function createKeyStream(own: OwnInterface, tab: Tab, take: (changes: KeyChanges) => void) {
   let running: AbortController | null = null;
   let breath = FIRST_BREATH;
   let endedAt = 0;
@@ -38,7 +39,7 @@ export function createKeyStream(own: OwnInterface, take: (changes: KeyChanges) =
     },
     /** Begins it after a cursor, unless it is there, the tab is hidden, or the last one has ended just now. */
     keep(cursor: string): void {
-      if (running !== null || document.hidden || Date.now() - endedAt < breath) return;
+      if (running !== null || tab.isHidden() || Date.now() - endedAt < breath) return;
       const controller = new AbortController();
       running = controller;
       breath = Math.min(2 * breath, LONGEST_BREATH);

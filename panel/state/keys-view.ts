@@ -1,5 +1,4 @@
 import { isObject } from '../api/objects.js';
-import { keptInTab } from '../store/kept.js';
 import { createStore, type Store } from '../store/store.js';
 import { parsed } from '../text/exact-json.js';
 import { COLUMN_NAMES, FILTERS, type Filter, type Query, type Sorting } from './key-list.js';
@@ -24,25 +23,25 @@ const FIRST: KeysView = {
 };
 
 /** The view of one server's keys. */
-export const keysViewOf = perWorkspace<Store<KeysView>>(({ place, session }) => {
+export const keysViewOf = perWorkspace<Store<KeysView>>(({ place, session, tab }) => {
   const name = `keyway:keys:${place.root}`;
   const selectedName = `keyway:selected:${place.root}`;
-  const kept = parsed(keptInTab.read(selectedName));
+  const kept = parsed(tab.kept.read(selectedName));
   const selected = new Set(Array.isArray(kept) ? kept.map(String) : []);
-  const view = createStore<KeysView>({ ...FIRST, ...read(parsed(keptInTab.read(name))), selected });
+  const view = createStore<KeysView>({ ...FIRST, ...read(parsed(tab.kept.read(name))), selected });
   view.subscribe(() => {
     const { query, filter, sorting } = view.get();
-    keptInTab.write(name, JSON.stringify({ query, filter, sorting }));
+    tab.kept.write(name, JSON.stringify({ query, filter, sorting }));
   });
   // Not at each change: of 100,000 keys that takes long.
-  window.addEventListener('pagehide', () => {
+  tab.onLeave(() => {
     const keys = [...view.get().selected];
-    keptInTab.write(selectedName, keys.length === 0 ? null : JSON.stringify(keys));
+    tab.kept.write(selectedName, keys.length === 0 ? null : JSON.stringify(keys));
   });
   session.onSignOut(() => {
     view.set(FIRST);
-    keptInTab.write(selectedName, null);
-    keptInTab.write(name, null);
+    tab.kept.write(selectedName, null);
+    tab.kept.write(name, null);
   });
   return view;
 });

@@ -1,8 +1,8 @@
 import type { KeyChanges } from '../api/own-keys.js';
 import { usersIn } from '../api/user-list.js';
 import type { ChangedKey, User } from '../api/wire.js';
-import { keptInTab } from '../store/kept.js';
 import { createStore } from '../store/store.js';
+import type { Tab } from '../store/tab.js';
 import { inTurns, type Steps } from '../text/steps.js';
 import { createHistory } from './history.js';
 import type { createKeyNames } from './key-names.js';
@@ -29,14 +29,14 @@ const NOTHING_SEEN: UsersState = { users: null, byKey: new Map(), loadedAt: 0, e
  * The list of keys as last seen, and what it was before. The traffic that was seen is kept for this tab over a reload of the
  * page.
  */
-export function createSeenKeys(root: string, names: ReturnType<typeof createKeyNames>) {
+export function createSeenKeys(root: string, names: ReturnType<typeof createKeyNames>, tab: Tab) {
   const state = createStore<UsersState>(NOTHING_SEEN);
   /** The map of `state`, changed here alone. */
   let byKey = new Map<string, User>();
   const name = `keyway:traffic:${root}`;
-  const history = createHistory(keptInTab.read(name));
-  const keep = () => keptInTab.write(name, history.since === null ? null : history.kept());
-  window.addEventListener('pagehide', keep);
+  const history = createHistory(tab.kept.read(name));
+  const keep = () => tab.kept.write(name, history.since === null ? null : history.kept());
+  tab.onLeave(keep);
   let lastText = '';
   /** True where the server's list has no names. */
   let tellsNone = false;

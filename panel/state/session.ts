@@ -5,6 +5,7 @@ import type { Place } from '../api/places.js';
 import type { Sender } from '../api/server.js';
 import { fieldsOf } from '../api/wire.js';
 import { createStore, type Store } from '../store/store.js';
+import type { Tab } from '../store/tab.js';
 import { type Credential, createCredentialKeeper } from './credential.js';
 
 /** Why a session that stood has ended, as far as can be told. */
@@ -114,8 +115,8 @@ function createCalls(
 }
 
 /** `isContinuous` says whether the server was reached without a break until just now: then a restart did not end the session. */
-export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean) {
-  const keeper = createCredentialKeeper(place.root);
+export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean, tab: Tab) {
+  const keeper = createCredentialKeeper(place.root, tab);
   const state = createStore<SessionState>({ phase: 'starting' });
   const { begin, sendWith, noteChange, renew, ...calls } = createCalls(place, keeper, state, isContinuous);
 

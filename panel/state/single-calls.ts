@@ -3,8 +3,6 @@ import { type KeyItem, keyOf, type Outcome } from '../api/jobs.js';
 import { until } from '../store/store.js';
 import type { Workspace } from './workspace.js';
 
-/** Requests under way at once: enough to let a server group its writes, few enough to stop soon. */
-const AT_ONCE = 6;
 /** Protocol: "Limits": at most so many keys in one bulk request. */
 const BULK = 1_000;
 
@@ -34,8 +32,8 @@ function groupsOf(items: readonly KeyItem[]): (readonly number[])[] {
 }
 
 /**
- * Makes changes one by one, several at once, as a server takes them that has no jobs. A failure of one does not hold up the
- * others; after a lost session they go on with the next one. Once it is stopped, what has been sent finishes, and nothing more is sent.
+ * Makes changes one after the other, as a server takes them that has no jobs. A failure of one does not hold up the next; after a lost
+ * session they go on. Once it is stopped, what has been sent finishes, and nothing more is sent.
  */
 export async function changeSingly(
   workspace: Workspace,
@@ -65,13 +63,10 @@ export async function changeSingly(
       else onOutcome(group.map((index) => ({ index, key: keyOf(items[index]), ok: false, error })));
     }
   }
-  const worker = async () => {
-    for (;;) {
-      await until(session.state, () => !isLost());
-      const group = stopped.aborted ? undefined : groups.shift();
-      if (group === undefined) return;
-      await make(group);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  for (;;) {
+    await until(session.state, () => !isLost());
+    const group = stopped.aborted ? undefined : groups.shift();
+    if (group === undefined) return;
+    await make(group);
+  }
 }

@@ -2,6 +2,7 @@ import { ApiFailure, isAbsent } from '../api/failure.js';
 import type { OwnInterface } from '../api/own-interface.js';
 import { type KeyChanges, keyChangesSince, presentKeyCursor } from '../api/own-keys.js';
 import type { Server } from '../api/server.js';
+import type { Tab } from '../store/tab.js';
 import { createKeyNames } from './key-names.js';
 import { createKeyStream } from './key-stream.js';
 import { createSeenKeys, PIECE } from './seen-keys.js';
@@ -20,11 +21,12 @@ interface KeySource {
   /** Tells whether the server shows its configuration. */
   readonly tellsConfiguration: () => boolean;
   readonly root: string;
+  readonly tab: Tab;
 }
 
 /** Asks for the list of keys: whole at first, then for its changes where Keyway's own interface tells them. */
-export function createUsers({ server, own, tellsChanges, tellsConfiguration, root }: KeySource) {
-  const seen = createSeenKeys(root, createKeyNames(server, tellsConfiguration));
+export function createUsers({ server, own, tellsChanges, tellsConfiguration, root, tab }: KeySource) {
+  const seen = createSeenKeys(root, createKeyNames(server, tellsConfiguration), tab);
   const { state } = seen;
   /** Up to where changes were seen; null while the whole list is asked for. */
   let cursor: string | null = null;
@@ -35,12 +37,12 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
   /** Ends with the watch over the list: an answer that comes later is nobody's. */
   let watch = AbortSignal.abort();
   let endWatch = () => {};
-  const stream = createKeyStream(own, (changes) => {
+  const stream = createKeyStream(own, tab, (changes) => {
     if (changes.whole || !apply(changes, TOLD_EVERY)) lose();
     // Of changes in several events the last alone is gone on from.
     else if (changes.keys.length + changes.removed.length < PIECE) cursor = changes.cursor;
   });
-  document.addEventListener('visibilitychange', () => document.hidden && stream.stop());
+  tab.onSight(() => tab.isHidden() && stream.stop());
 
   function apply(changes: KeyChanges, shortest?: number): boolean {
     const isApplied = seen.apply(changes, shortest);

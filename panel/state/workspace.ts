@@ -7,6 +7,7 @@ import type { Place } from '../api/places.js';
 import { createServer } from '../api/server.js';
 import type { ServerStatus } from '../api/wire.js';
 import { createStore } from '../store/store.js';
+import type { Tab } from '../store/tab.js';
 import { createContact } from './contact.js';
 import { createSession } from './session.js';
 import { toasts } from './toasts.js';
@@ -16,10 +17,10 @@ import { createUsers } from './users.js';
 const PATIENCE = 4_000;
 
 /** Everything that belongs to one server: what it offers, who is signed in, what was last seen of it. */
-export function createWorkspace(place: Place) {
+export function createWorkspace(place: Place, tab: Tab) {
   const offers = createStore(place.offers);
-  const contact = createContact(() => askStatus(PATIENCE));
-  const session = createSession(place, offers, contact.isContinuous);
+  const contact = createContact(() => askStatus(PATIENCE), tab);
+  const session = createSession(place, offers, contact.isContinuous, tab);
   const server = createServer(session.send);
   const ownRoot = place.ownApi ?? place.root;
   /** True where the interface has turned out to be not there: the server may be another one since its reach was learnt. */
@@ -39,7 +40,7 @@ export function createWorkspace(place: Place) {
   const status = createStore<(ServerStatus & { readonly took: number }) | null>(null);
   const tellsChanges = () => reachesKeys(reach.get());
   const tellsConfiguration = () => offers.get().config === true;
-  const users = createUsers({ server, own, tellsChanges, tellsConfiguration, root: place.root });
+  const users = createUsers({ server, own, tellsChanges, tellsConfiguration, root: place.root, tab });
   contact.add(() => askStatus());
   contact.add(async (isDue) => {
     await learnOwn();
@@ -90,6 +91,7 @@ export function createWorkspace(place: Place) {
 
   return {
     place,
+    tab,
     server,
     own,
     reach,

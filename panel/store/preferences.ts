@@ -19,11 +19,13 @@ function preferredLanguage(): Language {
   return wanted.flatMap((tag) => LANGUAGES.filter((known) => known === tag))[0] ?? 'en';
 }
 
-/** Chosen by the browser until the viewer chooses. */
-export const preferences: Store<Preferences> = createStore<Preferences>({
-  language: preferredLanguage(),
-  theme: THEMES.find((theme) => theme === keptForGood.read(THEME)) ?? 'auto',
-});
+export const preferences: Store<Preferences> = createStore<Preferences>({ language: 'en', theme: 'auto' });
+
+/** Takes what was chosen at an earlier visit, or by the browser. */
+export function readPreferences(): void {
+  const theme = THEMES.find((name) => name === keptForGood.read(THEME)) ?? 'auto';
+  preferences.set({ language: preferredLanguage(), theme });
+}
 
 /** Keeps the choice for the next visits; the page shows what `preferences` says. */
 export function keepLanguage(language: Language): void {

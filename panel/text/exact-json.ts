@@ -1,4 +1,4 @@
-import { type JsonNode, parseTree } from './json-tree.js';
+import { type JsonNode, parseTree, printTree } from './json-tree.js';
 
 /** An integer without loss: a number where that is exact, else a bigint. Both kinds compare exactly with `<` and `>`. */
 export type Whole = number | bigint;
@@ -56,4 +56,14 @@ export function encodeExact(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(encodeExact).join(',')}]`;
   const members = Object.entries(Object(value)).filter(([, member]) => member !== undefined);
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${encodeExact(member)}`).join(',')}}`;
+}
+
+/** The value pretty-printed, with exact integers. */
+export function printExact(value: unknown): string {
+  return printTree(parseTree(encodeExact(value)));
+}
+
+/** Returns true for values of the same JSON. */
+export function areEqual(a: unknown, b: unknown): boolean {
+  return encodeExact(a) === encodeExact(b);
 }

@@ -12,9 +12,6 @@ export function atOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** A signal of work that nothing ends. */
-export const UNENDED = new AbortController().signal;
-
 /** Does the work in turns with the browser. Resolves to null where the signal ends it before. */
 export async function inTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T | null> {
   let began = performance.now();

@@ -6,7 +6,7 @@ import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { runHere } from '../commands/context.js';
 import { type Running, startKeyway } from '../commands/process.js';
-import { goTo, openPage, refreshNow, signIn } from '../panel/stage.js';
+import { goTo, openPage, refreshNow, signIn } from '../panel/browser/stage.js';
 
 /** What the README shows: a server of another line behind, three revisions in front of it. */
 

@@ -6,16 +6,14 @@ import type { OwnInterface } from '../../panel/api/own-interface.js';
 import { createServer } from '../../panel/api/server.js';
 import { createUsers } from '../../panel/state/users.js';
 import { keptInTab } from '../../panel/store/kept.js';
-import { gate } from './stage.js';
+import { gate } from './gate.js';
+import { createBrowser } from './without-browser.js';
 
 const KEY = { access_key: 'guest', name: 'Guest', bytes_up: 0, bytes_down: 0, connections: 0, online: false };
 const LIST = JSON.stringify({ ok: true, data: [{ ...KEY, limit_bytes: null }] });
 
 /** A list of keys whose answers come when they are let go, and the streams that it has begun. */
 function watchedUsers() {
-  vi.stubGlobal('window', { addEventListener: () => undefined });
-  vi.stubGlobal('document', { addEventListener: () => undefined, hidden: false });
-  onTestFinished(() => void vi.unstubAllGlobals());
   const answers: (() => void)[] = [];
   const streams: AbortSignal[] = [];
   const own: OwnInterface = {
@@ -29,7 +27,7 @@ function watchedUsers() {
   const send = (_: HttpCall) =>
     new Promise<HttpAnswer>((resolve) => answers.push(() => resolve({ headers: new Headers(), text: LIST })));
   const users = createUsers({
-    ...{ server: createServer(send), own, root: '/api' },
+    ...{ server: createServer(send), own, root: '/api', tab: createBrowser().openTab().tab },
     ...{ tellsChanges: () => true, tellsConfiguration: () => false },
   });
   return { users, answers, streams };
@@ -77,9 +75,6 @@ describe('the watch over the list of keys', () => {
 });
 
 it('no stream tells anything while changes are asked for, which might be newer than the answer', async () => {
-  vi.stubGlobal('window', { addEventListener: () => undefined });
-  vi.stubGlobal('document', { addEventListener: () => undefined, hidden: false });
-  onTestFinished(() => void vi.unstubAllGlobals());
   const told = (cursor: string, limits: Readonly<Record<string, number>>) => ({
     ...{ cursor, whole: false, removed: [] },
     keys: Object.entries(limits).map(([key, limit]) => ({ ...KEY, access_key: key, limit_bytes: limit })),
@@ -98,7 +93,12 @@ it('no stream tells anything while changes are asked for, which might be newer t
     },
   };
   const users = createUsers({
-    ...{ server: createServer(async () => ({ headers: new Headers(), text: LIST })), own, root: '/api' },
+    ...{
+      server: createServer(async () => ({ headers: new Headers(), text: LIST })),
+      own,
+      root: '/api',
+      tab: createBrowser().openTab().tab,
+    },
     ...{ tellsChanges: () => true, tellsConfiguration: () => false },
   });
   const limits = () => users.state.get().users?.map(({ limit_bytes: limit }) => limit);

@@ -12,7 +12,7 @@ import { Recorder } from '../../src/replay/record/recorder.js';
 import { buildIfOlder } from '../build.js';
 import { runHere } from '../commands/context.js';
 import { listeningAt, startKeyway } from '../commands/process.js';
-import { goTo, holdTime } from '../panel/stage.js';
+import { goTo, holdTime } from '../panel/browser/stage.js';
 import { browserOfProcess } from '../shared.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 

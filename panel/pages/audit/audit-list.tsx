@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { AuditEntry } from '../../api/wire.js';
-import { fullTime, sentence, useWords, type Words } from '../../i18n/text.js';
+import { fullTime, useWords, type Words } from '../../i18n/text.js';
+import { auditListOf } from '../../state/audit-list.js';
 import { useRefreshed } from '../../state/tasks.js';
-import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import type { Language } from '../../store/preferences.js';
 import { useStore } from '../../store/store.js';
@@ -41,26 +41,13 @@ export function AuditList({ tabs }: { readonly tabs: ComponentChildren }) {
 
 function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
   const words = useWords();
-  const { server } = useWorkspace();
-  const [entries, setEntries] = useState<readonly AuditEntry[] | null>(null);
+  const list = auditListOf(useWorkspace());
+  const entries = useStore(list.entries);
   const [asking, setAsking] = useState(false);
   const [filter, setFilter] = useState(ALL_LINES);
-  const clearings = useRef(0);
-  const error = useRefreshed(async () => {
-    const asked = clearings.current;
-    const fresh = await server.audit();
-    // Cleared since it was asked: the answer may be older than that.
-    if (clearings.current === asked) setEntries(fresh);
-  });
+  const error = useRefreshed(list.load);
   const clear = async () => {
-    try {
-      await server.clearAudit();
-      clearings.current += 1;
-      setEntries([]);
-      say('good', (words) => words('audit.cleared'));
-    } catch (problem) {
-      say('bad', (words) => sentence(problem, words));
-    }
+    await list.clear();
     setAsking(false);
   };
   const shown = useMemo(() => {

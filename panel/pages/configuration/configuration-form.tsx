@@ -9,8 +9,7 @@ import { type Section, Sections } from '../../ui/sections.js';
 import { readingOf } from '../file/content.js';
 import { DnsOfFile } from '../file/dns-in-file.js';
 import { countAt, type Path, placesIn, targetsIn, valueAt } from '../file/document.js';
-import type { NewPassword } from '../file/file-draft.js';
-import type { FileEditing } from '../file/use-file.js';
+import type { FileEditing, NewPassword } from '../file/file-editing.js';
 
 interface ConfigurationFormProps extends FormProps {
   readonly file: FileEditing;

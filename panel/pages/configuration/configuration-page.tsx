@@ -8,9 +8,8 @@ import { FileButton } from '../../ui/file-button.js';
 import { Absent } from '../../ui/page.js';
 import { readingOf, textOfFile } from '../file/content.js';
 import type { Reading } from '../file/document.js';
-import type { FileDraft } from '../file/file-draft.js';
-import { FilePage, JSON_FILES, Problem } from '../file/file-page.js';
-import { useFile } from '../file/use-file.js';
+import { type FileDraft, useFile } from '../file/file-editing.js';
+import { FilePage, JSON_FILES, Problem, restoreFrom } from '../file/file-page.js';
 import { ConfigurationForm } from './configuration-form.js';
 
 /** The server's file, as a form and as text. */
@@ -35,7 +34,7 @@ function Editor() {
       download(`config-${fileStamp(Date.now())}.json`, await file.fetchText(), 'application/json'),
     );
   const restore = async (chosen: File) => {
-    await file.restore(chosen);
+    await restoreFrom(file, chosen);
     setView('text');
   };
   return (

@@ -1,21 +1,21 @@
 import { useState } from 'preact/hooks';
-import { type DnsQuery, type DnsSettings, readDns } from '../../api/wire.js';
+import type { DnsQuery } from '../../api/wire.js';
 import { clockTime, sentence, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
-import { createDrafts, useServerDraft } from '../../state/drafts.js';
+import { useServerDraft } from '../../state/drafts.js';
+import { dnsDraftsOf } from '../../state/server-drafts.js';
 import { useRefreshed } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
+import { printExact } from '../../text/exact-json.js';
 import { Button } from '../../ui/button.js';
-import { ConflictChoices } from '../../ui/conflicts.js';
-import { Failure, Loading, Notice } from '../../ui/notice.js';
+import { Meanwhile } from '../../ui/difference.js';
+import { Failure, Loading } from '../../ui/notice.js';
 import { Absent, Page } from '../../ui/page.js';
 import { Sections } from '../../ui/sections.js';
 import { DnsInFile } from '../file/dns-in-file.js';
 import { DnsFields } from './dns-fields.js';
 import { QueryLog } from './query-log.js';
-
-const draftOf = createDrafts<DnsSettings>();
 
 export function DnsPage() {
   const { dns, config } = useStore(useWorkspace().offers);
@@ -25,27 +25,15 @@ export function DnsPage() {
 
 function DnsControl() {
   const words = useWords();
-  const { server, reach } = useWorkspace();
+  const { server } = useWorkspace();
   const [queries, setQueries] = useState<readonly DnsQuery[] | null>(null);
   const logError = useRefreshed(async () => setQueries(await server.dnsQueries()));
   const [valid, setValid] = useState(true);
-  const { draft, dirty, loadError, saveError, ...edit } = useServerDraft({
-    draftOf,
-    read: () => server.dns(),
-    parse: readDns,
-    name: 'dns',
-    write: (_, settings, changed, tag) =>
-      server.replaceDns(
-        reach.get() === 'all' ? { ...onlyThese(settings, changed), enabled: settings.enabled } : settings,
-        tag,
-      ),
-    isSame: Object.is,
-    event: 'saveDns',
-    saved: (words) => words('dns.saved'),
-  });
+  const { draft, theirs, loadError, saveError, ...edit } = useServerDraft(dnsDraftsOf);
+  const isDirty = edit.isDirty();
   const submit = (event: Event) => {
     event.preventDefault();
-    if (valid && !edit.undecided) void edit.save();
+    if (valid && theirs === null) void edit.save();
   };
   const error = loadError ?? logError;
   const tools = (
@@ -61,12 +49,17 @@ function DnsControl() {
       {draft !== null && (
         <form class="page-form" onSubmit={submit}>
           <Failure of={saveError} urgent />
-          {edit.meanwhile && dirty && (
-            <Notice tone="plain">
-              {words('dns.meanwhile')} {words('config.meanwhileStays')}
-            </Notice>
+          {theirs !== null && (
+            <Meanwhile
+              before={printExact(draft.base)}
+              now={printExact(theirs)}
+              isBusy={edit.busy}
+              onTheirs={edit.discard}
+              onMine={edit.saveOver}
+            >
+              {words('dns.meanwhile')}
+            </Meanwhile>
           )}
-          <ConflictChoices conflicts={edit.conflicts} choices={edit.choices} onChoose={edit.choose} />
           <DnsFields
             base={draft.base}
             now={draft.now}
@@ -77,14 +70,14 @@ function DnsControl() {
             {(parts) => <Sections of={parts} />}
           </DnsFields>
           <footer class="card-foot">
-            {dirty && <Button onClick={edit.discard}>{words('action.discard')}</Button>}
+            {isDirty && <Button onClick={edit.discard}>{words('action.discard')}</Button>}
             <Button
               type="submit"
               kind="primary"
               off={
-                !dirty
+                !isDirty
                   ? words('off.unchanged')
-                  : (!valid && words('off.invalid')) || (edit.undecided && words('off.choose'))
+                  : (!valid && words('off.invalid')) || (theirs !== null && words('off.choose'))
               }
             >
               {words('dns.save')}
@@ -95,11 +88,6 @@ function DnsControl() {
       {queries !== null && <QueryLog queries={queries} />}
     </Page>
   );
-}
-
-/** The members of these names. Keyway leaves the absent ones as they are. */
-function onlyThese(settings: DnsSettings, names: readonly string[]): Partial<DnsSettings> {
-  return Object.fromEntries(Object.entries(settings).filter(([name]) => names.includes(name)));
 }
 
 type Outcome = { readonly at: number } | { readonly why: unknown };

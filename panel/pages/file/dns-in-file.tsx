@@ -7,8 +7,8 @@ import { type JsonNode, memberOf, parseTree, withValue } from '../../text/json-t
 import { Notice } from '../../ui/notice.js';
 import { type Section, Sections } from '../../ui/sections.js';
 import { DnsFields } from '../dns/dns-fields.js';
+import { useFile } from './file-editing.js';
 import { FromFile } from './file-page.js';
-import { useFile } from './use-file.js';
 
 /** The DNS settings of the file, for servers that have no operations for them. */
 export function DnsInFile() {

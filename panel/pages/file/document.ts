@@ -133,12 +133,14 @@ function keyListsIn(tree: JsonNode): readonly Path[] {
   return [['access_keys'], ...Array.from({ length: count }, (_, index) => ['inbounds', index, 'users'])];
 }
 
-/** The file without its lists of keys, which come and go by calls of their own. */
-export function withoutKeys(tree: JsonNode): JsonNode {
-  return keyListsIn(tree).reduce(
-    (left, path) => (valueAt(left, path) === undefined ? left : withValue(left, path, undefined)),
-    tree,
-  );
+/** The file with the lists of keys of another, as far as it has what holds them: keys come and go by calls of their own. */
+export function withKeysOf(tree: JsonNode, other: JsonNode): JsonNode {
+  const places = [...keyListsIn(tree), ...keyListsIn(other)];
+  return places.reduce((made, path) => {
+    const list = valueAt(other, path);
+    const isThere = valueAt(made, path) !== undefined || list !== undefined;
+    return isThere && valueAt(made, path.slice(0, -1))?.kind === 'object' ? withValue(made, path, list) : made;
+  }, tree);
 }
 
 /** Returns true where both files have the same lists of keys. */

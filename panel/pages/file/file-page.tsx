@@ -10,11 +10,16 @@ import { Failure, Loading, Notice } from '../../ui/notice.js';
 import { Page, Unsaved } from '../../ui/page.js';
 import { readingOf } from './content.js';
 import type { Reading } from './document.js';
+import type { FileEditing } from './file-editing.js';
 import { Review } from './review.js';
-import type { FileEditing } from './use-file.js';
 
 /** The types of a backup of the file. */
 export const JSON_FILES = '.json,.jsonc,application/json';
+
+/** Takes a file of this machine for the edit. */
+export async function restoreFrom(file: Pick<FileEditing, 'restore'>, chosen: File): Promise<void> {
+  await file.restore(chosen.name, await chosen.text());
+}
 
 interface FilePageProps {
   readonly file: FileEditing;
@@ -29,7 +34,9 @@ interface FilePageProps {
 /** A page that edits the server's file: what is not saved, what became of it, and the way to save it. */
 export function FilePage({ file, title, valid, tools, children }: FilePageProps) {
   const words = useWords();
-  const { draft, error, dirty, review } = file;
+  const { draft, error, review } = file;
+  const isDirty = file.isDirty();
+  const credentials = file.credentials();
   if (draft === null) {
     return (
       <Page title={title}>
@@ -41,7 +48,11 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
             <Button kind="small" onClick={file.load}>
               {words('login.retry')}
             </Button>{' '}
-            <FileButton label={words('config.restore')} accept={JSON_FILES} onFile={file.restore} />
+            <FileButton
+              label={words('config.restore')}
+              accept={JSON_FILES}
+              onFile={(chosen) => restoreFrom(file, chosen)}
+            />
           </Notice>
         )}
       </Page>
@@ -49,13 +60,13 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
   }
   const all = (
     <>
-      {dirty && <Unsaved />}
+      {isDirty && <Unsaved />}
       <span class="grow" />
       {tools}
-      {dirty && <Button onClick={file.load}>{words('action.discard')}</Button>}
+      {isDirty && <Button onClick={file.load}>{words('action.discard')}</Button>}
       <Button
         kind="primary"
-        off={!dirty ? words('off.unchanged') : !valid && words('off.invalid')}
+        off={!isDirty ? words('off.unchanged') : !valid && words('off.invalid')}
         onClick={file.openReview}
       >
         {words('config.review')}
@@ -65,7 +76,7 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
   return (
     <Page title={title} tools={all}>
       <Failure of={error} urgent />
-      {file.credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${file.credentials}`)}</Notice>}
+      {credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${credentials}`)}</Notice>}
       {children}
       {review !== null && <Review review={review} file={file} />}
     </Page>

@@ -1,6 +1,6 @@
-import { type Choices, type Conflict, fieldChanges, mergeFields, patchBetween } from '../../text/field-changes.js';
+import { areSame, fieldChanges, patchBetween } from '../../text/field-changes.js';
 import { type Content, readingOf, textOfFile } from './content.js';
-import { haveSameKeys, withoutKeys } from './document.js';
+import { haveSameKeys, withKeysOf } from './document.js';
 
 /** The server's file as it is now. */
 export interface PresentFile {
@@ -13,6 +13,8 @@ export interface PresentFile {
 /** The way an edit gets into the server's file, and what the file will be then. */
 export interface SavePlan {
   readonly after: Content;
+  /** The file at the beginning of the edit, where somebody else has changed it since; else null. */
+  readonly overwrites: Content | null;
   /** The fields to change, by the file's tag; null where the file is replaced as a whole. */
   readonly fields: FieldsPlan | null;
 }
@@ -21,36 +23,30 @@ interface FieldsPlan {
   readonly tag: string;
   /** A JSON Patch; null where nothing is left to change. */
   readonly patch: string | null;
-  readonly conflicts: readonly Conflict[];
 }
 
 /**
- * Plans to change what the edit changed, and nothing else. An edit of keys, or of what holds them, replaces the file, and so
- * does every edit where the server has no way to change fields.
+ * Plans to change the fields that the file has otherwise, so that comments and keys stay. An edit of keys, or of what holds them,
+ * replaces the file, and so does every edit where the server has no way to change fields.
  */
 export function planSave(
   { base, now }: { readonly base: Content; readonly now: Content },
-  present: PresentFile,
-  choices: Choices,
+  { content, tag }: PresentFile,
 ): SavePlan {
-  const whole = { after: now, fields: null };
-  const [from, to, at] = [readingOf(base), readingOf(now), readingOf(present.content)];
-  if (present.tag === null || !from.ok || !to.ok || !at.ok || !haveSameKeys(from.tree, to.tree)) return whole;
-  const [before, after] = [withoutKeys(from.tree), withoutKeys(to.tree)];
-  if (fieldChanges(before, after).some(({ path }) => path.length === 1 && path[0] === 'inbounds')) return whole;
-  const { merged, conflicts } = mergeFields(before, after, at.tree, choices);
-  const patch = patchBetween(at.tree, merged);
-  return { after: { tree: merged }, fields: { tag: present.tag, patch, conflicts } };
+  const overwrites = textOfFile(base) === content.text ? null : base;
+  const whole = { after: now, overwrites, fields: null };
+  const [from, to, at] = [readingOf(base), readingOf(now), readingOf(content)];
+  if (tag === null || !from.ok || !to.ok || !at.ok || !haveSameKeys(from.tree, to.tree)) return whole;
+  const [before, after] = [withKeysOf(from.tree, at.tree), withKeysOf(to.tree, at.tree)];
+  if (fieldChanges(at.tree, after).some(({ path }) => path.length === 1 && path[0] === 'inbounds')) return whole;
+  return {
+    after: { tree: after },
+    overwrites: areSame(before, at.tree) ? null : { tree: before },
+    fields: { tag, patch: patchBetween(at.tree, after) },
+  };
 }
 
 /** Tells whether nothing would change. */
-export function changesNothing({ after, fields }: SavePlan, present: PresentFile): boolean {
-  return fields === null
-    ? textOfFile(after) === present.content.text
-    : fields.patch === null && fields.conflicts.length === 0;
-}
-
-/** Tells whether a field waits for the choice of its value. */
-export function waitsForChoice({ fields }: SavePlan, choices: Choices): boolean {
-  return fields?.conflicts.some(({ id }) => !choices.has(id)) === true;
+export function changesNothing({ after, fields }: SavePlan, { content }: PresentFile): boolean {
+  return fields === null ? textOfFile(after) === content.text : fields.patch === null;
 }

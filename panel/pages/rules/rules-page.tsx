@@ -1,19 +1,17 @@
 import { useState } from 'preact/hooks';
 import { ApiFailure } from '../../api/failure.js';
-import { type OutboundRule, readRules } from '../../api/wire.js';
 import { sentence, useWords } from '../../i18n/text.js';
-import { createDrafts, useServerDraft } from '../../state/drafts.js';
+import { useServerDraft } from '../../state/drafts.js';
+import { rulesDraftsOf } from '../../state/server-drafts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import { encodeExact } from '../../text/exact-json.js';
+import { printExact } from '../../text/exact-json.js';
 import { Button } from '../../ui/button.js';
-import { ConflictChoices } from '../../ui/conflicts.js';
+import { Meanwhile } from '../../ui/difference.js';
 import { Failure, Loading, Notice } from '../../ui/notice.js';
 import { Absent, Page, Unsaved } from '../../ui/page.js';
 import { RulesInFile } from '../file/rules-in-file.js';
 import { RulesForm } from './rules-form.js';
-
-const draftOf = createDrafts<readonly OutboundRule[]>();
 
 export function RulesPage() {
   const { rules, config } = useStore(useWorkspace().offers);
@@ -24,32 +22,23 @@ export function RulesPage() {
 function RulesEditor() {
   const words = useWords();
   const [adding, setAdding] = useState(false);
-  const { draft, dirty, busy, loadError, saveError, ...edit } = useServerDraft({
-    draftOf,
-    read: (server) => server.rules(),
-    parse: readRules,
-    name: 'rules',
-    write: (server, rules, _, tag) => server.replaceRules(rules, tag),
-    isSame: (a, b) => encodeExact(a) === encodeExact(b),
-    event: 'saveRules',
-    count: (rules) => rules.length,
-    saved: (words) => words('rules.saved'),
-  });
+  const { draft, theirs, busy, loadError, saveError, ...edit } = useServerDraft(rulesDraftsOf);
+  const isDirty = edit.isDirty();
   if (draft === null) {
     return <Page title={words('page.rules')}>{loadError === null ? <Loading /> : <Failure of={loadError} />}</Page>;
   }
   const error = saveError ?? loadError;
   const tools = (
     <>
-      {dirty && <Unsaved />}
+      {isDirty && <Unsaved />}
       <span class="grow" />
-      {dirty && <Button onClick={edit.discard}>{words('action.discard')}</Button>}
+      {isDirty && <Button onClick={edit.discard}>{words('action.discard')}</Button>}
       <Button icon="plus" onClick={() => setAdding(true)}>
         {words('rules.add')}
       </Button>
       <Button
         kind="primary"
-        off={!dirty ? words('off.unchanged') : edit.undecided && words('off.choose')}
+        off={!isDirty ? words('off.unchanged') : theirs !== null && words('off.choose')}
         aria-disabled={busy}
         onClick={edit.save}
       >
@@ -64,12 +53,17 @@ function RulesEditor() {
           {isNotConfigured(error) ? words('rules.notConfigured') : sentence(error, words)}
         </Notice>
       )}
-      {edit.meanwhile && dirty && (
-        <Notice tone="plain">
-          {words('rules.meanwhile')} {words('config.meanwhileStays')}
-        </Notice>
+      {theirs !== null && (
+        <Meanwhile
+          before={printExact(draft.base)}
+          now={printExact(theirs)}
+          isBusy={busy}
+          onTheirs={edit.discard}
+          onMine={edit.saveOver}
+        >
+          {words('rules.meanwhile')}
+        </Meanwhile>
       )}
-      <ConflictChoices conflicts={edit.conflicts} choices={edit.choices} onChoose={edit.choose} />
       <RulesForm
         rules={draft.now}
         onChange={edit.change}

@@ -1,7 +1,8 @@
 import { createConnection, createServer, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../../src/gateway/create-gateway.js';
-import { goTo, openPage, refreshNow, SERVER_FILE, signIn, TOKEN } from '../../panel/stage.js';
+import { goTo, openPage, refreshNow, signIn } from '../../panel/browser/stage.js';
+import { SERVER_FILE, TOKEN } from '../../panel/server-files.js';
 import { describeDatabase, freshDatabase } from './database.js';
 import { openBackend } from './gateways.js';
 

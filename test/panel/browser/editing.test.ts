@@ -1,0 +1,335 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { createNoResolver } from '../../../src/dns/no-resolver.js';
+import { INBOUNDS_FILE, SERVER_FILE } from '../server-files.js';
+import { expectAccessible } from './axe.js';
+import { withPanel } from './in-browser.js';
+import { contentOf, goTo, picture, refreshNow } from './stage.js';
+
+it('the configuration is typed as JSON, led to what is wrong in it, and compared before it is saved', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Configuration');
+    await page.getByLabel('Username').fill('operator');
+    await page.getByRole('button', { name: 'JSON', exact: true }).click();
+    const editor = page.getByLabel('Configuration file as JSON');
+    const text = await editor.inputValue();
+    expect(text).toContain('"username": "operator"');
+    const lines = await page.locator('.code-lines').innerText();
+    expect(lines.trim().split('\n')).toHaveLength(text.split('\n').length);
+    await editor.fill(text.replace('"monitoring": {', '"monitoring": {,'));
+    const broken = text.split('\n').findIndex((line) => line.includes('monitoring')) + 1;
+    await page.getByText(`Line ${broken}, column 18: unexpected “,”.`).waitFor();
+    await page.getByRole('button', { name: 'Go to the error' }).click();
+    const selected =
+      'document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)';
+    expect(await page.evaluate(selected)).toBe(',');
+    await editor.fill(text.replace('"ratio": 0.10', '"ratio": 0.20'));
+    await page.getByRole('button', { name: 'Review changes' }).click();
+    await page.getByText('2 added, 2 removed').waitFor();
+    await expectAccessible(page);
+    await picture(page, 'current-diff');
+    await page.getByRole('button', { name: 'Save to server' }).click();
+    await page.getByText('Configuration saved.').waitFor();
+    expect(await stage.fileText()).toContain('0.20');
+  });
+});
+
+it('rules are added, checked, moved by keyboard and by dragging, and saved', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Rules');
+    await page.getByRole('button', { name: 'Add rule' }).click();
+    await page.getByLabel('Block').check();
+    await page.getByLabel('Networks (CIDR)').fill('10.0.0.0/33');
+    await page.getByText('Not a network: 10.0.0.0/33').waitFor();
+    await page.getByLabel('Networks (CIDR)').fill('fd00::/8');
+    await page.getByLabel('Domain suffixes').fill('not a name');
+    await page.getByText('Not a domain suffix').waitFor();
+    await page.getByLabel('Domain suffixes').fill('ads.example');
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('button', { name: 'Edit rule 4' }).focus();
+    await page.keyboard.press('Alt+ArrowUp');
+    await page.keyboard.press('Alt+ArrowUp');
+    await page.locator('.rule').nth(1).filter({ hasText: 'ads.example' }).waitFor();
+    const list = page.locator('.rule');
+    await list.nth(0).locator('.rule-grip').dragTo(list.nth(2));
+    await list.nth(2).filter({ hasText: '.onion' }).waitFor();
+    await page.getByRole('button', { name: 'Save rules' }).click();
+    await page.getByText('Rules saved.').waitFor();
+    expect(await stage.call('GET', '/router/rules')).toMatchObject([
+      { action: 'block', domain_suffix: ['ads.example'], ip_cidr: ['fd00::/8'], protocol: null },
+      { action: 'block' },
+      { action: 'proxy' },
+      { protocol: 'tcp' },
+    ]);
+  });
+});
+
+it('DNS settings are checked and saved, and a refresh says its outcome', async () => {
+  await withPanel('dns', async (page, stage) => {
+    await goTo(page, 'DNS');
+    await page.getByLabel('Upstream').fill('plain.example');
+    await page.getByText('Enter an address that starts with https://').waitFor();
+    await page.getByLabel('Upstream').fill('https://dns.example/query');
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.getByLabel('Name', { exact: true }).last().fill('nas.office.example');
+    await page.getByLabel('Address', { exact: true }).last().fill('192.0.2.300');
+    await page.getByText('Enter an IPv4 or IPv6 address.').waitFor();
+    await page.getByLabel('Address', { exact: true }).last().fill('192.0.2.21');
+    await page.getByRole('button', { name: 'Save settings' }).click();
+    await page.getByText('DNS settings saved.').waitFor();
+    expect(stage.app.keyway.backend.settings().dns.dohUpstream).toBe('https://dns.example/query');
+    expect([...stage.app.keyway.backend.settings().dns.customDomains.keys()]).toEqual([
+      'printer.office.example',
+      'nas.office.example',
+    ]);
+    await page.getByRole('button', { name: 'Refresh blocklists' }).click();
+    await page.getByText('Refresh started at').waitFor();
+  });
+});
+
+it('a backup is downloaded and restored, after a look at the difference', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Configuration');
+    const [backup] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download backup' }).click(),
+    ]);
+    expect(backup.suggestedFilename()).toMatch(/^config-\d{4}-\d\d-\d\d-\d{4}\.json$/);
+    const kept = await contentOf(backup);
+    expect(kept.toString()).toContain('"ceiling": 18446744073709551615');
+    await stage.call('DELETE', '/users/guest-2026');
+    await stage.call('POST', '/users', { access_key: 'came-later' });
+    const choose = page.locator('input[type=file]');
+    await choose.setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no JSON') });
+    await page.getByText('Line 1, column 1').waitFor();
+    expect(await page.getByRole('button', { name: 'Review changes' }).isDisabled()).toBe(true);
+    await choose.setInputFiles({ name: 'backup.json', mimeType: 'application/json', buffer: kept });
+    await page.getByText('Loaded backup.json.').waitFor();
+    await page.getByRole('button', { name: 'Review changes' }).click();
+    const review = page.getByRole('dialog', { name: 'Changes to be saved' });
+    await review.locator('.diff-removed', { hasText: 'came-later' }).waitFor();
+    await review.locator('.diff-added', { hasText: 'guest-2026' }).waitFor();
+    await review.getByRole('button', { name: 'Save to server' }).click();
+    await page.getByText('Configuration saved.').waitFor();
+    expect(JSON.parse(await stage.fileText())).toEqual(JSON.parse(kept.toString()));
+    expect(await stage.fileText()).toContain('18446744073709551615');
+  });
+});
+
+describe.each(['accessKeys', 'inbounds'] as const)('a file of the layout %s', (layout) => {
+  const file = layout === 'accessKeys' ? SERVER_FILE : INBOUNDS_FILE;
+
+  it('has a field for everything that people change, and keeps the rest', async () => {
+    await withPanel(
+      'current',
+      async (page, stage) => {
+        await goTo(page, 'Configuration');
+        await page.getByLabel('Log level').selectOption('debug');
+        await page.getByLabel('Mode').selectOption('server');
+        await page.getByLabel('Blocklists', { exact: true }).fill('https://a.example/x\nhttps://b.example/y');
+        await page.getByLabel('Web path').fill('elsewhere');
+        await page.getByLabel('Proxy port').fill('1080');
+        await page.getByLabel('Default action').selectOption({ label: 'block' });
+        await page.getByLabel('Refresh blocklists every').fill('6');
+        if (layout === 'accessKeys') await page.getByLabel('Client address').fill('203.0.113.8:50001');
+        else await page.getByLabel('Client port').fill('50001');
+        await expectAccessible(page);
+        await page.getByRole('button', { name: 'Review changes' }).click();
+        await page.getByRole('button', { name: 'Save to server' }).click();
+        await page.getByText('Configuration saved.').waitFor();
+        expect(await page.getByText('Unsaved changes').count()).toBe(0);
+        const saved: unknown = JSON.parse(await stage.fileText());
+        expect(saved).toMatchObject({
+          dns: { adblock_urls: ['https://a.example/x', 'https://b.example/y'], refresh_hours: 6 },
+          ...(layout === 'accessKeys'
+            ? {
+                listen: '203.0.113.8:50001',
+                log_level: 'debug',
+                api: { webpath: 'elsewhere', bind: '127.0.0.1:9090' },
+                outbound: { port: 1080, default_action: 'block', rules: [{}, {}, {}] },
+              }
+            : {
+                log: { level: 'debug' },
+                inbounds: [{ port: 50001, users: [{}, {}] }, { webpath: 'elsewhere' }],
+                outbounds: [{ port: 1080, tag: 'tor' }, {}, {}],
+                routing: { default_outbound: 'block', rules: [{}, {}] },
+              }),
+        });
+      },
+      { stage: { file } },
+    );
+  });
+});
+
+it('takes a new password that was typed twice, warns before, and the page is signed in with it', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Configuration');
+      const [typed, repeated] = [
+        page.getByLabel('New password', { exact: true }),
+        page.getByLabel('Repeat the password'),
+      ];
+      await typed.fill('another');
+      expect(await page.getByRole('button', { name: 'Review changes' }).isDisabled()).toBe(true);
+      await repeated.fill('anothr');
+      await page.getByText('The passwords differ.').waitFor();
+      await repeated.fill('another');
+      await page.getByText('You are signed in again with the new ones.').waitFor();
+      await page.getByRole('button', { name: 'Review changes' }).click();
+      await page.getByRole('dialog').getByText('signs everybody out').waitFor();
+      await page.getByRole('button', { name: 'Save to server' }).click();
+      await page.getByText('You are signed in with the new details.').waitFor();
+      await goTo(page, 'Keys');
+      await refreshNow(page);
+      await page.getByText('Guests').first().waitFor();
+      expect(await page.getByText('Unsaved changes').count()).toBe(0);
+      const hash = createHash('sha256').update('another').digest('hex');
+      expect(await stage.fileText()).toContain(hash);
+      await goTo(page, 'Configuration');
+      await page.getByRole('button', { name: 'Generate' }).last().click();
+      const made = await typed.inputValue();
+      expect(made).toMatch(/^[A-Za-z0-9]{24}$/);
+      expect(await repeated.inputValue()).toBe(made);
+    },
+    {},
+  );
+});
+
+it('rules and DNS settings of a server without operations for them are edited in its file', async () => {
+  await withPanel(
+    '0.2.36',
+    async (page, stage) => {
+      await goTo(page, 'Rules');
+      await page.getByText('they are edited in its configuration file').waitFor();
+      await page.getByText('Changes take effect as soon as they are saved.').waitFor();
+      await page.getByRole('button', { name: 'Edit rule 1' }).focus();
+      await page.keyboard.press('Alt+ArrowDown');
+      await page.getByRole('button', { name: 'Add rule' }).click();
+      await page.getByRole('dialog').getByLabel('Block').check();
+      await page.getByLabel('Domain suffixes').fill('added.example');
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Apply' }).click();
+      await goTo(page, 'DNS');
+      await page.getByText('Unsaved changes').waitFor();
+      await page.getByLabel('Upstream').fill('https://dns.example/query');
+      await page.getByLabel('Answer to blocked names').selectOption('zero');
+      await page.getByLabel('Listen address').fill('127.0.0.2');
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByLabel('Name', { exact: true }).last().fill('*.lab.example');
+      await page.getByLabel('Address', { exact: true }).last().fill('fd00::5');
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Review changes' }).click();
+      await page.getByRole('button', { name: 'Save to server' }).click();
+      await page.getByText('Configuration saved.').waitFor();
+      const { dns, outbound } = stage.app.keyway.backend.settings();
+      expect(dns).toMatchObject({ dohUpstream: 'https://dns.example/query', blockedAnswer: 'zero', bind: '127.0.0.2' });
+      expect([...dns.customDomains.keys()]).toContain('*.lab.example');
+      expect(outbound?.rules).toMatchObject([
+        { ipCidr: ['10.0.0.0/8'] },
+        { domainSuffix: ['.onion'] },
+        { domainSuffix: ['added.example'], action: 'block' },
+      ]);
+    },
+    { stage: { file: INBOUNDS_FILE, ownVersion: '9.8.7' } },
+  );
+});
+
+it('what is edited and not saved outlives a change of page, and the browser asks before the tab is closed', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Rules');
+    await page.getByRole('button', { name: 'Remove rule 1' }).click();
+    await goTo(page, 'Configuration');
+    await page.getByLabel('Username').fill('operator');
+    await goTo(page, 'Rules');
+    await page.getByText('Unsaved changes').waitFor();
+    await expect.poll(() => page.locator('.rule').count()).toBe(2);
+    await goTo(page, 'Configuration');
+    expect(await page.getByLabel('Username').inputValue()).toBe('operator');
+    const asked = page.waitForEvent('dialog');
+    const reloaded = page.reload();
+    const dialog = await asked;
+    expect(dialog.type()).toBe('beforeunload');
+    await dialog.accept();
+    await reloaded;
+    expect(await page.getByLabel('Username').inputValue()).toBe('admin');
+  });
+});
+
+it('a rule in its window stays the one that is edited, whatever becomes of the rules on the server', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Rules');
+    const rules = page.locator('.rule');
+    await page.getByRole('button', { name: 'Edit rule 2' }).click();
+    await page.getByLabel('Domain suffixes').fill('typed.example');
+    const [, second, third] = Array.from(Object(await stage.call('GET', '/router/rules')));
+    await stage.call('PUT', '/router/rules', [second, third]);
+    await refreshNow(page);
+    await expect.poll(() => rules.count()).toBe(2);
+    await page.getByRole('dialog', { name: 'Rule 1' }).getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('button', { name: 'Save rules' }).click();
+    await page.getByText('Rules saved.').waitFor();
+    expect(await stage.call('GET', '/router/rules')).toMatchObject([
+      { action: 'block', domain_suffix: ['typed.example'] },
+      { action: 'direct', domain_suffix: ['.example.org'] },
+    ]);
+    await page.getByRole('button', { name: 'Edit rule 1' }).click();
+    await page.getByLabel('Domain suffixes').fill('again.example');
+    await stage.call('PUT', '/router/rules', []);
+    await refreshNow(page);
+    await expect.poll(() => rules.count()).toBe(0);
+    await page.getByRole('dialog', { name: 'New rule' }).getByRole('button', { name: 'Apply' }).click();
+    await rules.filter({ hasText: 'again.example' }).waitFor();
+  });
+});
+
+it('the query log follows the server and is filtered by name, client and outcome', async () => {
+  const queries = [
+    { timestamp: 1_770_000_000, domain: 'ads.example', clientIp: '10.0.0.7', blocked: true },
+    { timestamp: 1_770_000_001, domain: 'news.example', clientIp: '10.0.0.8', blocked: false, failed: true },
+  ];
+  const resolver = { ...createNoResolver(), queries: () => queries };
+  await withPanel(
+    'dns',
+    async (page) => {
+      await goTo(page, 'DNS');
+      const domains = () => page.locator('.log tbody td:nth-child(2)').allInnerTexts();
+      await expect.poll(domains).toEqual(['news.example', 'ads.example']);
+      const results = () => page.locator('.log tbody td:nth-child(4)').allInnerTexts();
+      expect(await results()).toEqual(['Failed (SERVFAIL)', 'Blocked']);
+      queries.push({ timestamp: 1_770_000_002, domain: 'mail.example', clientIp: '10.0.0.7', blocked: false });
+      await page.clock.fastForward(60_000);
+      await expect.poll(domains).toEqual(['mail.example', 'news.example', 'ads.example']);
+      await page.getByLabel('Filter by name or client').fill('0.7');
+      await expect.poll(domains).toEqual(['mail.example', 'ads.example']);
+      await page.getByRole('button', { name: 'Blocked only' }).click();
+      await expect.poll(domains).toEqual(['ads.example']);
+      await page.getByLabel('Filter by name or client').fill('nothing');
+      await page.getByText('No matching queries.').waitFor();
+    },
+    { clock: true, stage: { resolver } },
+  );
+});
+
+it('the audit list shows the language of the viewer, and is cleared for everybody', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await stage.call('POST', '/audit', { eventEn: 'Door opened', eventRu: 'Дверь открыта', success: false });
+      await stage.call('POST', '/audit', { eventEn: 'English alone', eventRu: '', success: true });
+      await goTo(page, 'Audit');
+      await page.getByRole('row', { name: /Door opened Failed/ }).waitFor();
+      await page.getByRole('button', { name: 'RU Русский' }).click();
+      await page.getByRole('row', { name: /Дверь открыта Ошибка/ }).waitFor();
+      await page.getByRole('row', { name: /English alone Выполнено/ }).waitFor();
+      await page.getByRole('row', { name: /Вход в панель/ }).waitFor();
+      await page.getByRole('button', { name: 'Очистить журнал' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Очистить журнал' }).click();
+      await page.getByText('Записей нет').waitFor();
+      expect(await stage.call('GET', '/audit')).toEqual([]);
+    },
+    // The panel notes a sign-in that was typed.
+    { typed: true },
+  );
+});

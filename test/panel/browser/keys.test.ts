@@ -1,0 +1,319 @@
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { expectAccessible } from './axe.js';
+import { withPanel } from './in-browser.js';
+import { contentOf, goTo, holdTime, picture, refreshNow } from './stage.js';
+
+/** Milliseconds that a confirmed deletion waits. */
+const UNDO_TIME = 5_000;
+
+it('a key is created, limited, reset and deleted through the page, as the API and the file say', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      await page.getByRole('button', { name: 'New key' }).click();
+      await page.getByLabel('Name', { exact: true }).fill('<script>window.hit=1</script>');
+      await page.getByLabel('Limit', { exact: true }).fill('18446744073709551615');
+      await page.getByLabel('Unit').selectOption('B');
+      await page.getByText('= 18,446,744,073,709,551,615 bytes').waitFor();
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
+      const drawer = page.getByRole('dialog');
+      await drawer.getByRole('heading', { name: '<script>' }).waitFor();
+      await drawer.getByRole('img', { name: 'QR code' }).waitFor();
+      await expectAccessible(page);
+      await picture(page, 'current-key');
+      expect(await stage.fileText()).toMatch(/"name": ?"<script>.*"limit_bytes": ?18446744073709551615/);
+
+      await drawer.getByRole('button', { name: 'Edit' }).click();
+      const edit = page.getByRole('dialog', { name: 'Edit key' });
+      expect(await edit.getByLabel('Limit', { exact: true }).inputValue()).toBe('18446744073709551615');
+      for (const [typed, sentence] of [
+        ['-1', 'cannot be negative'],
+        ['abc', 'Enter a number'],
+        ['18446744073709551616', 'The largest limit'],
+      ]) {
+        await edit.getByLabel('Limit', { exact: true }).fill(typed ?? '');
+        await edit
+          .getByRole('alert')
+          .filter({ hasText: sentence ?? '' })
+          .waitFor();
+      }
+      await edit.getByLabel('Limit', { exact: true }).fill('1.5 GiB');
+      await edit.getByRole('button', { name: 'Save' }).click();
+      await edit.waitFor({ state: 'detached' });
+      await expect.poll(() => stage.fileText()).toMatch(/"name": ?"<script>.*"limit_bytes": ?1610612736/);
+
+      await drawer.getByRole('button', { name: 'Reset counters' }).click();
+      await page.getByRole('dialog', { name: 'Reset' }).getByRole('button', { name: 'Reset counters' }).click();
+      await page.getByText('Counters reset.').waitFor();
+      await drawer.getByRole('button', { name: 'Delete' }).click();
+      const sure = page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' });
+      await sure.waitFor();
+      await holdTime(page);
+      await sure.click();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('Nothing was deleted.').waitFor();
+      await page.clock.resume();
+      expect(await stage.fileText()).toContain('<script>');
+
+      await page.getByRole('link', { name: '<script>' }).click();
+      await drawer.getByRole('button', { name: 'Delete' }).click();
+      await sure.waitFor();
+      await holdTime(page);
+      await sure.click();
+      await page.getByText('Deleting <script>').waitFor();
+      await page.clock.fastForward(UNDO_TIME);
+      await page.getByText('Key deleted.').waitFor();
+      expect(await stage.fileText()).not.toContain('<script>');
+      expect(await page.evaluate('window.hit')).toBeUndefined();
+
+      const audit = JSON.stringify(await stage.call('GET', '/audit'));
+      expect(audit).toContain('Deleted 1 key');
+      expect(audit).toContain('Удалён 1 ключ');
+      expect(audit).not.toContain('script');
+    },
+    { clock: true },
+  );
+});
+
+/** Presses Tab until the focus is on what has this name, as somebody without a mouse does. */
+async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+  const focused = page.locator(':focus');
+  for (let pressed = 0; pressed < 40; pressed += 1) {
+    await page.keyboard.press('Tab');
+    if ((await focused.count()) === 0) continue;
+    const box = page
+      .locator('body')
+      .getByLabel(name)
+      .or(page.getByRole('link', { name }))
+      .or(page.getByRole('button', { name }));
+    if ((await focused.and(box).count()) > 0) return;
+  }
+  throw new Error(`Tab does not reach ${name}`);
+}
+
+it('a keyboard alone signs in, creates a key and deletes it', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await page.getByLabel('Username').waitFor();
+      await tabTo(page, 'Username');
+      await page.keyboard.type('admin');
+      await tabTo(page, /^Password$/);
+      await page.keyboard.type('password');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      await tabTo(page, 'Keys');
+      await page.keyboard.press('Enter');
+      // The page before links the same keys, twice.
+      await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
+      await page.getByRole('grid').getByRole('link', { name: 'Guests' }).waitFor();
+      await tabTo(page, 'New key');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog', { name: 'New key' }).waitFor();
+      expect(await page.evaluate('document.activeElement.closest(".field").querySelector("label").textContent')).toBe(
+        'Name',
+      );
+      for (let pressed = 0; pressed < 12; pressed += 1) {
+        await page.keyboard.press('Tab');
+        expect(
+          await page.evaluate('document.activeElement === document.body || !!document.activeElement.closest("dialog")'),
+        ).toBe(true);
+      }
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await page.locator(':focus').innerText()).toBe('New key');
+      await page.keyboard.press('Enter');
+      await page.keyboard.type('By keyboard');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog').getByRole('heading', { name: 'By keyboard' }).waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await tabTo(page, /^Access keys/);
+      await page.keyboard.press('End');
+      await page.locator('.row-active', { hasText: 'By keyboard' }).waitFor();
+      await page.keyboard.press('Delete');
+      await page.getByRole('dialog', { name: 'Delete this key?' }).waitFor();
+      await holdTime(page);
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await page.getByText('Deleting By keyboard').waitFor();
+      await page.clock.fastForward(UNDO_TIME);
+      await page.getByText('Key deleted.').waitFor();
+      expect(await stage.fileText()).not.toContain('By keyboard');
+    },
+    { signed: false, clock: true },
+  );
+});
+
+it('many keys are created at once, and handed out as a table and as codes', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'Create several' }).click();
+    await page.getByLabel('How many').fill('0');
+    await page.getByText('Enter a whole number').waitFor();
+    await page.getByLabel('How many').fill('12');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('heading', { name: '12 keys created' }).waitFor();
+    const [csv] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()]);
+    const lines = (await contentOf(csv)).toString().trim().split('\r\n');
+    expect(lines).toHaveLength(13);
+    expect(lines[1]).toMatch(/^,([0-9a-f]{32}),ostp:\/\/\1@203\.0\.113\.7:50000\?type=udp/);
+    await page.getByRole('button', { name: 'QR sheet' }).click();
+    await expect.poll(() => page.locator('.sheet .qr').count()).toBe(12);
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    const printed = await page
+      .locator('.sheet li')
+      .evaluateAll((items) => items.map((item) => item.getBoundingClientRect().top));
+    expect(Math.min(...printed)).toBeGreaterThanOrEqual(0);
+    expect(await page.evaluate('getComputedStyle(document.querySelector(".sheet code")).color')).toBe('rgb(0, 0, 0)');
+    await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
+    expect(stage.app.keyway.core.keys.size).toBe(16);
+  });
+});
+
+it('pasting 5,000 lines into the search looks them up as keys', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('link', { name: 'Guests' }).waitFor();
+    await page.evaluate(`{
+      const data = new DataTransfer();
+      data.setData('text', Array.from({ length: 4999 }, (_, i) => 'line ' + i).join('\\n') + '\\nguest-2026');
+      document.querySelector('input[type=search]').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+    }`);
+    await page.getByText('Searching for 5,000 pasted lines').waitFor();
+    expect(await page.locator('.row:not(.row-head)').count()).toBe(1);
+    await page.getByRole('button', { name: 'Clear search' }).click();
+    await page.getByRole('link', { name: 'Exact' }).waitFor();
+  });
+});
+
+it('copies key, link and client configuration, also where the browser keeps the clipboard to itself', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      const copied = () =>
+        page.evaluate('Navigator.prototype.__lookupGetter__("clipboard").call(navigator).readText()');
+      const link = await stage.app.inject({
+        url: '/office/panel/api/subscribe/guest-2026',
+        headers: { accept: 'text/plain' },
+      });
+      await goTo(page, 'Keys');
+      await page.getByRole('link', { name: 'Guests' }).hover();
+      await page.getByRole('button', { name: 'Copy link: Guests' }).click();
+      await page.getByText('Link copied.').waitFor();
+      expect(await copied()).toBe(link.json().data);
+      await page.getByRole('grid').focus();
+      await page.keyboard.press('Home');
+      await page.keyboard.press('c');
+      await expect.poll(copied).toContain('//exact-limit@');
+      await page.getByRole('link', { name: 'Guests' }).click();
+      const copyLink = page.getByRole('button', { name: 'Copy: Link' });
+      await copyLink.waitFor();
+      await holdTime(page);
+      await copyLink.click();
+      await page.getByRole('button', { name: 'Copied' }).waitFor();
+      expect(await copied()).toBe(link.json().data);
+      await page.clock.resume();
+      await page.evaluate('Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true })');
+      await page.getByRole('button', { name: 'Copy: Key' }).click();
+      await expect.poll(copied).toBe('guest-2026');
+      await page.getByText('Client configuration').click();
+      await page.getByRole('button', { name: 'Copy: Client configuration' }).click();
+      await expect
+        .poll(async () => JSON.parse(String(await copied())))
+        .toMatchObject({ mode: 'client', access_key: 'guest-2026' });
+    },
+    { clock: true, permissions: ['clipboard-read', 'clipboard-write'] },
+  );
+});
+
+it('sorts by any column, numbers beyond 2^53 exactly', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('link', { name: 'Guests' }).waitFor();
+    const names = () => page.locator('.row:not(.row-head) .cell-key').allInnerTexts();
+    for (const [column, first] of [
+      ['Name', '0c9e8d7f'],
+      ['Key', '0c9e8d7f'],
+      ['Up', 'exact-limit'],
+      ['Used', 'guest-2026'],
+      ['Limit', 'exact-limit'],
+      ['Connections', '6f1d2c3b'],
+      ['Status', 'guest-2026'],
+      ['Down', 'exact-limit'],
+    ] as const) {
+      const head = page.getByRole('columnheader').filter({ has: page.getByTitle(column, { exact: true }) });
+      await head.getByRole('button').click();
+      const rising = (await head.getAttribute('aria-sort')) === 'ascending';
+      expect(rising).toBe(column === 'Name' || column === 'Key');
+      expect((await names())[0]).toContain(first);
+      await head.getByRole('button').click();
+      expect(await head.getAttribute('aria-sort')).toBe(rising ? 'descending' : 'ascending');
+    }
+  });
+});
+
+it('a name of 10,000 characters is kept, a longer one refused at its field, and a key that is markup stays text', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New key' });
+    await dialog.getByLabel('Name', { exact: true }).fill('n'.repeat(10_001));
+    await dialog.getByText('10,001 characters is too long: at most 10,000.').waitFor();
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByLabel('Key', { exact: true }).fill('guest-2026');
+    await dialog.getByText('This key already exists.').waitFor();
+    expect(stage.app.keyway.core.keys.size).toBe(4);
+    await dialog.getByLabel('Name', { exact: true }).fill('n'.repeat(10_000));
+    const key = '"><img src=x onerror="window.hit=1">/../?#%00é';
+    await dialog.getByLabel('Key', { exact: true }).fill(key);
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('img', { name: 'QR code' }).waitFor();
+    expect(await page.getByRole('dialog').locator('code').nth(1).innerText()).toBe(key);
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    expect(await stage.call('GET', `/users/${encodeURIComponent(key)}`)).toMatchObject({ name: 'n'.repeat(10_000) });
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+    await page.reload();
+    await page.getByRole('img', { name: 'QR code' }).waitFor();
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+  });
+});
+
+it('keeps what is typed while the list is refreshed, and says when the key changed on the server', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('link', { name: 'Guests' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Edit' }).click();
+    const edit = page.getByRole('dialog', { name: 'Edit key' });
+    await edit.getByLabel('Name', { exact: true }).fill('Half typ');
+    await stage.call('PUT', '/users/guest-2026', { name: 'Renamed elsewhere', limit_bytes: 5 });
+    await refreshNow(page);
+    await edit.getByText('This key was changed on the server meanwhile.').waitFor();
+    expect(await edit.getByLabel('Name', { exact: true }).inputValue()).toBe('Half typ');
+  });
+});
+
+it('a confirmed deletion happens and is noted although the page is left before its time', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      await page.getByRole('link', { name: 'Guests' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      const sure = page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' });
+      await sure.waitFor();
+      await holdTime(page);
+      await sure.click();
+      await page.getByText('Deleting Guests').waitFor();
+      expect(await stage.fileText()).toContain('guest-2026');
+      await page.goto('about:blank');
+      await expect.poll(() => stage.fileText()).not.toContain('guest-2026');
+      await expect
+        .poll(async () => JSON.stringify(await stage.call('GET', '/audit')))
+        .toContain('1 of 1 keys done, 0 failed');
+    },
+    { clock: true },
+  );
+});
