@@ -121,8 +121,7 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
   configFormatFailed:
     'The body is no configuration, or would be far longer than it was sent, more than 16 times and 1 MiB; nothing was replaced.',
   configWriteFailed: 'The file could not be replaced and is as it was; the detail has the reason.',
-  configRefused:
-    '`--guard-config` kept an old copy from taking the inbounds away, or the server of `--server-version` takes no key with a name or a limit; the detail says which. Nothing was changed.',
+  configRefused: '`--guard-config` kept an old copy from taking the inbounds away. Nothing was changed.',
   outboundNotConfigured: 'The file has no outbound settings that rules could go to.',
   preconditionFailed:
     "Somebody has changed the configuration since it was read; the detail names the places that differ. Read it again, and make the change anew. Of Keyway's own interface, and of rules and DNS settings for who sends `If-Match`.",
@@ -130,6 +129,10 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
     "A `test` of the patch did not hold, or a place that it names is not there; nothing was changed. Of Keyway's own interface.",
   useKeys:
     "The patch names a list of keys, or would take one away: keys are made, changed and deleted by their own operations. Of Keyway's own interface.",
+  unreadableByServer:
+    "A server that reads the file (of `--server-version`, else of each `--revision`) would not start from it afterwards: the detail names the member and what it expects. Nothing was changed. Of Keyway's own interface.",
+  lockOut:
+    "The patch takes the last credential of the API away; nothing was changed. With `force=lock-out` it does. Of Keyway's own interface.",
   invalidBody: 'The detail names the member and what was expected; nothing was changed.',
   notJson: 'Send the body as JSON, and say so in the header.',
   bodyTooLarge:

@@ -2,6 +2,7 @@ import type { UnsaidMember } from '../core/continued-rules.js';
 import type { OperationName } from '../wire/operations.js';
 import { operationNamed, serves } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
+import { neededOfDns } from '../wire/traits/server-file.js';
 import { hasNames } from '../wire/traits/snapshot.js';
 
 /**
@@ -319,6 +320,14 @@ export const LOSSES: readonly Loss[] = [
     of: ({ capabilities }) => capabilities.dns !== undefined,
     sentence:
       'The line stores DNS settings in its older form: the first upstream, the addresses of lists and the names with an address. The others do not last.',
+  },
+  {
+    operation: 'putDnsSettings',
+    member: 'dns',
+    shownBy: 'wire',
+    of: ({ capabilities, file }) => capabilities.dns === undefined && neededOfDns([{ file }]).length > 0,
+    sentence:
+      'Servers of the line start from no DNS settings without the older members: these stand in the configuration beside the others.',
   },
   { operation: 'putDnsConfig', ...DNS_BY_CONFIG },
   { operation: 'putDnsSettings', ...DNS_BY_CONFIG },

@@ -184,7 +184,7 @@ export interface ConfigurationDocumentPort {
   replace(body: Buffer): Promise<void>;
   /**
    * Changes what the patch names and no key, by the smallest edit where the text is kept. Resolves to what it is then.
-   * Rejects with what the condition throws, with `conflict` and `useKeys`, and as `replace` does.
+   * Rejects with what the condition throws, with `conflict`, `useKeys`, `unreadableByServer` and `lockOut`, and as `replace` does.
    */
   patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint>;
 }
@@ -196,6 +196,8 @@ export interface ConfigurationPatch {
   readonly body: Buffer;
   /** Called with the configuration that is to be changed; throws where that must not be. May be called again. */
   readonly condition: (present: ConfigurationFingerprint) => void;
+  /** It may take the last credential of the API away; default false. */
+  readonly mayLockOut?: boolean;
 }
 
 /** A configuration without its lists of keys, its comments and its spelling, as something to be compared. */

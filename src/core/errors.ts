@@ -26,6 +26,8 @@ export type DomainErrorCode =
   | 'preconditionFailed'
   | 'conflict'
   | 'useKeys'
+  | 'unreadableByServer'
+  | 'lockOut'
   | 'invalidBody'
   | 'notJson'
   | 'bodyTooLarge'

@@ -1,7 +1,7 @@
 import type { Allocate } from '../core/buffer-reuse.js';
 import type { ConfigurationChange } from '../core/model.js';
 import { finish, type Steps } from '../core/steps.js';
-import type { LegacyListReading } from '../wire/traits/server-file.js';
+import { type FileServer, neededOfDns, oldestReading } from '../wire/traits/server-file.js';
 import { type ConfigurationDocument, namesOf, readRoot } from './document.js';
 import { changeKeys, spliced } from './key-changes.js';
 import type { KeyList } from './key-list.js';
@@ -17,23 +17,24 @@ const SECTIONS_SHAPE: Shape = { members: { outbound: 'tree', outbounds: 'tree', 
  * The document with a change made, every byte that it need not touch as it was; the same document when nothing differs.
  * Keys first, then rules, then DNS. Throws `ConfigurationShapeError`, naming the place, when the file cannot hold the
  * change: a place for keys that is no array, outbound routing that is not configured, an action that no outbound serves.
- * A change of keys alone is put into memory that `allocate` gives, which must not be the document's own. A legacy key list
- * follows as the file's servers read it; without `reading` it stays.
+ * A change of keys alone is put into memory that `allocate` gives, which must not be the document's own. With the servers that
+ * read the file, a legacy key list follows as they read it, and DNS settings get every member that they need; without, it stays.
  */
 export function changeDocument(
   document: ConfigurationDocument,
   change: ConfigurationChange,
   allocate?: Allocate,
-  reading: LegacyListReading | null = null,
+  servers: readonly FileServer[] | null = null,
 ): ConfigurationDocument {
   const { keys, rules, dns } = change;
   let changed = document;
   if (keys !== undefined && keys.size > 0) {
     changed = changeKeys(document, keys, allocate);
-    if (reading !== null) changed = syncLegacyList(changed, keys, reading);
+    if (servers !== null) changed = syncLegacyList(changed, keys, oldestReading(servers));
   }
   if (rules !== undefined) changed = changeSections(changed, (outline, root) => changeRules(outline, root, rules));
-  if (dns !== undefined) changed = changeSections(changed, (outline, root) => changeDns(outline, root, dns));
+  if (dns !== undefined)
+    changed = changeSections(changed, (outline, root) => changeDns(outline, root, dns, neededOfDns(servers ?? [])));
   return changed;
 }
 

@@ -114,9 +114,11 @@ export const inboundsLayout: Layout = {
       };
     }
     if (!isAbsent(routing)) throw new ConfigurationShapeError('routing: expected an object');
+    const direct = readOutbounds(root, createWarnings()).find(({ action, tag }) => action === 'direct' && tag !== null);
     return {
       missing: { place: 'routing', owner: root, member: 'routing', value: routing, needed: false },
       member: 'rules',
+      others: new Map([['default_outbound', direct?.tag ?? 'direct']]),
     };
   },
 

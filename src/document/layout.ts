@@ -23,7 +23,14 @@ export interface ListHolder {
 }
 
 /** The place of the list of rules, or the member to make on the way when its owner is missing. */
-export type RulesHome = ListHolder | { readonly missing: ListHolder; readonly member: string };
+export type RulesHome =
+  | ListHolder
+  | {
+      readonly missing: ListHolder;
+      readonly member: string;
+      /** What the owner must have besides. */
+      readonly others: ReadonlyMap<string, Rendered>;
+    };
 
 /** The names of the layouts, after the member that tells them apart. */
 export type LayoutName = 'access_keys' | 'inbounds';

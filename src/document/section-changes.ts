@@ -1,12 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import { placesContinued } from '../core/continued-rules.js';
-import { DEFAULT_RESOLVER, OLDER_MEMBERS } from '../core/dns-settings.js';
-import { DEFAULT_DNS, type DnsChange, type OutboundRule, type ResolverSettings } from '../core/model.js';
+import { DEFAULT_RESOLVER, OLDER_MEMBERS, olderMembers } from '../core/dns-settings.js';
+import {
+  DEFAULT_DNS,
+  type DnsChange,
+  type DnsConfig,
+  type OutboundRule,
+  type ResolverSettings,
+} from '../core/model.js';
 import {
   DNS_MEMBERS,
   hasResolverForm,
   type PlainDns,
   RESOLVER_MEMBERS,
+  readDns,
   renderResolver,
   saysAlready,
 } from './dns-section.js';
@@ -50,11 +57,20 @@ interface DnsMember {
   readonly older: string | null;
 }
 
-/** Writes the members of `dns` whose value differs; a missing or unusable `dns` becomes an object of those given. */
-export function changeDns({ bytes }: ConfigurationDocument, root: ObjectNode, change: DnsChange): Splice[] {
+/**
+ * Writes the members of `dns` whose value differs; a missing or unusable `dns` becomes an object of those given. Members that a
+ * server of the file needs are written with the values in force where they lack, and stay beside those of the form of 0.4.6.
+ */
+export function changeDns(
+  { bytes }: ConfigurationDocument,
+  root: ObjectNode,
+  change: DnsChange,
+  needed: readonly string[] = [],
+): Splice[] {
   const dns = memberOf(root, 'dns');
-  const given = [...plainMembers(change), ...resolverMembers(dns, change.resolver ?? null)];
-  if (given.length === 0) return [];
+  const asked = [...plainMembers(change), ...resolverMembers(dns, change.resolver ?? null)];
+  if (asked.length === 0) return [];
+  const given = [...asked, ...neededMembers(root, change, needed, asked)];
   if (dns?.kind !== 'object') {
     return putMember(bytes, root, 'dns', new Map(given.map(({ name, value }) => [name, value])));
   }
@@ -65,7 +81,7 @@ export function changeDns({ bytes }: ConfigurationDocument, root: ObjectNode, ch
   const style = sequenceStyle(bytes, membersOf(dns), styleOf(bytes, dns, fileStyle(bytes)));
   const textOf = ({ name, value }: DnsMember) => renderMember(name, value, style, style.indent);
   const olderOf = ({ older }: DnsMember) =>
-    dns.members.findLast(({ name, value }) => name === older && !isAbsent(value));
+    dns.members.findLast(({ name, value }) => name === older && !needed.includes(name) && !isAbsent(value));
   const isThere = ({ name }: DnsMember) => memberOf(dns, name) !== undefined;
   const takesOver = (member: DnsMember) => !isThere(member) && olderOf(member) !== undefined;
   return [
@@ -108,6 +124,31 @@ function plainMembers(change: DnsChange): readonly DnsMember[] {
   });
 }
 
+/** The members of older forms that servers need, beside those that a change gives, as the settings are then. */
+function neededMembers(
+  root: ObjectNode,
+  change: DnsChange,
+  needed: readonly string[],
+  asked: readonly DnsMember[],
+): readonly DnsMember[] {
+  const dns: DnsConfig = { ...readDns(root, createWarnings()), ...change };
+  const older = olderMembers(dns);
+  const values: Readonly<Record<string, Rendered>> = {
+    enabled: dns.enabled,
+    // Of no upstream at all the form of 0.4.6 would make one of the default here.
+    doh_upstream: dns.resolver?.upstreams.length === 0 ? '' : older.dohUpstream,
+    adblock_urls: older.adblockUrls,
+    custom_domains: older.customDomains,
+  };
+  const present = memberOf(root, 'dns');
+  return needed.flatMap((name) => {
+    const value = values[name];
+    const isSaid = asked.some((member) => member.name === name);
+    if (value === undefined || isSaid || (dns.resolver === null && !isAbsent(memberOf(present, name)))) return [];
+    return [{ name, value, fallback: undefined, older: null }];
+  });
+}
+
 /** All members go into an object of the older form, so that it has the other form from then on. */
 function resolverMembers(dns: ValueNode | undefined, settings: ResolverSettings | null): readonly DnsMember[] {
   if (settings === null) return [];
@@ -131,7 +172,7 @@ export function changeRules(
   const home = layout.rulesHome(root);
   if ('missing' in home) {
     const { owner, member } = home.missing;
-    return putMember(bytes, owner, member, new Map([[home.member, rendered]]));
+    return putMember(bytes, owner, member, new Map([[home.member, rendered], ...home.others]));
   }
   const { value, owner, member } = home;
   if (value?.kind !== 'array') return putMember(bytes, owner, member, rendered);

@@ -87,6 +87,17 @@ export const commonErrors: ErrorTable = {
     text: 'lists of keys are changed by the operations of keys',
     withDetail: true,
   },
+  unreadableByServer: {
+    code: 'unreadableByServer',
+    status: 422,
+    text: 'the server that reads the file would not start from it',
+    withDetail: true,
+  },
+  lockOut: {
+    code: 'lockOut',
+    status: 422,
+    text: 'no token, and no name with a password, would be left to call the API with; "force=lock-out" does it all the same',
+  },
   invalidBody: { code: 'invalidBody', status: 400, text: '', withDetail: true },
   notJson: {
     code: 'notJson',

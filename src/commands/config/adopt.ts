@@ -1,5 +1,8 @@
+import { REVISIONS } from '../../../revisions/all.js';
 import { areMany } from '../../core/replace-policy.js';
 import { type Adoption, planAdoption } from '../../document/check/adoption.js';
+import { readServerText } from '../../document/check/server-text.js';
+import { startProblem } from '../../document/check/start.js';
 import { rewriteFile } from '../../files/rewrite-file.js';
 import { isOn, type ParsedFlags, switchFlag } from '../../settings/flags.js';
 import { prettyJson } from '../../wire/json/json.js';
@@ -28,6 +31,8 @@ export const configAdopt = fileCommand({
       return 0;
     }
     const changes = adoption.bytes !== target.bytes;
+    const ended = changes ? endedStart(target.bytes, adoption.bytes) : null;
+    if (ended !== null) throw new Error(`nothing is written: its server would not start any more: ${ended}`);
     if (!json) for (const line of planText(adoption, asked)) output.line(line);
     if (changes) {
       await rewriteFile(versions, target, adoption.bytes, { forever: areMany(adoption.removed.length) });
@@ -60,6 +65,13 @@ ${settings}
   keyway config adopt server.jsonc
   keyway config adopt server.jsonc --add --update`,
 });
+
+/** Returns what ends the start of the servers that read inbounds, where they start until then; null for nothing. */
+function endedStart(before: Buffer, after: Buffer): string | null {
+  const file = REVISIONS.find(({ file: { layout } }) => layout === 'inbounds')?.file;
+  if (file === undefined || startProblem(readServerText(before), file) !== null) return null;
+  return startProblem(readServerText(after), file);
+}
 
 const NOTHING: Omit<Adoption, 'bytes'> = {
   added: [],

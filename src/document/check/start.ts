@@ -13,10 +13,17 @@ import { isAbsent } from '../reading.js';
 import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
 import type { ServerText } from './server-text.js';
 
-/** Returns what ends the start of a line's servers, as a clause that begins with the place; null where nothing does. */
-export function startProblem({ root, bytes, problem }: ServerText, { root: type, rules }: ServerFile): string | null {
+/**
+ * Returns what ends the start of a line's servers, as a clause that begins with the place; null where nothing does. Lists of keys
+ * are not looked into where `keysCount` is false.
+ */
+export function startProblem(
+  { root, bytes, problem }: ServerText,
+  { root: type, rules }: ServerFile,
+  { keysCount = true }: { readonly keysCount?: boolean } = {},
+): string | null {
   if (root === null) return problem;
-  const mistyped = problemOf(root, type, { bytes, place: '', lastCounts: false });
+  const mistyped = problemOf(root, type, { bytes, place: '', lastCounts: false, keysCount });
   if (mistyped !== null) return mistyped;
   const given = givenIn(root);
   const broken = rules.find((rule) => !rule.isKept(given));
@@ -44,7 +51,7 @@ export function keysAtStart({ root }: ServerText, layout: ServerFile['layout']):
 export function rootListProblem({ root, bytes }: ServerText, file: ServerFile): string | null {
   const list = memberOf(root ?? undefined, 'access_keys');
   if (list?.kind !== 'keys' || list.list.starts.length === 0) return null;
-  return problemOf(list, rootListType(file), { bytes, place: 'access_keys', lastCounts: false });
+  return problemOf(list, rootListType(file), { bytes, place: 'access_keys', lastCounts: false, keysCount: true });
 }
 
 interface Where {
@@ -53,6 +60,7 @@ interface Where {
   readonly place: string;
   /** True where of equal members the last counts. */
   readonly lastCounts: boolean;
+  readonly keysCount: boolean;
 }
 
 function problemOf(node: ValueNode, type: FileType, where: Where): string | null {
@@ -153,6 +161,7 @@ function protocolsProblem(
 
 function keysProblem(node: ValueNode, plainAlone: boolean, where: Where): string | null {
   if (node.kind !== 'keys') return expected(where, 'an array of keys');
+  if (!where.keysCount) return null;
   if (node.list.starts.length === 0) return expected(where, 'at least one key');
   const fault = node.faults.find(({ text }) => text !== EMPTY_KEY && !(where.lastCounts && text === TWICE));
   if (fault !== undefined) {

@@ -3,7 +3,6 @@ import { openLocalBackend } from '../../homes/file/backend.js';
 import { FILE_PROBLEMS } from '../../homes/file/problems.js';
 import { pendingFamily, storeFamilies } from '../../ops/file-metrics.js';
 import type { HomePlaceOf } from '../../settings/home.js';
-import { type LegacyListReading, legacyListReading, takesPlainKeysAlone } from '../../wire/traits/server-file.js';
 import type { ComposeOptions } from '../options.js';
 import { type Home, homeOver } from './home.js';
 
@@ -43,14 +42,14 @@ export async function openLocal(
   configPath: string | null,
   inPlace: boolean,
 ): Promise<Home> {
+  const servers = (server === null ? mounts : [server]).map(({ revision: { file }, version }) => ({ file, version }));
   const backend = await openLocalBackend({
     ...shared,
     configPath,
     inPlace,
     ...(dataFolder === null ? {} : { dataDir: dataFolder }),
     ...(guard === undefined ? {} : { guard }),
-    legacyListReading: oldestReading(server === null ? mounts : [server]),
-    plainKeysAlone: configPath !== null && server !== null && takesPlainKeysAlone(server.revision.file),
+    servers,
     keepsCounters: server === null ? null : server.revision.storing.keepsCounters(server.version),
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });
@@ -73,10 +72,4 @@ export async function openLocal(
     ],
     parts: { local: backend },
   };
-}
-
-/** Finds how the oldest server that may read the file reads a legacy key list; a file with inbounds is no older server's. */
-function oldestReading(servers: ComposeOptions['mounts']): LegacyListReading {
-  const read = servers.map(({ revision, version }) => legacyListReading(revision.file, version));
-  return read.includes('list only') ? 'list only' : 'union';
 }

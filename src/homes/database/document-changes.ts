@@ -74,7 +74,7 @@ export function changedDocument(
 ): ConfigurationDocument {
   try {
     // Servers that read the document once it is a file again must not bring a key back from a legacy key list.
-    return changeDocument(document, change, undefined, 'union');
+    return changeDocument(document, change, undefined, []);
   } catch (error) {
     // A change that has no place in the document does not hold up the others; files do the same.
     refused(failureWords(error));

@@ -82,7 +82,7 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
 }
 
 export interface LocalBackendParts
-  extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress' | 'plainKeysAlone'> {
+  extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress' | 'servers'> {
   readonly configuration: ConfigurationFile | null;
   /** Its path; null, as when left out, without one. */
   readonly configPath?: string | null;

@@ -1,11 +1,11 @@
 import type { Backend, ChangeOutcome, KeyChange } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
-import { changedRecord, isBare, recordOf } from '../../core/keys/key-record.js';
+import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey, ConfigurationChange } from '../../core/model.js';
 import { PerKeyQueue } from '../../core/per-key-queue.js';
-import type { ConfigurationFile } from './configuration/configuration-file.js';
-import { PLAIN_KEYS_ALONE } from './configuration/file-state.js';
+import { refuseUnreadableKey } from '../../document/check/keeps-starting.js';
+import type { ConfigurationFile, ConfigurationFileOptions } from './configuration/configuration-file.js';
 import type { Counters } from './counters/open-counters.js';
 import { recordText } from './counters/recreated-keys.js';
 
@@ -18,13 +18,11 @@ export type KeyWrites = Pick<
 /** Changes of keys that go into one write of the file. */
 const MOST_CHANGES = 10_000;
 
-export interface KeyWritesOptions extends Pick<Counters, 'renewals'> {
+export interface KeyWritesOptions extends Pick<Counters, 'renewals'>, Pick<ConfigurationFileOptions, 'servers'> {
   readonly keys: KeyRegistry;
   /** Null where no file holds the keys. */
   readonly configuration: Pick<ConfigurationFile, 'save'> | null;
   readonly store: Pick<NonNullable<Counters['store']>, 'flush'> | null;
-  /** The file's server takes plain strings alone, so that a key with a name or a limit is refused. Default false. */
-  readonly plainKeysAlone?: boolean;
 }
 
 /**
@@ -33,7 +31,7 @@ export interface KeyWritesOptions extends Pick<Counters, 'renewals'> {
  * A failure to write counters is never one of the change: the store logs it, and its next write carries them.
  */
 export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
-  const { keys, renewals, configuration, store, plainKeysAlone = false } = options;
+  const { keys, renewals, configuration, store, servers = [] } = options;
   const queue = new PerKeyQueue();
   /** Keys whose last write failed, with the records that the file may still hold of them. */
   const unwritten = new Map<string, Set<string>>();
@@ -42,9 +40,9 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   /** Changes that share one write are finished once, by the first of their callers. */
   const settled = new WeakMap<ConfigurationChange, Promise<void>>();
 
-  /** Throws `configRefused` for a record that would end the start and the reloads of the file's server. */
+  /** In batches, which Keyway's own interface sends: single changes are answered as the protocol says. */
   function refuseUntaken(record: AccessKey): void {
-    if (plainKeysAlone && !isBare(record)) throw new DomainError('configRefused', PLAIN_KEYS_ALONE);
+    if (configuration !== null) refuseUnreadableKey(record, servers);
   }
 
   /** Makes counters durable, because an answer about them must not come undone by a crash. The store logs a failure. */
@@ -92,7 +90,6 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   }
 
   async function create(key: AccessKey): Promise<void> {
-    refuseUntaken(key);
     const { accessKey } = key;
     const former = recordText(keys.get(accessKey));
     if (configuration !== null && store !== null && keys.kept(accessKey) !== null) {
@@ -198,7 +195,6 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     },
     createKey: (key) => queue.run(key.accessKey, () => create(key)),
     async createBareKeys(made) {
-      for (const key of made) refuseUntaken(key);
       for (const key of made) keys.createWithoutCounters(key);
       await leavingFailureToNextWrite(save({ keys: new Map(made.map((key) => [key.accessKey, key])) }));
       return made.map(({ accessKey }) => accessKey);
@@ -209,7 +205,6 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
         if (present === undefined) throw new DomainError('userNotFound');
         const former = recordText(present);
         const record = changedRecord(present, update);
-        refuseUntaken(record);
         keys.update(record);
         await saveKey(accessKey, record, former);
       }),

@@ -10,12 +10,13 @@ export const FILE_PROBLEMS = {
   counters_unwritable: 'own',
   counters_moved_aside: 'own',
   inbounds_not_live: 'own',
+  config_unreadable_by_server: 'own',
 } as const satisfies ProblemKinds;
 
 /** The sources of problems; null where there is no such thing. */
 export interface ProblemSources {
   readonly configuration:
-    | (() => Pick<ConfigurationFileStatus, 'parseError' | 'lastWriteError' | 'inboundsError'>)
+    | (() => Pick<ConfigurationFileStatus, 'parseError' | 'lastWriteError' | 'inboundsError' | 'startError'>)
     | null;
   readonly counters: (() => { readonly movedAside: string | null; readonly lastWriteError: string | null }) | null;
   readonly fileSystem: Pick<FileSystemPort, 'stat'>;
@@ -27,7 +28,12 @@ export interface ProblemSources {
  */
 export function createProblems({ configuration, counters, fileSystem }: ProblemSources) {
   return async (): Promise<readonly Problem[]> => {
-    const file = configuration?.() ?? { parseError: null, lastWriteError: null, inboundsError: null };
+    const file = configuration?.() ?? {
+      parseError: null,
+      lastWriteError: null,
+      inboundsError: null,
+      startError: null,
+    };
     const store = counters?.() ?? { movedAside: null, lastWriteError: null };
     const aside = store.movedAside !== null && (await exists(fileSystem, store.movedAside)) ? store.movedAside : null;
     const reasons: Readonly<Record<keyof typeof FILE_PROBLEMS, string | null>> = {
@@ -42,6 +48,7 @@ export function createProblems({ configuration, counters, fileSystem }: ProblemS
         'the store of counters was damaged and was moved away; look at it, then remove it',
       ),
       inbounds_not_live: file.inboundsError,
+      config_unreadable_by_server: file.startError,
     };
     return Object.entries(reasons).flatMap(([problem, reason]) => (reason === null ? [] : [{ problem, reason }]));
   };

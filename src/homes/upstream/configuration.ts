@@ -9,6 +9,7 @@ import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../
 import { judgeReplacement } from '../../core/replace-policy.js';
 import { inTurns } from '../../core/steps.js';
 import { changeDocument } from '../../document/change.js';
+import { refuseEndedStart, refuseLockOut } from '../../document/check/keeps-starting.js';
 import {
   ConfigurationShapeError,
   lossesBetween,
@@ -19,6 +20,7 @@ import { patchDocumentSteps } from '../../document/patch/patch-document.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
+import type { FileServer } from '../../wire/traits/server-file.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { UpstreamContext } from './context.js';
 import type { ListRefresh } from './list-refresh.js';
@@ -203,6 +205,8 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
           const { document, configuration: before } = (await read('caller')).value;
           const made = await inTurns(patchDocumentSteps(document, patch));
           const { document: patched, configuration, fingerprint } = made;
+          refuseEndedStart(document, patched, fileServers(server));
+          if (patch.mayLockOut !== true) refuseLockOut(document, configuration.listener);
           if (patched === document) return fingerprint;
           await keep(document.bytes);
           await send(patched.bytes);
@@ -215,7 +219,9 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
       queue.take(async () => {
         await refuseLater(server);
         const { document } = (await read('caller')).value;
-        const changed = shaped(() => changeDocument(document, ownChange(change, server.texts)));
+        const changed = shaped(() =>
+          changeDocument(document, ownChange(change, server.texts), undefined, fileServers(server)),
+        );
         if (changed !== document) {
           await keep(document.bytes);
           await send(changed.bytes);
@@ -223,6 +229,12 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
         return struckConfiguration(readDocument(changed.bytes).configuration, server.texts);
       }),
   };
+}
+
+/** The server itself, once its line is known. */
+function fileServers(server: UpstreamServer): readonly FileServer[] {
+  const [line, version] = [server.line(), server.version()];
+  return line === null || version === null ? [] : [{ file: line.file, version }];
 }
 
 const NOTHING_LOST = { losesInbounds: false, lostMembers: [] };

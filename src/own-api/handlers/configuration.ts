@@ -40,11 +40,14 @@ export const CONFIGURATION_HANDLERS = {
     fingerprints.note(fingerprint);
     return { payload: successEnvelopeOfPieces(pieces), headers: tagged(fingerprint) };
   },
-  patchConfiguration: withBody<RawBody>(async ({ context: { core, fingerprints }, request }, { type, bytes }) => {
-    const form = PATCH_FORMS[type as keyof typeof PATCH_FORMS]; // The row takes these types alone.
-    const condition = mustMatch(request.headers['if-match'], fingerprints);
-    const fingerprint = await core.patchConfig({ form, body: bytes, condition });
-    fingerprints.note(fingerprint);
-    return { payload: successEnvelope(null), headers: tagged(fingerprint) };
-  }),
+  patchConfiguration: withBody<RawBody>(
+    async ({ context: { core, fingerprints }, request, query }, { type, bytes }) => {
+      const form = PATCH_FORMS[type as keyof typeof PATCH_FORMS]; // The row takes these types alone.
+      const condition = mustMatch(request.headers['if-match'], fingerprints);
+      const mayLockOut = query.force === 'lock-out';
+      const fingerprint = await core.patchConfig({ form, body: bytes, condition, mayLockOut });
+      fingerprints.note(fingerprint);
+      return { payload: successEnvelope(null), headers: tagged(fingerprint) };
+    },
+  ),
 } as const satisfies Readonly<Record<string, OwnHandler>>;

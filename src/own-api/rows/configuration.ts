@@ -29,6 +29,9 @@ export const CONFIGURATION = {
     endpoint: 'PATCH /configuration',
     access: [],
     effect: writes('changes the configuration'),
+    query: {
+      force: { kind: 'text', description: '`lock-out` takes the last credential away, too.' },
+    },
     headers: { 'If-Match': 'Entity tags, of which the present configuration must have one; `*` for any.' },
     body: {
       schema: Type.Unsafe<unknown>({
@@ -46,11 +49,13 @@ export const CONFIGURATION = {
       'configModeMissing',
       'configFormatFailed',
       'configRefused',
+      'unreadableByServer',
+      'lockOut',
       'configWriteFailed',
       'noConfigPath',
     ],
     summary: 'Changes what is named of the configuration',
     description:
-      'The smallest edit of the text, comments and spelling kept, with the version before kept. A patch that touches a list of keys is refused with `use_keys`; one that replaces what holds a list keeps that list. Where a `test` fails, 409; where the configuration is another one than `If-Match` says, 412 with `differs`, JSON Pointers of the places that differ, or null where that is not known.',
+      'The smallest edit of the text, comments and spelling kept, with the version before kept. A patch that touches a list of keys is refused with `use_keys`; one that replaces what holds a list keeps that list. Where a `test` fails, 409; where the configuration is another one than `If-Match` says, 412 with `differs`, JSON Pointers of the places that differ, or null where that is not known. Where a server that reads the file would start from it before and not afterwards, 422 `unreadable_by_server` with the member; where no credential would be left, 422 `lock_out`.',
   },
 } as const satisfies OwnRows;

@@ -80,6 +80,32 @@ export function legacyListReading({ unionSince }: ServerFile, version: string): 
   return gte(version, unionSince) ? 'union' : 'list only';
 }
 
+/** A server that may read the file that Keyway serves. */
+export interface FileServer {
+  readonly version: string;
+  readonly file: ServerFile;
+}
+
+/** Finds how the oldest of these servers reads a legacy key list; a file with inbounds is no older server's. */
+export function oldestReading(servers: readonly FileServer[]): LegacyListReading {
+  const read = servers.map(({ file, version }) => legacyListReading(file, version));
+  return read.includes('list only') ? 'list only' : 'union';
+}
+
+/** The members that a `dns` object must have for one of these servers to start. */
+export function neededOfDns(servers: readonly Pick<FileServer, 'file'>[]): readonly string[] {
+  const needed = servers.flatMap(({ file }) => {
+    return Object.entries(membersOf(membersOf(file.root).dns?.type)).filter(([, { mayLack }]) => !mayLack);
+  });
+  return [...new Set(needed.map(([name]) => name))];
+}
+
+function membersOf(type: FileType | undefined): FileMembers {
+  if (typeof type !== 'object') return {};
+  if ('lastCounts' in type) return membersOf(type.lastCounts);
+  return 'members' in type ? type.members : {};
+}
+
 /** Tells whether keys are plain strings alone, so that an element with a name or a limit ends a start and every live reload. */
 export function takesPlainKeysAlone(file: ServerFile): boolean {
   const type = rootListType(file);
@@ -88,8 +114,7 @@ export function takesPlainKeysAlone(file: ServerFile): boolean {
 
 /** The type of a root `access_keys`; servers that know inbounds do not read it at their start. */
 export function rootListType({ root }: ServerFile): FileType {
-  const member = typeof root === 'object' && 'members' in root ? root.members.access_keys : undefined;
-  return member?.type ?? 'anything';
+  return membersOf(root).access_keys?.type ?? 'anything';
 }
 
 /** The root members that came with 0.4.6 and 0.4.7, over which the servers before pass. */

@@ -17,7 +17,7 @@ import { readTarget, removeStaleTemporaries, type TargetFile } from '../../../fi
 import { failureCode, failureWords } from '../../../platform/failure-words.js';
 import type { ProcessesPort } from '../../../platform/processes.js';
 import { compactJsonSteps, JsonSyntaxError } from '../../../wire/json/json.js';
-import type { LegacyListReading } from '../../../wire/traits/server-file.js';
+import { type FileServer, oldestReading } from '../../../wire/traits/server-file.js';
 import { SETTLED_AFTER } from '../../../wire/traits/storing.js';
 import { CommitQueue } from './commit-queue.js';
 import { EditWatch } from './edit-watch.js';
@@ -28,6 +28,7 @@ import { BrokenFileError, type FoundFile, KnownFile, readFirst } from './known-f
 import { changeCount } from './pending-changes.js';
 import { ReappliedChanges } from './reapplied-changes.js';
 import { type ReloadListener, Reloads } from './reloads.js';
+import { StartWatch } from './start-watch.js';
 import { createUnreadJournal, type UnreadJournal } from './unread-journal.js';
 
 /**
@@ -77,6 +78,8 @@ export interface ConfigurationFileStatus {
   readonly parseError: string | null;
   /** The reason why a file with inbounds is not live as it stands, when a server writes it, too; null while nothing is wrong. */
   readonly inboundsError: string | null;
+  /** The reason why a server does not start any more from what Keyway has written; null while nothing is wrong. */
+  readonly startError: string | null;
   /** The number of keys, rule lists and DNS settings that are changed in memory and not in the file. */
   readonly pendingChanges: number;
 }
@@ -84,10 +87,8 @@ export interface ConfigurationFileStatus {
 export interface ConfigurationFileOptions extends VersionsOptions {
   /** Refuses to replace a file with inbounds for keys by one without; default: it is done, and logged as an error. */
   readonly guard?: boolean;
-  /** The reading of a legacy key list by the file's servers; default `union`. */
-  readonly legacyListReading?: LegacyListReading;
-  /** The file's server takes keys as plain strings alone: a replacement with more others than the file has is refused. Default false. */
-  readonly plainKeysAlone?: boolean;
+  /** The servers that may read the file; default none that is known. */
+  readonly servers?: readonly FileServer[];
   /** The time that a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
   readonly unreadMilliseconds?: number;
   /** The time between looks at the file, in milliseconds, 0 for never; default 500. */
@@ -138,13 +139,14 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
     const first = await openFile({ fileSystem, path, wait, log }, overwriting);
     const { reapplied, journal } = await openUnread(options, processes, hold, first);
-    const { observer, watch = true, guard = false, legacyListReading = 'union', plainKeysAlone = false } = options;
+    const { observer, watch = true, guard = false, servers = [] } = options;
     const served: ServedFile = {
-      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, guard, legacyListReading, plainKeysAlone },
+      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, guard, servers },
       ...(observer && { observer }),
       ...{ hold, versions, journal, overwriting: options.inPlace ? overwriting : null },
       state: new FileState(first.configuration, reapplied),
-      inbounds: new InboundsWatch({ path, log, legacyListReading }),
+      inbounds: new InboundsWatch({ path, log, legacyListReading: oldestReading(servers) }),
+      starts: new StartWatch({ path, log, servers }),
     };
     return serve(served, first);
   } catch (error) {
@@ -218,8 +220,9 @@ function onMonotonicClock(clock: ClockPort, epoch: number): number {
 }
 
 function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
-  const { fileSystem, clock, path, log, hold, versions, overwriting, state, inbounds } = served;
+  const { fileSystem, clock, path, log, hold, versions, overwriting, state, inbounds, starts } = served;
   inbounds.look(first.document);
+  starts.found(first.document);
   const reloads = new Reloads(served);
   reloads.reapply(first, onMonotonicClock(clock, writtenAt(first.target)));
   const file = new KnownFile(served, first, (...edit) => reloads.found(...edit));
@@ -289,6 +292,7 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
       lastWriteError: writes.lastError,
       parseError: reloads.parseError,
       inboundsError: inbounds.trouble,
+      startError: starts.trouble,
       pendingChanges: changeCount(state.pending),
     }),
     close: () => {

@@ -4,15 +4,12 @@ import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js'
 import type { Hold } from '../../../files/hold.js';
 import type { InPlaceWriting } from '../../../files/in-place.js';
 import type { KeptVersions } from '../../../files/kept-versions.js';
-import type { LegacyListReading } from '../../../wire/traits/server-file.js';
+import type { FileServer } from '../../../wire/traits/server-file.js';
 import type { InboundsWatch } from './inbounds-watch.js';
 import { changeCount, layOver, mergeChanges } from './pending-changes.js';
 import type { ReappliedChanges } from './reapplied-changes.js';
+import type { StartWatch } from './start-watch.js';
 import type { UnreadJournal } from './unread-journal.js';
-
-/** The reason why such a change is refused: a server of 0.2.0 to 0.2.30 would not go on with it. */
-export const PLAIN_KEYS_ALONE =
-  'the server that reads the file (--server-version) takes keys as plain strings: one with a name or a limit would end its start and its reloads';
 
 /** A configuration file that is served, as every part that serves it is handed it. */
 export interface ServedFile {
@@ -25,8 +22,8 @@ export interface ServedFile {
   readonly pollMilliseconds: number;
   readonly watch: boolean;
   readonly guard: boolean;
-  readonly legacyListReading: LegacyListReading;
-  readonly plainKeysAlone: boolean;
+  /** Those that may read the file. */
+  readonly servers: readonly FileServer[];
   readonly observer?: ConfigurationObserverPort;
   readonly hold: Hold;
   readonly versions: KeptVersions;
@@ -35,6 +32,7 @@ export interface ServedFile {
   readonly journal: UnreadJournal;
   readonly state: FileState;
   readonly inbounds: InboundsWatch;
+  readonly starts: StartWatch;
 }
 
 /**

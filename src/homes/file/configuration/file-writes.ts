@@ -7,10 +7,10 @@ import type { FileStat } from '../../../core/ports.js';
 import { judgeReplacement } from '../../../core/replace-policy.js';
 import { inTurns } from '../../../core/steps.js';
 import { changeDocument } from '../../../document/change.js';
+import { refuseEndedStart, refuseLockOut } from '../../../document/check/keeps-starting.js';
 import {
   type ConfigurationDocument,
   lossesBetween,
-  objectsIn,
   type ReadConfiguration,
   readDocument,
 } from '../../../document/document.js';
@@ -26,7 +26,7 @@ import {
 } from '../../../files/write-file.js';
 import { failureWords } from '../../../platform/failure-words.js';
 import { unlessMissing } from '../../../platform/presence.js';
-import { PLAIN_KEYS_ALONE, type ServedFile } from './file-state.js';
+import type { ServedFile } from './file-state.js';
 import type { FoundFile, KnownFile } from './known-file.js';
 import { changeCount, differences, mergeChanges } from './pending-changes.js';
 import type { Reloads } from './reloads.js';
@@ -152,12 +152,14 @@ export class FileWrites {
   }
 
   async #writePatched(patch: ConfigurationPatch): Promise<PatchedDocument> {
-    const { state, versions } = this.#served;
+    const { state, versions, servers } = this.#served;
     const file = this.#file;
     const found = await this.#reading(() => file.settled());
     const waiting = state.pending;
     const { document, refused } = this.#applyParts(found.document, waiting);
     const patched = await inTurns(patchDocumentSteps(document, patch));
+    refuseEndedStart(document, patched.document, servers);
+    if (patch.mayLockOut !== true) refuseLockOut(document, patched.configuration.listener);
     if (patched.document === found.document) await file.makeDurable(found);
     else {
       await versions.keep(found.document.bytes);
@@ -210,7 +212,7 @@ export class FileWrites {
   }
 
   async #write(asked: ConfigurationChange, mayAssume = this.#served.overwriting === null): Promise<Attempt> {
-    const { state, versions, inbounds } = this.#served;
+    const { state, versions, inbounds, starts } = this.#served;
     const file = this.#file;
     const assumed = mayAssume ? await file.assumed() : null;
     const found = assumed ?? (await this.#reading(() => file.settled()));
@@ -223,12 +225,16 @@ export class FileWrites {
     if (document === found.document) {
       await file.makeDurable(found);
     } else {
-      await this.#keepBeforeChange(found);
+      const isKeysAlone = change.rules === undefined && change.dns === undefined;
+      if (starts.trouble === null && starts.ended(document, { isKeysAlone }) !== null)
+        await versions.keep(found.document.bytes, { forever: true });
+      else await this.#keepBeforeChange(found);
       file.attempts(document);
       file.holds(document, await this.#put(found.target, document.bytes));
       this.#hasWritten = true;
       if (!versions.isKeeping(found.document.bytes)) this.#buffers.retire(found.document.bytes);
       inbounds.look(document);
+      starts.wrote(document, { isKeysAlone });
     }
     return { change, refused, former };
   }
@@ -247,7 +253,7 @@ export class FileWrites {
 
   /** A part that has no place in this file (rules where there is no outbound) must not hold up the others. */
   #applyParts(document: ConfigurationDocument, { keys, rules, dns }: ConfigurationChange) {
-    const { legacyListReading } = this.#served;
+    const { servers } = this.#served;
     const parts: ConfigurationChange[] = [
       ...(keys ? [{ keys }] : []),
       ...(dns ? [{ dns }] : []),
@@ -257,7 +263,7 @@ export class FileWrites {
     let refused: ConfigurationChange = {};
     for (const part of parts) {
       try {
-        changed = changeDocument(changed, part, this.#buffers.allocate, legacyListReading);
+        changed = changeDocument(changed, part, this.#buffers.allocate, servers);
       } catch (error) {
         refused = mergeChanges(refused, part);
         this.#failed(error);
@@ -295,15 +301,13 @@ export class FileWrites {
   }
 
   async #replaceWith({ document, configuration }: ReadConfiguration, reason: WholeReason): Promise<void> {
-    const { path, fileSystem, log, guard, versions, plainKeysAlone } = this.#served;
+    const { path, fileSystem, log, guard, versions, starts } = this.#served;
     const file = this.#file;
     const present = await this.#reading(() => unlessMissing(readTarget(fileSystem, path)));
     const before = this.#documentIn(present);
-    if (plainKeysAlone && reason === 'replaced' && objectsIn(document) > objectsIn(before))
-      throw new DomainError('configRefused', PLAIN_KEYS_ALONE);
     const removed = this.#reloads.wouldRemove(configuration);
     const verdict = judgeReplacement({ reason, ...lossesBetween(before, document), removed }, guard);
-    const { forever } = verdict;
+    const forever = verdict.forever || (starts.trouble === null && starts.ended(document) !== null);
     // The last good content goes first where the file holds something else by now.
     if (forever) await versions.keep(file.document.bytes, { forever });
     if (present !== null) await versions.keep(present.bytes, { forever });

@@ -56,9 +56,10 @@ export class Reloads {
 
   /** Makes live what the file holds now and nobody here has written; `isMeant` where a person said so. */
   found(before: Buffer, reading: ReadConfiguration, { isMeant }: { readonly isMeant: boolean }): void {
-    const { state, inbounds } = this.#served;
+    const { state, inbounds, starts } = this.#served;
     state.keepsNext = true;
     inbounds.look(reading.document);
+    starts.found(reading.document);
     if (isMeant) state.reapplied.forget();
     else this.reapply(reading);
     const removed = this.#goLive(reading, 'edited');
@@ -70,15 +71,17 @@ export class Reloads {
   replaced(reading: ReadConfiguration, reason: 'replaced' | 'restored'): void {
     this.#served.state.keepsNext = true;
     this.#served.inbounds.look(reading.document);
+    this.#served.starts.wrote(reading.document);
     this.readable();
     this.#goLive(reading, reason);
   }
 
   /** Makes live what a patch has put into the file. */
   patched(configuration: Omit<ServerConfiguration, 'keys'>, document: ConfigurationDocument): void {
-    const { state, inbounds } = this.#served;
+    const { state, inbounds, starts } = this.#served;
     state.keepsNext = true;
     inbounds.look(document);
+    starts.wrote(document);
     this.readable();
     const whole = { ...configuration, keys: state.inFile().keys };
     if (this.#isApplied(whole, 'replaced')) this.#tell(whole, 'replaced', true);

@@ -115,6 +115,7 @@ describe('a save that fails', () => {
       lastWriteError: null,
       parseError: null,
       inboundsError: null,
+      startError: null,
       pendingChanges: 0,
     });
   });
@@ -177,6 +178,7 @@ describe('a read that fails for a moment', () => {
       lastWriteError: null,
       parseError: null,
       inboundsError: null,
+      startError: null,
       pendingChanges: 0,
     });
   });
@@ -244,6 +246,7 @@ describe('a save that failed, once the file is mended by hand', () => {
       lastWriteError: null,
       parseError: null,
       inboundsError: null,
+      startError: null,
       pendingChanges: 0,
     });
     expect(lines.filter((line) => line.includes('can be written again'))).toHaveLength(1);

@@ -5,6 +5,7 @@ import {
   type ConfigurationFileOptions,
   createConfigurationFile,
 } from '../../../../src/homes/file/configuration/configuration-file.js';
+import { inboundsFile } from '../../../../src/wire/traits/server-file.js';
 import { createForgetfulFileSystem } from '../../../ports/forgetful-file-system.js';
 
 const PATH = '/etc/server/server.json';
@@ -103,7 +104,7 @@ describe('a legacy key list, for servers from 0.3.11 on', () => {
 describe('a legacy key list, for servers up to 0.3.10', () => {
   it('has every key of the inbounds as a plain string, from the first change of a key on', async () => {
     const users = [{ key: 'a', name: 'A' }, { key: 'b' }];
-    const { file, parts } = await stage(fileOf(users), { legacyListReading: 'list only' });
+    const { file, parts } = await stage(fileOf(users), { servers: [{ version: '0.3.10', file: inboundsFile }] });
     expect(file.status().inboundsError).toContain('before 0.3.11');
     await file.save(changing('c', record('c', 'C', 9n)));
     expect(parts()).toEqual({ users: [...users, { key: 'c', name: 'C', limit_bytes: 9 }], list: ['a', 'b', 'c'] });
@@ -114,7 +115,9 @@ describe('a legacy key list, for servers up to 0.3.10', () => {
   });
 
   it('that has a key of its own is written by a server, too', async () => {
-    const { disk, file } = await stage(fileOf([{ key: 'a' }], ['a']), { legacyListReading: 'list only' });
+    const { disk, file } = await stage(fileOf([{ key: 'a' }], ['a']), {
+      servers: [{ version: '0.3.10', file: inboundsFile }],
+    });
     expect(file.status().inboundsError).toBeNull();
     disk.write(PATH, fileOf([{ key: 'a' }], ['a', 'made-over-its-api']));
     await expect.poll(() => file.status().inboundsError, { interval: 5 }).toContain('--upstream');

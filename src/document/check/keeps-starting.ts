@@ -1,0 +1,57 @@
+import { DomainError } from '../../core/errors.js';
+import { isBare } from '../../core/keys/key-record.js';
+import type { AccessKey, ListenerConfig } from '../../core/model.js';
+import { type FileServer, type ServerFile, takesPlainKeysAlone } from '../../wire/traits/server-file.js';
+import { outlineOf } from '../change.js';
+import { type ConfigurationDocument, objectsIn, readDocument } from '../document.js';
+import { readServerText } from './server-text.js';
+import { startProblem } from './start.js';
+
+/** Returns what ends the start of servers from all of a document but its keys, whose number does not matter then; null for nothing. */
+export function sectionsProblem(document: ConfigurationDocument, file: ServerFile): string | null {
+  return startProblem(readServerText(outlineOf(document).bytes), file, { keysCount: false });
+}
+
+/** Returns what ends the start of servers from the lists of keys that are known to be such lists; null for nothing. */
+export function keysProblem(document: ConfigurationDocument, file: ServerFile): string | null {
+  const { lists, layout } = document;
+  if (lists.some(({ starts }) => starts.length === 0))
+    return `${layout.name === 'inbounds' ? 'inbounds' : 'access_keys'}: expected at least one key`;
+  const hasObjects = takesPlainKeysAlone(file) && objectsIn(document) > 0;
+  return hasObjects ? 'access_keys: expected a string, as each key' : null;
+}
+
+/** Throws `unreadableByServer` where one of these servers starts from the one document, as far as it is no list of keys, and not from the other. */
+export function refuseEndedStart(
+  before: ConfigurationDocument,
+  after: ConfigurationDocument,
+  servers: readonly FileServer[],
+): void {
+  for (const { file, version } of servers) {
+    const problem = sectionsProblem(after, file);
+    if (problem !== null && sectionsProblem(before, file) === null)
+      throw new DomainError('unreadableByServer', `${problem} (a server of ${version})`);
+  }
+}
+
+/** Throws `unreadableByServer` for a key with a name or a limit where one of these servers takes plain strings alone. */
+export function refuseUnreadableKey(record: AccessKey, servers: readonly FileServer[]): void {
+  if (isBare(record)) return;
+  const plain = servers.find(({ file }) => takesPlainKeysAlone(file));
+  if (plain === undefined) return;
+  const problem = 'access_keys: expected a string, as each key, without a name and a limit';
+  throw new DomainError('unreadableByServer', `${problem} (a server of ${plain.version})`);
+}
+
+/** Throws `lockOut` where a listener had a credential and has none afterwards. */
+export function refuseLockOut(before: ConfigurationDocument, after: ListenerConfig | null): void {
+  if (hasCredential(readDocument(outlineOf(before).bytes).configuration.listener) && !hasCredential(after))
+    throw new DomainError('lockOut');
+}
+
+/** Tells whether a listener closes an API to strangers. */
+export function hasCredential(listener: ListenerConfig | null): boolean {
+  if (listener === null) return false;
+  const { token, username, passwordHash } = listener;
+  return (token ?? '') !== '' || (username !== '' && passwordHash !== '');
+}
