@@ -36,6 +36,10 @@ const REASONS: readonly (readonly [string, '--writes' | 'reads alone', string])[
   ['current/auth-open', '--writes', 'needs an open API; this one asks for a credential'],
   ['current/login-half-configured', '--writes', 'needs a server whose login is not configured'],
   ['current/webpath', '--writes', 'needs its own web path, /a/b'],
+  ['lines/0.4.7-share', '--writes', 'not seen, because that replaces the configuration'],
+  ['recorded/0.4.7/share-domain', '--writes', 'not seen, because that replaces the configuration'],
+  ['recorded/0.4.7/dns-file-legacy-partial', 'reads alone', 'not seen, because that replaces the configuration'],
+  ['recorded/0.4.7/throttle', 'reads alone', 'not seen, because that locks out those who sign in'],
   [
     'dns/subscribe-query',
     '--writes',

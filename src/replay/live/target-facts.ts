@@ -21,6 +21,8 @@ export interface TargetFacts {
   /** Its configuration file; `none` when it has none, null when it does not tell. */
   readonly config: JsonObject | 'none' | null;
   readonly dnsEnabled: boolean;
+  /** Where its status says that clients find it; undefined where it does not tell. */
+  readonly endpoint: JsonValue | undefined;
   /** The keys that stand there, in the order of the list. */
   readonly keys: readonly AccessKey[];
   /** The parts of its share links; null when no key that a path can name was there to ask with. */
@@ -76,6 +78,7 @@ export async function learnFacts(caller: Caller, control: Control, asked: Asked)
     isLetIn,
     config,
     dnsEnabled,
+    endpoint: status.endpoint,
     keys,
     announced: named === undefined ? null : await learnAnnouncement(control, named.accessKey, revision, dnsEnabled),
   };

@@ -24,7 +24,7 @@ import { playFile } from './play-file.js';
 import { inOrder, readState, type SavedState } from './saved-state.js';
 import { learnAnnouncement, learnFacts, type TargetFacts } from './target-facts.js';
 import { NO_STAGE, type Prepared, prepare } from './target-state.js';
-import { isOwnElement, translate } from './translate.js';
+import { COUNTS, isOwnElement, translate } from './translate.js';
 import { tryChanges } from './trials/try-changes.js';
 import { playable, whyNot } from './why-not.js';
 
@@ -216,8 +216,8 @@ export class TargetPlayer {
 
 /** The most times that a scenario whose counts differ is played again. */
 const PLAYS = 2;
-const COUNTS: ReadonlySet<string> = new Set(['body /data/total_users', 'body /data/active_users']);
+const COUNTED: ReadonlySet<string> = new Set(COUNTS.map((member) => `body /data/${member}`));
 
 function differsInCounts({ outcome, differences }: ScenarioResult): boolean {
-  return outcome === 'different' && differences.every(({ where }) => COUNTS.has(where));
+  return outcome === 'different' && differences.every(({ where }) => COUNTED.has(where));
 }

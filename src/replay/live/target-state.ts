@@ -1,9 +1,9 @@
 import type { Target } from '../../client/call.js';
 import type { Control, TargetCredentials } from '../../client/signed-in-caller.js';
-import { isJsonObject } from '../../wire/json/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type GivenState, givenStateOf, membersOf } from '../format/given-state.js';
-import { exchangesOf, type Scenario } from '../format/scenario.js';
+import { type Exchange, exchangesOf, type Scenario } from '../format/scenario.js';
 import type { Stage } from '../play/play.js';
 import type { OwnKeys } from './own-keys.js';
 import type { TargetFacts } from './target-facts.js';
@@ -28,10 +28,10 @@ export interface Prepared {
 export async function prepare(live: Prepared, scenario: Scenario, authorization: string | null): Promise<Translation> {
   const { control, facts, own, options } = live;
   const state = givenStateOf(scenario);
-  const before = await countsOf(control, facts);
+  const before = await statusOf(control, facts);
   if (options.writes) await makeKeys(live, state);
   const exchanges = exchangesOf(scenario);
-  const made = options.writes ? 0n : BigInt(state.keys.length);
+  const there = options.writes ? 0 : state.keys.length;
   return {
     apiRoot: live.target.apiRoot,
     state,
@@ -45,19 +45,23 @@ export async function prepare(live: Prepared, scenario: Scenario, authorization:
     token: facts.hasToken ? options.credentials.token : null,
     operator: options.credentials.operator,
     announced: facts.announced,
-    before: { ...before, total: before.total - made },
+    status: { before, keysThere: BigInt(there), endpoint: endpointIn(exchanges) },
     onManyWrongLogins: () => control.login(),
   };
 }
 
-async function countsOf(control: Control, facts: TargetFacts): Promise<{ total: bigint; active: bigint }> {
-  if (!facts.isLetIn) return { total: 0n, active: 0n };
-  const { data } = await control.send('GET', '/server/status');
-  const count = (name: string) => {
-    const value = isJsonObject(data) ? data[name] : undefined;
-    return typeof value === 'bigint' ? value : 0n;
-  };
-  return { total: count('total_users'), active: count('active_users') };
+async function statusOf(control: Control, facts: TargetFacts): Promise<JsonObject> {
+  const { data } = facts.isLetIn ? await control.send('GET', '/server/status') : { data: undefined };
+  return isJsonObject(data) ? data : {};
+}
+
+/** Where clients find the scenario's own server, as its status tells; undefined where it does not. */
+function endpointIn(exchanges: readonly Exchange[]): JsonValue | undefined {
+  const told = exchanges.flatMap(({ operation, response: { body } }) => {
+    const data = operation === 'getStatus' && isJsonObject(body) ? body.data : undefined;
+    return isJsonObject(data) ? [data.endpoint] : [];
+  });
+  return told.find((each) => each !== undefined);
 }
 
 async function makeKeys({ control, own }: Prepared, state: GivenState): Promise<void> {

@@ -4,6 +4,7 @@ import { writeJson } from '../../wire/json/write-json.js';
 import type { OperationName } from '../../wire/operations.js';
 import { type MatchedRequest, matchOperation, pathWithKey } from '../format/effects.js';
 import { type GivenState, isPassword, keyOf } from '../format/given-state.js';
+import { sameJson } from '../format/json-difference.js';
 import { mapTexts } from '../format/map-texts.js';
 import { movedPlace } from '../format/parse-place.js';
 import type { GivenServer } from '../format/scenario.js';
@@ -21,8 +22,14 @@ export interface Translation {
   readonly token: string | null;
   readonly operator: { readonly username: string; readonly password: string } | null;
   readonly announced: Announcement | null;
-  /** Counts to take off the status: what stood there before the scenario. */
-  readonly before: { readonly total: bigint; readonly active: bigint };
+  readonly status: {
+    /** The server's status before the scenario: what it counts is taken off. */
+    readonly before: JsonObject;
+    /** The number of the scenario's keys that the server is taken to have. */
+    readonly keysThere: bigint;
+    /** Where clients find the scenario's server; undefined where it does not tell. */
+    readonly endpoint: JsonValue | undefined;
+  };
   /** Called between wrong logins, so that a server that slows guessing does not lock the run out. */
   readonly onManyWrongLogins: () => Promise<void>;
 }
@@ -124,31 +131,42 @@ function answerIn(answer: Answer, name: OperationName, translation: Translation)
   const value = jsonIn(answer.body, LAST_WINS);
   if (value === undefined) return answer;
   const ours = (text: string) => text.replaceAll(translation.own.prefix, '');
-  const shaped =
-    answer.status === 200 && isJsonObject(value) && value.data !== undefined
-      ? { ...value, data: DATA_IN[name]?.(value.data, translation) ?? value.data }
-      : value;
+  const shaped = answer.status === 200 && isJsonObject(value) ? successIn(value, name, translation) : value;
   return { ...answer, body: Buffer.from(writeJson(mapTexts(shaped, ours, ours))) };
+}
+
+function successIn(value: JsonObject, name: OperationName, translation: Translation): JsonObject {
+  const { data, links } = value;
+  const shown = (link: string) => linkIn(link, translation);
+  return {
+    ...value,
+    ...(data === undefined ? {} : { data: DATA_IN[name]?.(data, translation) ?? data }),
+    ...(links === undefined ? {} : { links: mapTexts(links, shown, (member) => member) }),
+  };
 }
 
 /** Takes out of an operation's answer everything that is not the scenario's. */
 const DATA_IN: Partial<Readonly<Record<OperationName, (data: JsonValue, translation: Translation) => JsonValue>>> = {
   listUsers: (data, { own }) => (Array.isArray(data) ? data.filter((each) => isOwnElement(each, own)) : data),
-  getStatus: (data, { before }) =>
-    isJsonObject(data)
-      ? {
-          ...data,
-          total_users: less(data.total_users, before.total),
-          active_users: less(data.active_users, before.active),
-        }
-      : data,
+  getStatus: (data, { status }) => (isJsonObject(data) ? statusIn(data, status) : data),
   // No operation makes a query: those that stand there are of others.
   listDnsQueries: (data) => (Array.isArray(data) ? [] : data),
   subscribe: announcedIn,
 };
 
-function less(value: JsonValue | undefined, count: bigint): JsonValue {
-  return typeof value === 'bigint' ? value - count : (value ?? null);
+/** The members of a status that count the keys and traffic of everybody. */
+export const COUNTS = ['total_users', 'active_users', 'online_users', 'connections', 'bytes_up', 'bytes_down'] as const;
+
+/** A status that tells of the scenario's keys alone, and of its server's endpoint where the own one is as before. */
+function statusIn(data: JsonObject, { before, keysThere, endpoint }: Translation['status']): JsonObject {
+  const less = (member: string): JsonObject => {
+    const [now, then] = [data[member], before[member]];
+    if (typeof now !== 'bigint' || typeof then !== 'bigint') return {};
+    return { [member]: now - then + (member === 'total_users' ? keysThere : 0n) };
+  };
+  const { endpoint: told = null } = data;
+  const isSame = endpoint !== undefined && told !== null && sameJson(told, before.endpoint ?? null);
+  return Object.assign({ ...data }, ...COUNTS.map(less), isSame ? { endpoint } : {});
 }
 
 export function isOwnElement(element: JsonValue, own: OwnKeys): boolean {
@@ -156,11 +174,15 @@ export function isOwnElement(element: JsonValue, own: OwnKeys): boolean {
 }
 
 /** A link or a client configuration with the address and the scheme that the scenario's server announces. */
-function announcedIn(data: JsonValue, { server, announced }: Translation): JsonValue {
-  if (server === undefined || announced === null) return data;
-  const address = `${server.host}:${server.port}`;
-  if (isJsonObject(data)) return data.server === announced.address ? { ...data, server: address } : data;
-  if (typeof data !== 'string' || !data.startsWith(`${announced.scheme}://`)) return data;
-  const rest = data.slice(announced.scheme.length);
-  return server.shareScheme + rest.replace(`@${announced.address}`, () => `@${address}`);
+function announcedIn(data: JsonValue, translation: Translation): JsonValue {
+  if (typeof data === 'string') return linkIn(data, translation);
+  const { server, announced } = translation;
+  if (server === undefined || !isJsonObject(data) || data.server !== announced?.address) return data;
+  return { ...data, server: `${server.host}:${server.port}` };
+}
+
+function linkIn(link: string, { server, announced }: Translation): string {
+  if (server === undefined || announced === null || !link.startsWith(`${announced.scheme}://`)) return link;
+  const rest = link.slice(announced.scheme.length);
+  return server.shareScheme + rest.replace(`@${announced.address}`, () => `@${server.host}:${server.port}`);
 }

@@ -1,7 +1,7 @@
 import type { Target } from '../../client/call.js';
 import { isJsonObject, jsonIn, LAST_WINS } from '../../wire/json/json.js';
 import type { Subject } from '../../wire/operations/operation.js';
-import { OPERATIONS } from '../../wire/operations.js';
+import { OPERATIONS, type OperationName } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { decoded, effectOf, keysNamed, makesKeys, matchRequest } from '../format/effects.js';
 import { type GivenState, givenStateOf, hasGivenState, isOpenState, isPassword } from '../format/given-state.js';
@@ -26,6 +26,7 @@ export function whyNot(scenario: Scenario, at: Circumstances): string | null {
     ownReason(scenario) ??
     outsideReason(scenario.exchanges) ??
     permissionReason(exchanges, at) ??
+    lockReason(exchanges, at) ??
     (hasGivenState(scenario) ? stateReason(scenario, exchanges, at) : recordingReason(exchanges, at))
   );
 }
@@ -91,6 +92,7 @@ function outsideReason(steps: readonly Step[]): string | null {
 const notSeen = (does: string): string => `not seen, because that ${does}`;
 
 const REPLACES_CONFIGURATION = notSeen('replaces the configuration');
+const LOCKS_OUT = notSeen('locks out those who sign in');
 
 /** By the order of the operations, so that of several reasons it is always the same that is told. */
 function permissionReason(exchanges: readonly Exchange[], { writes }: Circumstances): string | null {
@@ -104,6 +106,15 @@ function permissionReason(exchanges: readonly Exchange[], { writes }: Circumstan
   const effects = [...known, ...unmatched.map(({ request }) => effectOf(request))];
   const writing = effects.find((each) => each.kind === 'writes');
   return writing === undefined ? null : `${writing.does}: needs --writes`;
+}
+
+/** Guesses that a server answers with a wait keep its operator waiting as well. */
+function lockReason(exchanges: readonly Exchange[], { revision }: Circumstances): string | null {
+  const { status } = revision.errors.tooManyLogins;
+  const locks = exchanges.some(
+    ({ operation, response }) => operation === 'login' && response.status === status && status !== 401,
+  );
+  return locks ? LOCKS_OUT : null;
 }
 
 /** The reason why a scenario with a given state cannot be played there, or null. */
@@ -182,11 +193,15 @@ function webpathReason(
 /** The subjects that are stored in the configuration file. */
 const OF_CONFIGURATION: ReadonlySet<Subject> = new Set(['configuration', 'rules', 'dns']);
 
+/** Reads of other subjects whose answers are made of the configuration file. */
+const MADE_OF_CONFIGURATION: ReadonlySet<OperationName> = new Set(['getDnsSettings', 'getOvernet', 'getShare']);
+
 /** Tells whether these requests need the scenario's own configuration on the server. */
 function needsConfiguration(exchanges: readonly Exchange[]): boolean {
   return exchanges.some((exchange) => {
     const operation = matchRequest(exchange.request)?.operation;
-    if (operation === undefined || !OF_CONFIGURATION.has(operation.subject)) return false;
+    if (operation === undefined) return false;
+    if (!OF_CONFIGURATION.has(operation.subject) && !MADE_OF_CONFIGURATION.has(operation.name)) return false;
     return operation.effect.kind !== 'reads' || isServed(exchange);
   });
 }
@@ -226,6 +241,8 @@ function linkReason(
     return matchRequest(each.request)?.operation.name === 'subscribe' && isLink(each.response.body);
   });
   if (!links) return null;
+  const hasCarriers = isJsonObject(facts.endpoint) && isJsonObject(facts.endpoint.tls);
+  if (hasCarriers || state.root?.domain !== undefined || state.root?.tls !== undefined) return REPLACES_CONFIGURATION;
   const query = given.server?.shareQuery ?? '';
   const configured = facts.announced?.query;
   const wanted = revision.shareQuery.query(query, state.dnsEnabled);
@@ -238,7 +255,7 @@ function linkReason(
 }
 
 function isLink(body: Exchange['response']['body']): boolean {
-  return isJsonObject(body) && typeof body.data === 'string';
+  return isJsonObject(body) && (typeof body.data === 'string' || body.links !== undefined);
 }
 
 /** A recording of a live server: it may only change what it makes itself. */
