@@ -5,7 +5,7 @@ import type { Revision } from '../wire/traits/revision.js';
 import { STATUS } from '../wire/traits/status-form.js';
 import { type Answer, type Caller, NoAnswer } from './call.js';
 import { type Envelope, notAnEnvelope, readEnvelope } from './envelope.js';
-import type { UpstreamStatus } from './server.js';
+import type { UpstreamEndpoint, UpstreamStatus } from './server.js';
 
 /** The lines there are, and which of them a server package version speaks. */
 export interface Lines {
@@ -216,13 +216,24 @@ export function readStatus(data: JsonValue): UpstreamStatus | null {
   }
 }
 
-/** Host and UDP port in a status, in brackets where the host is an IPv6 address; null where the server does not tell them. */
+/** The endpoint in a status, hosts in brackets where they are IPv6 addresses; null where the server does not tell host and UDP port. */
 export function endpointIn(data: JsonValue): UpstreamStatus['endpoint'] {
   const endpoint = isJsonObject(data) ? data.endpoint : undefined;
   if (!isJsonObject(endpoint)) return null;
   const { host, udp_port: port } = endpoint;
   if (typeof host !== 'string' || host === '' || typeof port !== 'bigint' || port < 1n || port > 65_535n) return null;
-  return { host: host.includes(':') && !host.startsWith('[') ? `[${host}]` : host, port: Number(port) };
+  return { host: bracketed(host), port: Number(port), tls: tlsIn(endpoint.tls) };
+}
+
+function tlsIn(tls: JsonValue | undefined): UpstreamEndpoint['tls'] {
+  if (!isJsonObject(tls)) return null;
+  const { host, port, path = null } = tls;
+  if (typeof host !== 'string' || host === '' || typeof port !== 'bigint' || port < 1n || port > 65_535n) return null;
+  return { host: bracketed(host), port: Number(port), path: typeof path === 'string' ? path : null };
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }
 
 /** A version as it may be shown: a server may report any text. */

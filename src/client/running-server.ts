@@ -3,6 +3,7 @@ import type { JsonValue } from '../wire/json/json.js';
 import { type Encodable, encodeJson, writeJson } from '../wire/json/write-json.js';
 import { type OperationName, operationNamed } from '../wire/operations.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
+import { text } from '../wire/schemas.js';
 import type { WireDnsChange } from '../wire/traits/dns-form.js';
 import { type Revision, traitsOf } from '../wire/traits/revision.js';
 import type { WireOutboundRule } from '../wire/traits/rule-form.js';
@@ -125,6 +126,21 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
       write({ operation: 'addAudit', body: json({ eventEn, eventRu, success }) }),
     clearAudit: () => write({ operation: 'clearAudit' }),
 
+    link: (accessKey) =>
+      ask<string | undefined>({
+        operation: 'subscribe',
+        key: accessKey,
+        unknownKey: { value: undefined },
+        headers: { accept: 'text/plain' },
+        read: (data) => checked(text('A share link.'), data, 'data'),
+      }),
+    clientConfig: (accessKey) =>
+      ask<JsonValue | undefined>({
+        operation: 'subscribe',
+        key: accessKey,
+        unknownKey: { value: undefined },
+        read: (data) => data,
+      }),
     subscription: (accessKey, purpose) => learnAnnouncement(exchange, accessKey, purpose),
     close: caller.close,
   };

@@ -8,6 +8,7 @@ import type {
   KeySnapshot,
   OutboundRule,
 } from '../core/model.js';
+import type { JsonValue } from '../wire/json/json.js';
 import type { OperationName } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { ServerTexts } from './secrets.js';
@@ -32,8 +33,13 @@ export interface UpstreamStatus {
   readonly uptimeSeconds: bigint;
   readonly activeUsers: bigint;
   readonly totalUsers: bigint;
-  /** Host and UDP port as its links name them; null where its line does not tell them. */
-  readonly endpoint: Pick<AnnouncedServer, 'host' | 'port'> | null;
+  /** Where clients find it, as its links name it; null where its line does not tell that. */
+  readonly endpoint: UpstreamEndpoint | null;
+}
+
+/** Host and UDP port, and where clients find the server over TLS; null without. */
+export interface UpstreamEndpoint extends Pick<AnnouncedServer, 'host' | 'port'> {
+  readonly tls: { readonly host: string; readonly port: number; readonly path: string | null } | null;
 }
 
 /** The server as it announces itself to clients in the subscription of a key. */
@@ -98,6 +104,9 @@ export interface UpstreamServer {
   listAudit(): Promise<Sent<readonly AuditEntry[]>>;
   addAudit(event: Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>): Promise<Sent<void>>;
   clearAudit(): Promise<Sent<void>>;
+  /** The share link that the server gives for a key, and the client configuration; undefined for a key that it does not have. */
+  link(accessKey: string): Promise<Sent<string | undefined>>;
+  clientConfig(accessKey: string): Promise<Sent<JsonValue | undefined>>;
   /** Undefined for a key that the server does not have. */
   subscription(accessKey: string, purpose?: Purpose): Promise<Sent<UpstreamAnnouncement | undefined>>;
   /** Ends every connection; calls under way reject. */

@@ -104,7 +104,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   const factsOf = (published: Published): OfferFacts => ({
     published,
     announced: announced(),
-    givenHost: options.announced?.host ?? backend.settings().toldHost ?? null,
+    toldHost: backend.settings().toldHost ?? null,
     ownDns: core.hasOwnDns(),
   });
   const offerFacts = () => mapMaybeAsync(core.published(), factsOf);

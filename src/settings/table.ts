@@ -207,7 +207,8 @@ export const SETTINGS = {
     placeholder: 'HOST',
     default: null,
     defaultText: "the file's listen, or what the upstream announces",
-    description: 'The host that share links and client configurations name.',
+    description:
+      'The host that share links and client configurations name; from 0.4.6 on a domain of the file comes first.',
   }),
   serverPort: one(kinds.port, {
     flag: 'server-port',

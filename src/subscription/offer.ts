@@ -16,8 +16,8 @@ export interface Offer {
 export interface OfferFacts {
   readonly published: Published;
   readonly announced: AnnouncedServer;
-  /** The host that an operator has given, or that a running server tells; null where the state is to say it. */
-  readonly givenHost: string | null;
+  /** The host that a running server's status tells; null without one. */
+  readonly toldHost: string | null;
   readonly ownDns: boolean;
 }
 
@@ -26,13 +26,13 @@ const DEFAULT_NAME = 'OSTP';
 const LABELS: Readonly<Record<LinkWay['type'], string>> = { uot: 'TLS', udp: 'UDP' };
 
 /** The ways in which clients reach the server. */
-export function waysOf({ published, announced, givenHost, ownDns }: OfferFacts): LinkWays {
+export function waysOf({ published, announced, toldHost, ownDns }: OfferFacts): LinkWays {
   const { domain, tls } = published;
   const plain = { tls: false, sni: null, insecure: false, path: null, tun: false, dns: null, ownDns };
   const udp: LinkWay = {
     ...plain,
-    // A running server of a line before 0.4.6 announces another host than its configuration's domain.
-    host: bare(givenHost ?? domain ?? announced.host),
+    // As servers have it, a domain is what every link names, whatever host clients were told before; what a running server says is surer.
+    host: bare(domain === null ? announced.host : (toldHost ?? domain)),
     port: announced.port,
     type: 'udp',
   };

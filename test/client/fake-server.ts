@@ -181,7 +181,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
         uptimeSeconds: BigInt(Math.floor((monotonic() - server.startedAt) / 1000)),
         activeUsers: BigInt([...keys.values()].filter(({ counters }) => hasTraffic(counters)).length),
         totalUsers: BigInt(keys.size),
-        endpoint: revision.status.tellsServer ? (server.announced ?? null) : null,
+        endpoint: revision.status.tellsServer && server.announced ? { ...server.announced, tls: null } : null,
       })),
     listUsers: ({ known, purpose } = {}) =>
       // In the order of a hash table, which is another one each time.
@@ -254,6 +254,12 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
       call('clearAudit', true, () => {
         audit = [];
       }),
+    link: async () => {
+      throw new Error('not asked here');
+    },
+    clientConfig: async () => {
+      throw new Error('not asked here');
+    },
     subscription: (accessKey) =>
       call('subscription', false, () => (keys.has(accessKey) ? server.announced : undefined)),
     close() {},

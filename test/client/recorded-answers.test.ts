@@ -13,7 +13,6 @@ import { OPERATIONS, type OperationName, operationNamed } from '../../src/wire/o
 import type { WireDnsChange } from '../../src/wire/traits/dns-form.js';
 import { type Revision, traitsOf } from '../../src/wire/traits/revision.js';
 import type { WireOutboundRule } from '../../src/wire/traits/rule-form.js';
-import { shareLink } from '../../src/wire/traits/share-link.js';
 import { foldersOf, scenariosOf } from '../acceptance/pack.js';
 
 interface Recorded {
@@ -104,18 +103,24 @@ describe.each(
     for (const each of subscriptions) {
       const key = decodeURIComponent(each.path.replace('/subscribe/', '').replace(/\?.*$/, ''));
       const value = data(each);
-      const { config, encode } = line.subscribe;
+      const { encode } = line.subscribe;
+      const isLink = typeof value === 'string';
+      const wanted = { accessKey: key, isLink, transport: 'udp' };
+      const told = isLink ? linkOf(value, key, line) : { shareScheme: 'ostp', shareQuery: '', ownDns: false };
+      const ownDns = told.ownDns ?? false;
+      const [, linked = '', linkedPort] = isLink ? (/@([^@]+):(\d+)(?:\?.*)?$/.exec(value) ?? []) : [];
+      const { host, port } = isLink ? { host: linked, port: Number(linkedPort) } : configuredAddress(value);
+      const dataOf = (envelope: string) => writeJson(Object(parseJson(Buffer.from(envelope))).data);
       if (encode.by === 'ways') {
         // Keyway asks these lines for the way over UDP.
-        if (typeof value === 'string' || !encodeJson(value).includes('"mode":"udp"')) continue;
-        const { host, port } = configuredAddress(value);
-        same(encodeJson(config(key, `${host}:${port}`)), value);
-      } else if (typeof value === 'string') {
-        const { shareScheme, shareQuery, ownDns } = linkOf(value, key, line);
-        const [, host = '', port] = /@([^@]+):(\d+)(?:\?.*)?$/.exec(value) ?? [];
-        const query = line.shareQuery.query(shareQuery, ownDns ?? false);
-        expect(shareLink(key, { host, port: Number(port), shareScheme, shareQuery }, query)).toBe(value);
-      } else same(encodeJson(config(key, `${configuredAddress(value).host}:${configuredAddress(value).port}`)), value);
+        if (!(isLink ? value : encodeJson(value)).includes('udp')) continue;
+        const way = { type: 'udp', tls: false, sni: null, insecure: false, path: null, tun: false, dns: null } as const;
+        same(dataOf(encode.envelope(wanted, { udp: { ...way, host, port, ownDns }, tls: null })), value);
+      } else {
+        const query = line.shareQuery.query(told.shareQuery, ownDns);
+        const { shareScheme, shareQuery } = told;
+        same(dataOf(encode.envelope(wanted, { announced: { host, port, shareScheme, shareQuery }, query })), value);
+      }
     }
     expect(subscriptions.length).toBeGreaterThan(0);
   });

@@ -4,8 +4,7 @@ import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { isOn, switchFlag } from '../../settings/flags.js';
 import { isJsonObject, type JsonValue, prettyJson } from '../../wire/json/json.js';
-import { encodeJson } from '../../wire/json/write-json.js';
-import { shareLink } from '../../wire/traits/share-link.js';
+import { writeJson } from '../../wire/json/write-json.js';
 import type { CommandContext } from '../command.js';
 import type { OwnCall } from '../own-call.js';
 import { allKeys, keysCommand, refuseUnclear } from './keys-command.js';
@@ -33,10 +32,9 @@ async function work(
     return;
   }
   if (form === 'object') {
-    const { line, announced } = await announcedFor(server, accessKey);
+    const config = stillThere(accessKey, (await server.clientConfig(accessKey)).value);
     context.progress.clear();
-    const config = line.subscribe.config(accessKey, `${announced.host}:${announced.port}`);
-    context.output.line(prettyJson(Buffer.from(encodeJson(config))).toString('utf8'));
+    context.output.line(prettyJson(Buffer.from(writeJson(config))).toString('utf8'));
     return;
   }
   show(await linkOf(server, accessKey), form, context);
@@ -58,18 +56,14 @@ function addressIn(answer: JsonValue, context: CommandContext): string {
   return String(answer.path);
 }
 
-/** The share link of a key. Rejects with an `Error` for people where the key has gone. */
+/** The share link of a key, of the carrier that the server has. Rejects with an `Error` for people where the key has gone. */
 export async function linkOf(server: UpstreamServer, accessKey: string): Promise<string> {
-  const { line, announced } = await announcedFor(server, accessKey);
-  const query = line.shareQuery.query(announced.shareQuery, announced.ownDns ?? false);
-  return shareLink(line.subscribe.spell(accessKey), announced, query);
+  return stillThere(accessKey, (await server.link(accessKey)).value);
 }
 
-async function announcedFor(server: UpstreamServer, accessKey: string) {
-  const line = await server.find();
-  const { value: announced } = await server.subscription(accessKey);
-  if (announced === undefined) throw new Error(`the key ${JSON.stringify(accessKey)} has gone meanwhile`);
-  return { line, announced };
+function stillThere<T>(accessKey: string, value: T | undefined): T {
+  if (value === undefined) throw new Error(`the key ${JSON.stringify(accessKey)} has gone meanwhile`);
+  return value;
 }
 
 /** The key itself, else the one of that name, else the one that begins so, else the one that a log shows so. */

@@ -1,10 +1,10 @@
 import { UNCHANGED } from '../../client/find-line.js';
-import type { UpstreamServer, UpstreamTrouble } from '../../client/server.js';
+import type { UpstreamServer, UpstreamStatus, UpstreamTrouble } from '../../client/server.js';
 import type { Backend, ChangeReason, Problem, ProblemKinds } from '../../core/backend.js';
 import { ChangeListeners } from '../../core/change-listeners.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
-import type { ListenerConfig } from '../../core/model.js';
+import type { ListenerConfig, Published } from '../../core/model.js';
 import type { RandomPort } from '../../core/ports.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { tellsField } from '../../wire/traits/snapshot.js';
@@ -142,10 +142,14 @@ export function createServerState(options: ServerStateOptions): ServerState {
     if (ownDns !== null) rulesAndDns.learn({ enabled: ownDns });
     tellPart('edited');
   });
+  let told: UpstreamStatus['endpoint'] = null;
   const status = createStatusKeeper({
     ...ofKeys,
     replica,
-    onStatus: ({ endpoint }) => announcement.told(endpoint),
+    onStatus: ({ endpoint }) => {
+      told = endpoint;
+      announcement.told(endpoint);
+    },
     onRestart,
   });
   const find = createSubscribers({ ...ofKeys, replica, announcement, gate });
@@ -200,7 +204,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       listener: listener.now(),
       announced: announcement.known() ?? published.announced(),
       toldHost: server.line()?.status.tellsServer === true ? announcement.known()?.host : undefined,
-      published: published.now(),
+      published: asTold(published.now(), told),
     }),
     onChange: listeners.add,
     replaceRules: rulesAndDns.replaceRules,
@@ -315,4 +319,11 @@ function problemsOf(
     problems.push({ problem: 'upstream_notes_unwritable', reason });
   }
   return problems;
+}
+
+/** What the running server's status says of TLS wins over its configuration, which may count from its next start alone. */
+function asTold(published: Published, told: UpstreamStatus['endpoint']): Published {
+  if (told === null) return published;
+  const { tls } = told;
+  return { ...published, domain: tls?.host ?? published.domain, tls: tls && { port: tls.port, path: tls.path } };
 }

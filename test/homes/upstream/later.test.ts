@@ -33,11 +33,44 @@ test.each([
   expect((await server.subscription('nobody')).value).toBeUndefined();
 });
 
+test.each([
+  ['with TLS', { tlsHost: 'tls.example' }, 'ostp://alpha@tls.example:443?type=uot&tls=1', 'uot'],
+  ['without TLS', {}, 'ostp://alpha@vpn.example:50001?type=udp', 'udp'],
+])('the link of a key and its client configuration, as people get them, are of the carrier that a server %s has', async (_, tls, link, mode) => {
+  const announced = { host: 'vpn.example', port: 50_001, shareScheme: 'ostp', shareQuery: '' };
+  const standIn = await standInOf('0.4.7', { ...LOSES_NOTHING, announced, ...tls });
+  const server = call(standIn.origin, { webpath: 'panel', credentials: { token: CREDENTIALS.token, operator: null } });
+  expect((await server.link('alpha')).value).toBe(link);
+  expect((await server.clientConfig('alpha')).value).toMatchObject({ transport: { mode } });
+  expect([(await server.link('nobody')).value, (await server.clientConfig('nobody')).value]).toEqual([
+    undefined,
+    undefined,
+  ]);
+});
+
+test('what a running server says of TLS wins over what its file says', async () => {
+  const standIn = await standInOf('0.4.7', { ...LOSES_NOTHING, tlsHost: 'tls.example' });
+  const backend = await openFrontBackend({
+    url: standIn.origin + standIn.paths.base,
+    credentials: { token: CREDENTIALS.token, operator: null },
+    clock: systemClock,
+    dataFolder: join(await folderForTest(), 'front.keyway'),
+    fileSystem: createFileSystem(),
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+  });
+  onTestFinished(() => backend.close());
+  expect(backend.settings().published).toMatchObject({ domain: 'tls.example', tls: { port: 443, path: null } });
+});
+
 test('the address of a status is that of its endpoint, or none', () => {
   for (const endpoint of [undefined, null, { host: 'a', udp_port: 0n }, { host: '', udp_port: 5n }])
     expect(endpointIn(endpoint === undefined ? {} : { endpoint })).toBeNull();
   const told = { host: 'a.example', udp_port: 65_535n };
-  expect(endpointIn({ endpoint: told })).toEqual({ host: 'a.example', port: 65_535 });
+  expect(endpointIn({ endpoint: told })).toEqual({ host: 'a.example', port: 65_535, tls: null });
+  const tls = { host: '2001:db8::1', port: 443n, path: '/way' };
+  expect(endpointIn({ endpoint: { ...told, tls } })).toMatchObject({
+    tls: { host: '[2001:db8::1]', port: 443, path: '/way' },
+  });
   expect(endpointIn({ endpoint: { ...told, host: '[::1]' } })).toMatchObject({ host: '[::1]' });
 });
 
