@@ -34,20 +34,43 @@ function unsaidOf(rule: OutboundRule, unsaid: readonly UnsaidMember[]): Partial<
 }
 
 /**
- * For each written rule the place of the present one that it continues: the first unused one with the same domains, addresses
- * and protocol, whatever its action, else the one at its own place where there are as many; null for none.
+ * For each written rule the place of the present one that it continues: that of an equal rule at either end of both lists, else the
+ * first unused equal one, else the first unused one with the same domains, addresses and protocol, whatever its action, else the one
+ * at its own place where there are as many; null for none.
  */
 export function placesContinued(
   written: readonly OutboundRule[],
   present: readonly (OutboundRule | null)[],
 ): readonly (number | null)[] {
   const left = new Set(present.keys());
-  const take = (place: number): number | null => (left.delete(place) ? place : null);
-  const matching = written.map((rule) => {
-    const place = [...left].find((each) => matches(rule, present[each]));
-    return place === undefined ? null : take(place);
-  });
-  return matching.map((place, index) => place ?? (written.length === present.length ? take(index) : null));
+  const places: (number | null)[] = written.map(() => null);
+  const take = (index: number, place: number | undefined): void => {
+    if (place !== undefined && places[index] === null && left.delete(place)) places[index] = place;
+  };
+  for (const at of endsOf(written, present)) take(at.index, at.place);
+  for (const fits of [isSame, matches])
+    for (const [index, rule] of written.entries())
+      if (places[index] === null)
+        take(
+          index,
+          [...left].find((place) => fits(rule, present[place])),
+        );
+  if (written.length === present.length) for (const index of written.keys()) take(index, index);
+  return places;
+}
+
+/** The places of equal rules at the beginnings and at the ends of both lists. */
+function* endsOf(written: readonly OutboundRule[], present: readonly (OutboundRule | null)[]) {
+  const most = Math.min(written.length, present.length);
+  let head = 0;
+  for (; head < most && isSame(written[head], present[head]); head += 1) yield { index: head, place: head };
+  for (let tail = 1; tail <= most - head && isSame(written.at(-tail), present.at(-tail)); tail += 1)
+    yield { index: written.length - tail, place: present.length - tail };
+}
+
+function isSame(one: OutboundRule | undefined, other: OutboundRule | null | undefined): boolean {
+  if (!one || !other || one.action !== other.action || !matches(one, other)) return false;
+  return (one.sendFrom ?? null) === (other.sendFrom ?? null);
 }
 
 function matches(one: OutboundRule, other: OutboundRule | null | undefined): boolean {

@@ -90,20 +90,22 @@ export function olderMembers(dns: DnsConfig): Pick<DnsConfig, OlderMember> {
 }
 
 /**
- * A change in the form that the settings have: one of an older form becomes one of their `resolver`, of which it leaves all that
- * it cannot say.
+ * A change in the form that the settings have: one of an older form becomes one of their `resolver`. What it says as that form shows
+ * it now stays as it is, with all that the form cannot say.
  */
 export function inFormOf({ resolver }: Pick<DnsConfig, 'resolver'>, change: DnsChange): DnsChange {
   if (resolver === null || change.resolver !== undefined) return change;
   const { dohUpstream, adblockUrls, customDomains, blockedAnswer, refreshHours, ...others } = change;
-  const { upstreams, lists, rewrites, blockingMode } = resolver;
+  const shown = olderMembers({ ...DEFAULT_DNS, resolver });
+  const { upstreams, lists, rewrites } = resolver;
+  const isOther = <T>(given: T | undefined, now: T): given is T => given !== undefined && given !== now;
   const changed: ResolverSettings = {
     ...resolver,
-    ...(dohUpstream !== undefined && { upstreams: withUpstream(upstreams, dohUpstream) }),
+    ...(isOther(dohUpstream, shown.dohUpstream) && { upstreams: withUpstream(upstreams, dohUpstream) }),
     ...(adblockUrls !== undefined && { lists: withLists(lists, adblockUrls) }),
     ...(customDomains !== undefined && { rewrites: withDomains(rewrites, customDomains) }),
-    ...(blockedAnswer !== undefined && {
-      blockingMode: blockedAnswer === 'zero' ? 'null_ip' : blockingMode === 'null_ip' ? 'nxdomain' : blockingMode,
+    ...(isOther(blockedAnswer, shown.blockedAnswer) && {
+      blockingMode: blockedAnswer === 'zero' ? 'null_ip' : 'nxdomain',
     }),
     ...(refreshHours !== undefined && { updateIntervalHours: refreshHours }),
   };
@@ -141,23 +143,27 @@ function withUpstream([, ...others]: readonly string[], wanted: string): readonl
   return [wanted, ...others.filter((upstream) => upstream !== wanted)];
 }
 
-/** Lists keep their names, and those that are switched off stay so unless they are asked for. */
+/**
+ * Lists that are on go unless they are wanted, and keep their names; those that are off stay so, unless their address is wanted and no
+ * list with it is on.
+ */
 function withLists(lists: readonly DnsList[], wanted: readonly string[]): readonly DnsList[] {
+  const missing = new Set(wanted);
+  for (const { url, enabled } of lists) if (enabled) missing.delete(url);
   const kept = lists.flatMap((list) => {
-    if (wanted.includes(list.url)) return [{ ...list, enabled: true }];
-    return list.enabled ? [] : [list];
+    if (list.enabled) return wanted.includes(list.url) ? [list] : [];
+    return [missing.delete(list.url) ? { ...list, enabled: true } : list];
   });
-  const urls = new Set(kept.map(({ url }) => url));
-  return [...kept, ...[...new Set(wanted)].filter((url) => !urls.has(url)).map(namedList)];
+  return [...kept, ...[...missing].map(namedList)];
 }
 
-/** Answers that are names are none of the older forms' affair. */
+/** Of answers with one name the older forms show the last address: the others, and names for answers, are none of their affair. */
 function withDomains(rewrites: readonly DnsRewrite[], wanted: ReadonlyMap<string, string>): readonly DnsRewrite[] {
-  const kept = rewrites.flatMap((rewrite) => {
+  const shown = new Map(rewrites.flatMap((rewrite, place) => (hasAddress(rewrite) ? [[rewrite.domain, place]] : [])));
+  const kept = rewrites.flatMap((rewrite, place) => {
+    if (shown.get(rewrite.domain) !== place) return [rewrite];
     const answer = wanted.get(rewrite.domain);
-    if (answer !== undefined) return [{ ...rewrite, answer }];
-    return hasAddress(rewrite) ? [] : [rewrite];
+    return answer === undefined ? [] : [answer === rewrite.answer ? rewrite : { ...rewrite, answer }];
   });
-  const names = new Set(kept.map(({ domain }) => domain));
-  return [...kept, ...rewritesOf(wanted).filter(({ domain }) => !names.has(domain))];
+  return [...kept, ...rewritesOf(wanted).filter(({ domain }) => !shown.has(domain))];
 }

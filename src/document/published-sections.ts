@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import {
   type AnnouncedServer,
   type Carrier,
@@ -40,11 +41,19 @@ export function announcedBy(
 /** Reads them from a root, with defaults where it has nothing usable. */
 export function readPublished(root: ObjectNode, warnings: Warnings): Published {
   return {
-    domain: textIn(root, 'domain', '', warnings),
+    domain: readDomain(root, warnings),
     tls: readTls(memberOf(root, 'tls'), warnings),
     subscription: readSubscription(memberOf(root, 'subscription'), warnings),
     overnet: readOvernet(memberOf(root, 'overnet'), warnings),
   };
+}
+
+/** A host that links can name; null, with a warning, for another text. */
+function readDomain(root: ObjectNode, warnings: Warnings): string | null {
+  const domain = textIn(root, 'domain', '', warnings);
+  if (domain === null || isIP(domain) !== 0 || /^[^\s/:*@?#[\]]+$/.test(domain)) return domain;
+  warnings.add('domain', 'expected a host without a scheme, a port and a path; links do not name it');
+  return null;
 }
 
 function readTls(tls: ValueNode | undefined, warnings: Warnings): Published['tls'] {

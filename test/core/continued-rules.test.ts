@@ -15,18 +15,28 @@ const from = (sendFrom: string) => ({ sendFrom });
 const WITHOUT_SEND_FROM = ['sendFrom'] as const;
 
 describe('a rule whose writer cannot say where connections leave from', () => {
-  it('continues the first unused rule with the same domains, addresses and protocol, whatever its action', () => {
+  it('continues an equal rule, else the first unused one with the same domains, addresses and protocol, whatever its action', () => {
     const present = [rule('.a', 'proxy', from('1')), rule('.b', 'proxy', from('2')), rule('.a', 'direct', from('3'))];
     const written = [rule('.a', 'block'), rule('.c', 'proxy'), rule('.a', 'proxy'), rule('.b', 'direct')];
     expect(continueRules(written, present, WITHOUT_SEND_FROM)).toEqual({
       rules: [
-        rule('.a', 'block', from('1')),
+        rule('.a', 'block', from('3')),
         rule('.c', 'proxy'),
-        rule('.a', 'proxy', from('3')),
+        rule('.a', 'proxy', from('1')),
         rule('.b', 'direct', from('2')),
       ],
       lost: 0,
     });
+  });
+
+  it('continues, of rules that look the same, those at the ends that are as they were', () => {
+    const present = [rule('.a', 'proxy', from('1')), rule('.a', 'direct', from('2')), rule('.a', 'direct', from('3'))];
+    const continued = (...written: Parameters<typeof continueRules>[0]) =>
+      continueRules(written, present, WITHOUT_SEND_FROM).rules.map(({ sendFrom }) => sendFrom);
+    const [proxy, direct] = [rule('.a', 'proxy'), rule('.a', 'direct')];
+    expect(continued(proxy, direct, direct)).toEqual(['1', '2', '3']);
+    expect(continued(direct, direct)).toEqual(['2', '3']);
+    expect(continued(direct, direct, direct)).toEqual(['1', '2', '3']);
   });
 
   it('continues the unused rule at its place where there are as many rules, and none where there are not', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_RESOLVER, foldedIn, inFormOf, olderMembers, resolverSettings } from '../../src/core/dns-settings.js';
-import { DEFAULT_DNS, type DnsConfig, MAX_U64, type ResolverSettings } from '../../src/core/model.js';
+import { DEFAULT_DNS, type DnsConfig, type DnsList, MAX_U64, type ResolverSettings } from '../../src/core/model.js';
 import { changeDocument } from '../../src/document/change.js';
 import { readDocument } from '../../src/document/document.js';
 import { readSettings, storedSettings } from '../../src/homes/database/server-settings.js';
@@ -12,7 +12,8 @@ import { dnsOfFourMembers, type WireDnsChange } from '../../src/wire/traits/dns-
 
 const url: fc.Arbitrary<string> = fc.constantFrom('https://a.example/1', 'https://b.example/2', 'https://c.example/3');
 const list = fc.record({ name: fc.string(), url, enabled: fc.boolean() });
-const lists = fc.uniqueArray(list, { maxLength: 3, selector: (one) => one.url });
+/** An address may stand there twice, on and off. */
+const lists = fc.array(list, { maxLength: 4 });
 const number = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 const u64 = fc.bigInt({ min: 0n, max: MAX_U64 });
 const domain: fc.Arbitrary<string> = fc.constantFrom('nas.example', '*.lab.example', 'old.example', 'four.example');
@@ -29,10 +30,9 @@ const anySettings: fc.Arbitrary<ResolverSettings> = fc.record({
   allowlists: lists,
   updateIntervalHours: number,
   userRules: fc.array(fc.string(), { maxLength: 3 }),
-  rewrites: fc.uniqueArray(
-    fc.record({ domain, answer: fc.constantFrom('192.0.2.1', '2001:db8::1', 'elsewhere.example') }),
-    { selector: (one) => one.domain },
-  ),
+  rewrites: fc.array(fc.record({ domain, answer: fc.constantFrom('192.0.2.1', '2001:db8::1', 'elsewhere.example') }), {
+    maxLength: 5,
+  }),
   safeSearch: fc.boolean(),
   blockDohBypass: fc.boolean(),
   blockedServices: fc.subarray(['tiktok', 'reddit']),
@@ -89,16 +89,39 @@ describe('DNS settings of the form of 0.4.6', () => {
         const said = olderMembers(changed);
         expect(said.dohUpstream).toBe('https://new.example/q');
         expect(new Set(said.adblockUrls)).toEqual(new Set(adblockUrls));
-        expect(new Map([...said.customDomains].toSorted())).toEqual(new Map([...customDomains].toSorted()));
+        for (const [name, answer] of customDomains) expect(said.customDomains.get(name)).toBe(answer);
         const { upstreams, lists: _, rewrites, ...others } = resolver;
         expect(now).toMatchObject(others);
         expect(now.upstreams.slice(1)).toEqual(upstreams.slice(1));
-        for (const off of resolver.lists.filter((one) => !one.enabled && !adblockUrls.includes(one.url)))
-          expect(now.lists).toContainEqual(off);
-        for (const kept of resolver.lists.filter((one) => adblockUrls.includes(one.url)))
-          expect(now.lists).toContainEqual({ ...kept, enabled: true });
-        for (const name of rewrites.filter((one) => one.answer.includes('else') && !customDomains.has(one.domain)))
+        const wasOn = (wanted: string) => resolver.lists.some((one) => one.enabled && one.url === wanted);
+        const stays = (one: DnsList) => (one.enabled ? adblockUrls.includes(one.url) : wasOn(one.url));
+        for (const kept of resolver.lists.filter(stays)) expect(now.lists).toContainEqual(kept);
+        for (const name of rewrites.filter((one) => one.answer.includes('else')))
           expect(now.rewrites).toContainEqual(name);
+      }),
+    );
+  });
+
+  it('lose what an older form takes away of what it shows, and nothing else', () => {
+    fc.assert(
+      fc.property(anySettings, fc.nat(), (resolver, at) => {
+        const dns = withSettings(resolver);
+        const { customDomains, adblockUrls } = olderMembers(dns);
+        const names = [...customDomains.keys()];
+        const name = names[at % (names.length || 1)];
+        const gone = resolver.rewrites.findLastIndex(
+          (one) => one.domain === name && one.answer !== 'elsewhere.example',
+        );
+        const url = adblockUrls[at % (adblockUrls.length || 1)];
+        const change = {
+          adblockUrls: adblockUrls.filter((one) => one !== url),
+          customDomains: new Map([...customDomains].filter(([one]) => one !== name)),
+        };
+        expect(inFormOf(dns, change).resolver).toEqual({
+          ...resolver,
+          lists: resolver.lists.filter((one) => !(one.enabled && one.url === url)),
+          rewrites: resolver.rewrites.filter((_, place) => place !== gone),
+        });
       }),
     );
   });
