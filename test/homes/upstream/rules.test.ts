@@ -112,6 +112,6 @@ test('DNS settings that others change on a server of an older form count beside 
   const [, ...others] = DEFAULT_RESOLVER.upstreams;
   expect((await backend.live?.dns())?.resolver).toMatchObject({
     upstreams: ['https://new.example/q', ...others],
-    cacheSize: 7,
+    cacheSize: 7n,
   });
 });
