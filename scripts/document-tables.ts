@@ -120,8 +120,9 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
     'The file is no JSON: mend it by hand, or bring a version back. The last good state goes on being served.',
   configFormatFailed:
     'The body is no configuration, or would be far longer than it was sent, more than 16 times and 1 MiB; nothing was replaced.',
-  configWriteFailed: 'The file could not be replaced and is as it was; the detail has the reason.',
-  configRefused: '`--guard-config` kept an old copy from taking the inbounds away. Nothing was changed.',
+  configWriteFailed:
+    "The file could not be replaced, or the body would have taken its inbounds with keys away, as an old panel's copy does; the detail says which. The file is as it was.",
+  configRefused: 'The running server takes no such configuration; the detail says why. Nothing was changed.',
   outboundNotConfigured: 'The file has no outbound settings that rules could go to.',
   preconditionFailed:
     "Somebody has changed the configuration since it was read; the detail names the places that differ. Read it again, and make the change anew. Of Keyway's own interface, and of rules and DNS settings for who sends `If-Match`.",

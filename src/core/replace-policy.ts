@@ -28,24 +28,19 @@ export interface ReplacementVerdict {
    * Says in the log, once it has happened, that it may be a mishap; `fields` name the home. `isKept`, by default true, tells
    * whether there was a version before that could be kept.
    */
-  report(log: Pick<LogPort, 'error' | 'warn'>, fields?: Readonly<Record<string, unknown>>, isKept?: boolean): void;
+  report(log: Pick<LogPort, 'warn'>, fields?: Readonly<Record<string, unknown>>, isKept?: boolean): void;
 }
 
 const INBOUNDS_LOST =
-  'the configuration has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy';
+  'the configuration has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy. Load it again; what is meant all the same is put in place by hand';
 
-/** Decides over a replacement; `guard` is the setting `guard_config`. Throws `configRefused`. */
-export function judgeReplacement(replacement: Replacement, guard: boolean): ReplacementVerdict {
-  const { reason, removed, lostMembers } = replacement;
-  const losesInbounds = replacement.losesInbounds && reason === 'replaced';
-  if (losesInbounds && guard) {
-    throw new DomainError('configRefused', `${INBOUNDS_LOST}. Load it again, or take --guard-config away`);
-  }
-  const forever = losesInbounds || areMany(removed);
+/** Decides over a replacement. Throws `configWriteFailed` for one that would take the inbounds with keys away. */
+export function judgeReplacement({ reason, losesInbounds, removed, lostMembers }: Replacement): ReplacementVerdict {
+  if (losesInbounds && reason === 'replaced') throw new DomainError('configWriteFailed', INBOUNDS_LOST);
+  const forever = areMany(removed);
   return {
     forever,
     report(log, fields = {}, isKept = true) {
-      if (losesInbounds) log.error(fields, `${INBOUNDS_LOST}; ${fateOfBefore(isKept)}`);
       if (lostMembers.length > 0) {
         const named = lostMembers.slice(0, MOST_NAMED).join(', ');
         const others = lostMembers.length > MOST_NAMED ? ` and ${lostMembers.length - MOST_NAMED} more` : '';

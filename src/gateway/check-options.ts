@@ -29,7 +29,6 @@ const OPTIONS: { readonly [Name in keyof Required<GatewayOptions>]: readonly str
   webhook: null,
   webhookSecret: null,
   inPlace: null,
-  guardConfig: null,
   serveStale: null,
   serverVersion: null,
   trustProxy: null,

@@ -80,8 +80,6 @@ export interface GatewayOptions extends Partial<AppSettings> {
   readonly webhook?: string | null;
   readonly webhookSecret?: string | null;
   readonly inPlace?: boolean;
-  /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
-  readonly guardConfig?: boolean;
   /** In front of a server: lists are what was last known while it is away; default false. */
   readonly serveStale?: boolean;
   /** The version of the server that reads the file; default the oldest mount's. */

@@ -36,6 +36,12 @@ export const GONE: readonly GoneSetting[] = [
     option: 'reportVersion',
     instead: 'the status reports the version that is given as the revision, such as 0.2.58; give it there',
   },
+  {
+    flag: 'guard-config',
+    takesValue: false,
+    option: 'guardConfig',
+    instead: 'the API never replaces a file with inbounds by one without any for keys; leave this out',
+  },
 ];
 
 /** The flags of a command that serves, which still takes them. */

@@ -409,13 +409,6 @@ export const SETTINGS = {
     description:
       'Overwrite the configuration file instead of replacing it, where it is a mount point (a single-file container mount).',
   }),
-  guardConfig: one(kinds.onOrOff, {
-    flag: 'guard-config',
-    default: false,
-    defaultText: 'off',
-    description:
-      'Refuse to replace, through the API, a file with inbounds by one that has none for keys. Otherwise that is done, logged as an error, and the version before kept for ever.',
-  }),
   serverVersion: one(kinds.revision, {
     flag: 'server-version',
     placeholder: 'VERSION',

@@ -77,8 +77,8 @@ describe("keyway serve of a new server's file", () => {
     expect(JSON.stringify(log())).not.toContain('made-in-the-panel');
   });
 
-  it("refuses an old panel's copy with --guard-config", async () => {
-    const { url } = await serve('--guard-config');
+  it("refuses an old panel's copy", async () => {
+    const { url } = await serve();
     const body = '{"mode":"server","access_keys":[],"api":{"enabled":true,"token":"sample-static-token"}}';
     const before = await readFile(join(folder, NAME));
     const { status, error } = await ask(`${url}/panel/api/server/config`, {

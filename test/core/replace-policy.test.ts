@@ -7,7 +7,7 @@ import { itReplaces } from './replacements.js';
 const isForever = (names: readonly string[]) => [...names].sort().map((name) => name.includes('-forever'));
 
 describe('the configuration in a file', () => {
-  itReplaces(async (before, guard, log) => {
+  itReplaces(async (before, log) => {
     const fileSystem = createMemoryFiles();
     await fileSystem.makeFolder('/etc', 0o700);
     await fileSystem.create('/etc/server.json', Buffer.from(before), 0o600);
@@ -18,7 +18,6 @@ describe('the configuration in a file', () => {
       fileSystem,
       clock,
       log,
-      guard,
       pollMilliseconds: 0,
       watch: false,
     };
@@ -32,8 +31,8 @@ describe('the configuration in a file', () => {
 });
 
 describe('the configuration of a running server', () => {
-  itReplaces(async (configuration, guard, log) => {
-    const { world, backend, files } = await staged({ revision: '0.3.7', configuration, guard, log });
+  itReplaces(async (configuration, log) => {
+    const { world, backend, files } = await staged({ revision: '0.3.7', configuration, log });
     return {
       replace: (body) => world.until(backend.document?.replace(body) ?? Promise.reject()),
       versions: async () => isForever(await files.list('/var/keyway/versions')),

@@ -136,7 +136,6 @@ describe('settings with nothing given', () => {
       allowHosts: [],
       loginGuard: { failures: 5, window: 300_000 },
       maxConnections: 4096,
-      guardConfig: false,
       feedBind: null,
       feedToken: null,
       opsBind: null,

@@ -6,12 +6,11 @@ import { type Home, homeOver } from './home.js';
 
 /** Opens the state in a database. Rejects with an `Error` whose message is for people. */
 export async function openDatabaseHome(place: HomePlaceOf<'database'>, options: ComposeOptions): Promise<Home> {
-  const { guardConfig: guard = false, observer, progress: _, ...shared } = options;
+  const { observer, progress: _, ...shared } = options;
   const observe = observer?.database;
   const backend = await openDatabaseBackend({
     ...shared,
     ...place,
-    guard,
     ...(observe === undefined ? {} : { observe }),
   });
   return {

@@ -38,7 +38,7 @@ export async function openMemoryHome(place: HomePlaceOf<'memory'>, options: Comp
 /** Opens a state of this process: that of a file, or of memory alone. Rejects as `openFileHome` does. */
 export async function openLocal(
   { dataFolder, serverVersion: server }: Pick<HomePlaceOf<'file' | 'memory'>, 'dataFolder' | 'serverVersion'>,
-  { mounts, observer, guardConfig: guard, progress: _, ...shared }: ComposeOptions,
+  { mounts, observer, progress: _, ...shared }: ComposeOptions,
   configPath: string | null,
   inPlace: boolean,
 ): Promise<Home> {
@@ -48,7 +48,6 @@ export async function openLocal(
     configPath,
     inPlace,
     ...(dataFolder === null ? {} : { dataDir: dataFolder }),
-    ...(guard === undefined ? {} : { guard }),
     servers,
     keepsCounters: server === null ? null : server.revision.storing.keepsCounters(server.version),
     ...(observer === undefined ? {} : { observer: observer.configuration }),

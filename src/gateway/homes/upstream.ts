@@ -18,10 +18,10 @@ import { type Home, homeOver } from './home.js';
 
 /** Opens the state of a running server. Rejects with an `Error` whose message is for people. */
 export async function openUpstreamHome(place: HomePlaceOf<'upstream'>, options: ComposeOptions): Promise<Home> {
-  const { guardConfig: guard = false, resolvesForUpstream: readsSettings = false, log, observer } = options;
+  const { resolvesForUpstream: readsSettings = false, log, observer } = options;
   const server = await serverAt(place, options, observer?.calls);
   const listener = listenerOf(place);
-  const backend = await openUpstreamBackend({ ...options, ...place, server, listener, guard, readsSettings });
+  const backend = await openUpstreamBackend({ ...options, ...place, server, listener, readsSettings });
   return {
     ...homeOver(backend),
     records: backend.records,

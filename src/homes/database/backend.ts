@@ -61,7 +61,7 @@ export interface DatabaseStatus extends FollowerStatus {
 export interface DatabaseBackendOptions
   extends Pick<FollowerOptions, 'pollMilliseconds' | 'lookUpMilliseconds' | 'observe' | 'progress'>,
     Pick<HeartbeatOptions, 'heartbeatMilliseconds'>,
-    Pick<DocumentOptions, 'guard' | 'clock' | 'random' | 'log'> {
+    Pick<DocumentOptions, 'clock' | 'random' | 'log'> {
   /** `postgres://…`, with its password where it has one. */
   readonly url: string;
   /** The URL at which hints of changes are listened to; default the same. */

@@ -36,8 +36,6 @@ export interface DocumentOptions {
   readonly kept: Pick<KeptDocument, 'current'>;
   /** Resolves once a write that was committed shows here. Rejects with `outcomeUnknown` where that cannot be seen in time. */
   readonly showing: () => Promise<void>;
-  /** Refuses a configuration that would take the inbounds with keys away, as for a file; default false. */
-  readonly guard?: boolean;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -176,20 +174,17 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
   }
 
   async #attempt(make: MakeNext): Promise<Written | null> {
-    const { kept, writes, guard = false, clock, log } = this.#options;
+    const { kept, writes, clock, log } = this.#options;
     const before = await kept.current();
     const next = await make(before);
     if (next === null) return null;
     const { document, configuration, reason, content, settings, keys } = next;
     const isServer = settings !== null;
-    const verdict = judgeReplacement(
-      {
-        reason,
-        ...lossesBetween(before.document, document),
-        removed: isServer ? await inTurns(this.#removedBy(configuration.keys)) : 0,
-      },
-      guard,
-    );
+    const verdict = judgeReplacement({
+      reason,
+      ...lossesBetween(before.document, document),
+      removed: isServer ? await inTurns(this.#removedBy(configuration.keys)) : 0,
+    });
     const { bytes } = before.document;
     const version = {
       id: await versionId(bytes, clock.now()),

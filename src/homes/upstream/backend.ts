@@ -22,8 +22,6 @@ export interface UpstreamBackendOptions {
   readonly dataFolder: string | null;
   /** The given credentials of the server's listener; those that are not given are read from its configuration. Default null. */
   readonly listener?: ListenerConfig;
-  /** Refuses a replacement of the configuration that would take its inbounds with keys away; default false. */
-  readonly guard?: boolean;
   /** The rule for a key that was made here and is gone; default `auto`. */
   /** Lists are what was last known while the server is away; default false. */
   readonly servesStale?: boolean;
@@ -86,11 +84,10 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
       await versions?.idle();
       await hold?.release();
     };
-    const { guard = false, readsSettings = false, listener = null, servesStale = false } = options;
+    const { readsSettings = false, listener = null, servesStale = false } = options;
     const state = createServerState({
       ...options,
       timers,
-      guard,
       readsSettings,
       listener,
       servesStale,

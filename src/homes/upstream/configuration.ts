@@ -38,7 +38,6 @@ export interface ConfigurationAccessOptions extends UpstreamContext {
   /** Keeps the text before a change; null where nothing outlives the process. */
   readonly versions: Pick<KeptVersions, 'keep'> | null;
   /** Refuses a replacement that would take the inbounds with keys away. */
-  readonly guard: boolean;
   /** Called when a configuration has been replaced as a whole; with `hasSameKeys` but for its keys. */
   readonly onReplaced: (configuration: ServerConfiguration, hasSameKeys: boolean) => void;
   /** Called when the server has been made to store its memory. */
@@ -61,7 +60,6 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     listRefresh,
     unconfirmed,
     versions,
-    guard,
     onReplaced,
     onStored,
     isClosing,
@@ -166,7 +164,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
   async function replace(body: Buffer): Promise<ReadConfiguration | null> {
     const present = await before();
     const next = asConfiguration(body, server.texts);
-    const verdict = judgeReplacement({ reason: 'replaced', ...lossesOf(present, next) }, guard);
+    const verdict = judgeReplacement({ reason: 'replaced', ...lossesOf(present, next) });
     if (present !== null) await keep(present.document.bytes, verdict);
     await server.putConfig(body);
     verdict.report(log, { upstream: server.name }, present !== null && versions !== null);

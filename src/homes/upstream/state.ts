@@ -37,7 +37,6 @@ export interface ServerStateOptions
   readonly knownKeys: ((keys: KeyReader) => KnownKeys) | null;
   /** The given credentials of the server's listener. */
   readonly listener: ListenerConfig | null;
-  readonly guard: boolean;
   readonly readsSettings: boolean;
   readonly random: RandomPort;
   /** Called when the state has let the server go. */

@@ -3,8 +3,8 @@ import { describeDatabase, freshDatabase } from './database.js';
 import { openBackend } from './gateways.js';
 
 describeDatabase('the configuration in a database', () => {
-  itReplaces(async (before, guard, log) => {
-    const { document, close } = await openBackend(await freshDatabase(), { guard, log });
+  itReplaces(async (before, log) => {
+    const { document, close } = await openBackend(await freshDatabase(), { log });
     await document.put(Buffer.from(before));
     return {
       replace: (body) => document.replace(body),

@@ -19,7 +19,6 @@ export interface StagedOptions {
   /** Default: 2 ms, half of them there. */
   readonly trip?: (call: string) => Trip;
   readonly configuration?: string;
-  readonly guard?: boolean;
   /** Default: one in memory. */
   readonly dataFolder?: null;
   /** In place of `logged` and `lines`. */
@@ -47,7 +46,7 @@ export interface Staged {
 const FOLDER = '/var/keyway';
 
 export async function staged(options: StagedOptions = {}): Promise<Staged> {
-  const { revision = 'current', before, guard = false, version, configuration, hasOneSession = false } = options;
+  const { revision = 'current', before, version, configuration, hasOneSession = false } = options;
   const { trip = () => ({ there: 1, back: 1 }), servesStale = false, dataFolder = FOLDER } = options;
   const world = createWorld();
   const files = createMemoryFiles();
@@ -75,7 +74,6 @@ export async function staged(options: StagedOptions = {}): Promise<Staged> {
     return openUpstreamBackend({
       server,
       dataFolder,
-      guard,
       servesStale,
       fileSystem: files,
       clock,

@@ -85,8 +85,6 @@ export interface ConfigurationFileStatus {
 }
 
 export interface ConfigurationFileOptions extends VersionsOptions {
-  /** Refuses to replace a file with inbounds for keys by one without; default: it is done, and logged as an error. */
-  readonly guard?: boolean;
   /** The servers that may read the file; default none that is known. */
   readonly servers?: readonly FileServer[];
   /** The time that a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
@@ -139,9 +137,9 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
     const first = await openFile({ fileSystem, path, wait, log }, overwriting);
     const { reapplied, journal } = await openUnread(options, processes, hold, first);
-    const { observer, watch = true, guard = false, servers = [] } = options;
+    const { observer, watch = true, servers = [] } = options;
     const served: ServedFile = {
-      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, guard, servers },
+      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, servers },
       ...(observer && { observer }),
       ...{ hold, versions, journal, overwriting: options.inPlace ? overwriting : null },
       state: new FileState(first.configuration, reapplied),

@@ -21,7 +21,6 @@ export interface ServedFile {
   /** 0 for no polling. */
   readonly pollMilliseconds: number;
   readonly watch: boolean;
-  readonly guard: boolean;
   /** Those that may read the file. */
   readonly servers: readonly FileServer[];
   readonly observer?: ConfigurationObserverPort;

@@ -301,12 +301,12 @@ export class FileWrites {
   }
 
   async #replaceWith({ document, configuration }: ReadConfiguration, reason: WholeReason): Promise<void> {
-    const { path, fileSystem, log, guard, versions, starts } = this.#served;
+    const { path, fileSystem, log, versions, starts } = this.#served;
     const file = this.#file;
     const present = await this.#reading(() => unlessMissing(readTarget(fileSystem, path)));
     const before = this.#documentIn(present);
     const removed = this.#reloads.wouldRemove(configuration);
-    const verdict = judgeReplacement({ reason, ...lossesBetween(before, document), removed }, guard);
+    const verdict = judgeReplacement({ reason, ...lossesBetween(before, document), removed });
     const forever = verdict.forever || (starts.trouble === null && starts.ended(document) !== null);
     // The last good content goes first where the file holds something else by now.
     if (forever) await versions.keep(file.document.bytes, { forever });
