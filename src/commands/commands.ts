@@ -6,8 +6,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     heading: 'Serve',
     commands: [
       listed('serve', 'start the gateway', () => import('./serve.js')),
-      listed('start', 'serve ./keyway.jsonc, written first when it is missing', () => import('./start.js')),
-      listed('init', 'write a commented starter configuration file', () => import('./init.js')),
+      listed(
+        'start',
+        'serve ./keyway.jsonc, written first, with comments, when it is missing',
+        () => import('./start.js'),
+      ),
       listed(
         'install-service',
         'print a systemd unit for serving with given settings',

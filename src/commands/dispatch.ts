@@ -21,8 +21,7 @@ ${groups.map(({ heading, entries }) => `${heading}:\n${helpList(entries, width)}
 "keyway COMMAND --help" tells all about one command, "keyway --version" Keyway's version.
 
 First steps:
-  keyway init
-  keyway serve
+  keyway start
 Beside a server that runs already:
   keyway serve --config /etc/tunnel/server.jsonc --bind 127.0.0.1:9091
 

@@ -2,6 +2,7 @@ import type { GoneFlags } from '../settings/flags.js';
 
 /** Commands that went, each with what to use instead. */
 export const GONE_COMMANDS: Readonly<Record<string, string>> = {
+  init: 'keyway start writes the starter file where there is none, and serves it; --config FILE gives it another name',
   shadow:
     'before an update, record what clients ask with keyway record, and see what changes with keyway compare --from R --to R',
 };

@@ -107,7 +107,7 @@ async function refuseMissing({ home }: Settings, context: CommandContext): Promi
   for (const config of home.documents) {
     if (!(await isMissing(context.fileSystem, config))) continue;
     throw new StartError([
-      `there is no configuration file ${config}: write one with "keyway init", or name the server's own with --config`,
+      `there is no configuration file ${config}: "keyway start" writes one, or name the server's own with --config`,
     ]);
   }
 }

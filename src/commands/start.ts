@@ -9,8 +9,8 @@ import { host as hostKind } from '../settings/kinds.js';
 import { settingFlags } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
 import type { Command, CommandContext } from './command.js';
-import { passwordSentence, writeStarterFile } from './init.js';
 import { announceListening, serveUntilStopped } from './serve.js';
+import { type StarterPassword, writeStarterFile } from './starter-file.js';
 
 /** Says a line to whoever started it: as it is on a terminal, else as a line of the log, which is JSON there. */
 type Say = (log: Log, fields: Readonly<Record<string, unknown>>, line: string) => void;
@@ -27,12 +27,16 @@ async function createMissing({ home }: Settings, context: CommandContext, say: S
   const missing: string[] = [];
   for (const path of home.documents) if (await isMissing(context.fileSystem, path)) missing.push(path);
   for (const config of missing) {
-    const starter = await writeStarterFile(config, context);
+    const password = await writeStarterFile(config, context);
     say(log, { config }, `Wrote the starter file ${config}`);
-    const place = 'file' in starter.password ? { passwordFile: starter.password.file } : {};
-    say(log, place, passwordSentence(starter));
+    say(log, 'file' in password ? { passwordFile: password.file } : {}, passwordSentence(password));
   }
   return missing.length > 0;
+}
+
+function passwordSentence(password: StarterPassword): string {
+  if ('shown' in password) return `The password of the user admin, shown this once: ${password.shown}`;
+  return `The password of the user admin stands in ${password.file} (readable by you alone)`;
 }
 
 /** Asks for the address that share links name, and keeps it. Resolves to false when that was broken off. */
@@ -81,9 +85,12 @@ export const start: Command = {
   help: () => `Usage: keyway start [flags] [--yes]
 
 As "keyway serve", with the same flags, but a configuration file that does not exist is written
-first, as "keyway init" does, with a generated password and token. Prints the panel's address. After
-that it asks on a terminal, once, at which address clients reach the tunnel server, and keeps it in
-.ostp_public_ip beside the file.
+first, by default ./keyway.jsonc: commented, readable by its owner alone, with one access key, an API
+token, a web path and a password, all generated. On a terminal the password is shown, once. Otherwise
+it is in a file beside it of mode 0600, keyway.password for keyway.jsonc.
+
+Prints the panel's address. After that it asks on a terminal, once, at which address clients reach
+the tunnel server, and keeps it in .ostp_public_ip beside the file.
 
   --yes    Asks nothing.`,
   run: (argv, context) => {

@@ -1,8 +1,12 @@
+import { dirname, join, parse } from 'node:path';
 import { sha256Hash } from '../core/password.js';
-import type { RandomPort } from '../core/ports.js';
+import type { FileSystemPort, RandomPort } from '../core/ports.js';
+import { failureCode, failureWords } from '../platform/failure-words.js';
+import { isMissing } from '../platform/presence.js';
+import type { CommandContext } from './command.js';
 
 /** Everything generated that a starter file holds, and the password that it does not. */
-export interface StarterSecrets {
+interface StarterSecrets {
   readonly accessKey: string;
   readonly token: string;
   readonly webpath: string;
@@ -24,7 +28,7 @@ function createPassword(random: RandomPort): string {
   return groups.join('-');
 }
 
-export function createStarterSecrets(random: RandomPort): StarterSecrets {
+function createStarterSecrets(random: RandomPort): StarterSecrets {
   return {
     accessKey: random.bytes(16).toString('hex'),
     token: random.bytes(24).toString('hex'),
@@ -34,7 +38,7 @@ export function createStarterSecrets(random: RandomPort): StarterSecrets {
 }
 
 /** The text of a commented starter configuration file, in the layout with `access_keys`. */
-export function starterFile({ accessKey, token, webpath, password }: StarterSecrets): string {
+function starterFile({ accessKey, token, webpath, password }: StarterSecrets): string {
   return `{
   // What this file configures. Changes to it are live only while this says "server".
   "mode": "server",
@@ -71,4 +75,56 @@ export function starterFile({ accessKey, token, webpath, password }: StarterSecr
   }
 }
 `;
+}
+
+/** The generated password: itself, to be shown on a terminal and nowhere else, or the file that it stands in. */
+export type StarterPassword = { readonly shown: string } | { readonly file: string };
+
+const PRIVATE = 0o600;
+
+/** Failures that come after the file was made, while it is being filled. */
+const HALF_WRITTEN = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
+
+/**
+ * Writes the starter file, mode 0600, durably. Without a terminal the password goes into a file beside it, `keyway.password`
+ * for `keyway.jsonc`. Never overwrites: rejects with an `Error` for people when one of them exists; then nothing was written.
+ */
+export async function writeStarterFile(
+  path: string,
+  { fileSystem, random, output }: Pick<CommandContext, 'fileSystem' | 'random' | 'output'>,
+): Promise<StarterPassword> {
+  const secrets = createStarterSecrets(random);
+  const { password } = secrets;
+  if (output.isTerminal) {
+    await createDurably(fileSystem, path, starterFile(secrets));
+    return { shown: password };
+  }
+  const file = join(dirname(path), `${parse(path).name}.password`);
+  if (!(await isMissing(fileSystem, path))) throw inTheWay(path);
+  // The password first: a file without its password would be of no use after a crash between the two.
+  await createDurably(fileSystem, file, `${password}\n`);
+  try {
+    await createDurably(fileSystem, path, starterFile(secrets));
+  } catch (error) {
+    await fileSystem.remove(file);
+    throw error;
+  }
+  return { file };
+}
+
+function inTheWay(path: string): Error {
+  return new Error(`${path} exists already and is never overwritten: name another file, or move this one away`);
+}
+
+async function createDurably(fileSystem: FileSystemPort, path: string, text: string): Promise<void> {
+  try {
+    await fileSystem.create(path, Buffer.from(text), PRIVATE);
+  } catch (error) {
+    const code = failureCode(error);
+    if (code === 'EEXIST') throw inTheWay(path);
+    if (code !== null && HALF_WRITTEN.has(code)) await fileSystem.remove(path);
+    throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
+  }
+  await fileSystem.sync(path);
+  await fileSystem.syncFolder(dirname(path));
 }

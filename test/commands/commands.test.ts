@@ -1,7 +1,6 @@
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ParseError, parse as parseWithComments } from 'jsonc-parser';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { COMMAND_GROUPS, COMMANDS } from '../../src/commands/commands.js';
@@ -62,86 +61,21 @@ describe('keyway', () => {
   });
 
   it('a command that is gone is exit code 2, and says what to use instead', async () => {
-    for (const argv of [
-      ['shadow', '--status'],
-      ['help', 'shadow'],
-    ])
-      expect(await runHere(argv)).toMatchObject({
-        code: 2,
-        output: '',
-        complaints: expect.stringMatching(/^keyway shadow is gone: .*keyway compare/),
-      });
+    for (const [argv, complaints] of [
+      [['shadow', '--status'], /^keyway shadow is gone: .*keyway compare/],
+      [['help', 'shadow'], /^keyway shadow is gone: .*keyway compare/],
+      [['init', 'server.jsonc'], /^keyway init is gone: .*keyway start/],
+    ] as const)
+      expect(await runHere(argv)).toMatchObject({ code: 2, output: '', complaints: expect.stringMatching(complaints) });
   });
 
   it('a flag that a command does not have is exit code 2 and names its help', async () => {
-    for (const command of ['serve', 'start', 'init', 'revisions', 'openapi', 'config list']) {
+    for (const command of ['serve', 'start', 'revisions', 'openapi', 'config list']) {
       const { code, complaints } = await runHere([...command.split(' '), '--frobnicate']);
       expect(code, command).toBe(2);
       expect(complaints).toContain('flag --frobnicate: there is no such flag');
       expect(complaints).toContain(`See: keyway ${command} --help`);
     }
-  });
-});
-
-describe('keyway init', () => {
-  it('without a terminal writes a private file whose password stands in a private file beside it', async () => {
-    const { code, output } = await run(['init']);
-    expect(code).toBe(0);
-    expect(output).toContain(join(folder, 'keyway.password'));
-    const text = await readFile(join(folder, 'keyway.jsonc'), 'utf8');
-    const errors: ParseError[] = [];
-    const password = (await readFile(join(folder, 'keyway.password'), 'utf8')).trimEnd();
-    expect(password).toMatch(/^[0-9a-z]{6}(-[0-9a-z]{6}){3}$/);
-    expect(output).not.toContain(password);
-    expect(parseWithComments(text, errors)).toMatchObject({
-      mode: 'server',
-      access_keys: [{ access_key: expect.stringMatching(/^[0-9a-f]{32}$/) }],
-      api: {
-        enabled: true,
-        bind: '127.0.0.1:9090',
-        token: expect.stringMatching(/^[0-9a-f]{48}$/),
-        webpath: expect.stringMatching(/^[0-9a-f]{16}$/),
-        username: 'admin',
-        password_hash: sha256Hash(password),
-      },
-    });
-    expect(errors).toEqual([]);
-    for (const name of ['keyway.jsonc', 'keyway.password']) {
-      expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
-    }
-  });
-
-  it('never overwrites a configuration or a password file, and then writes neither', async () => {
-    await writeFile(join(folder, 'a.jsonc'), 'mine');
-    await writeFile(join(folder, 'b.password'), 'mine too');
-    expect(await run(['init', 'a.jsonc'])).toMatchObject({
-      code: 1,
-      complaints: expect.stringContaining('a.jsonc exists'),
-    });
-    expect(await run(['init', 'b.jsonc'])).toMatchObject({
-      code: 1,
-      complaints: expect.stringContaining('b.password exists'),
-    });
-    expect(await readFile(join(folder, 'a.jsonc'), 'utf8')).toBe('mine');
-    expect(await readFile(join(folder, 'b.password'), 'utf8')).toBe('mine too');
-    await expect(stat(join(folder, 'a.password'))).rejects.toThrow('ENOENT');
-    await expect(stat(join(folder, 'b.jsonc'))).rejects.toThrow('ENOENT');
-  });
-
-  it('on a terminal shows the password once and writes it nowhere', async () => {
-    const { code, output } = await runHere(['init'], { folder, terminal: true });
-    expect(code).toBe(0);
-    const password = /shown this once: (\S+)/.exec(output)?.[1] ?? '';
-    const text = await readFile(join(folder, 'keyway.jsonc'), 'utf8');
-    expect(text).toContain(sha256Hash(password));
-    expect(text).not.toContain(password);
-    await expect(stat(join(folder, 'keyway.password'))).rejects.toThrow('ENOENT');
-  });
-
-  it('in a folder that does not exist says so with exit code 1', async () => {
-    const { code, complaints } = await run(['init', 'nowhere/keyway.jsonc']);
-    expect(code).toBe(1);
-    expect(complaints).toMatch(/nowhere\/keyway\.password cannot be written: No such file or directory/);
   });
 });
 

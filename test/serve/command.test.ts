@@ -69,11 +69,11 @@ describe('keyway serve', () => {
     expect(await keysAt(await served.url)).toHaveLength(3);
   });
 
-  it('without its configuration file names keyway init, exit code 1', async () => {
+  it('without its configuration file names keyway start, exit code 1', async () => {
     const ran = await runs(['serve']);
     expect(ran.code).toBe(1);
     expect(errorsOf(ran).join()).toContain(join(folder, 'keyway.jsonc'));
-    expect(errorsOf(ran).join()).toContain('keyway init');
+    expect(errorsOf(ran).join()).toContain('keyway start');
   });
 
   it('on an address in use names --bind and the server that may listen there, exit code 1', async () => {
