@@ -45,7 +45,7 @@ const LINES: readonly (readonly [typed: string, offered: readonly string[]])[] =
   ['keyway serve --revision ', ids],
   ['keyway openapi --revision 0.2.3', ids.filter((id) => id.startsWith('0.2.3'))],
   ['keyway start --log-level ', LOG_LEVELS],
-  ['keyway replay --reporter ', ['text', 'json', 'junit', 'tap', 'github']],
+  ['keyway replay --reporter ', ['text', 'json', 'junit', 'github']],
   ['keyway config convert --layout ', ['inbounds', 'access_keys']],
   ['keyway serve --config serv', ['server file.jsonc']],
   ['keyway config check serv', ['server file.jsonc']],

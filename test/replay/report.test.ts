@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type ScenarioResult, summaryOf } from '../../src/replay/compare/result.js';
-import { createJunitReporter, createTapReporter } from '../../src/replay/report/report-machine.js';
+import { createJunitReporter } from '../../src/replay/report/report-machine.js';
 import { createTextReporter } from '../../src/replay/report/report-text.js';
 
 const RESULT: ScenarioResult = {
@@ -89,14 +89,5 @@ describe('reports for programs', () => {
     expect(lines).toContain(
       '    <testcase classname="scenarios" name="a&lt;b&gt;&quot;&amp;\ufffd\ufffd" time="1.500"><error message="&lt;why&gt;"/></testcase>',
     );
-  });
-
-  test('TAP counts, and keeps a name from being a directive', () => {
-    const lines: string[] = [];
-    const reporter = createTapReporter((text) => lines.push(text));
-    const results = [{ ...RESULT, name: 'a # SKIP' }, DIFFERENT];
-    reporter.begin?.(2);
-    for (const each of results) reporter.done?.(each);
-    expect(lines.slice(0, 4)).toEqual(['TAP version 14', '1..2', 'ok 1 - a \\# SKIP', 'not ok 2 - folder/one']);
   });
 });

@@ -275,7 +275,7 @@ At least one revision is needed; the other side then speaks the same.
   --writes                   Also makes keys of its own, and removes them.
   --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.
   --ca FILE                  Certificates in PEM that are trusted instead of the system's.
-  --reporter json|junit|tap|github
+  --reporter json|junit|github
                              For programs, instead of text.
   --verbose                  Names every scenario that is not played, rather than each reason.
   --timeout SECONDS          How long one exchange may take. Default: 10.

@@ -9,7 +9,7 @@ import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../../rep
 import type { ReadReport } from '../../replay/reads/standing.js';
 import type { LineSink, Reporter } from '../../replay/report/report.js';
 import { createGithubReporter } from '../../replay/report/report-github.js';
-import { createJsonReporter, createJunitReporter, createTapReporter } from '../../replay/report/report-machine.js';
+import { createJsonReporter, createJunitReporter } from '../../replay/report/report-machine.js';
 import { createTextReporter, type TextDetail } from '../../replay/report/report-text.js';
 import { shortfall, verdictOf } from '../../replay/report/verdict.js';
 import type { OperationName } from '../../wire/operations.js';
@@ -29,7 +29,6 @@ function createReporter(
   return {
     begin(total) {
       count = total;
-      reporter.begin?.(total);
       show();
     },
     done(result) {
@@ -46,7 +45,6 @@ const REPORTERS: Readonly<Record<ReporterName, (line: LineSink, shown: Shown) =>
   github: (line, { sides, ...detail }) => createGithubReporter(line, sides, detail),
   json: createJsonReporter,
   junit: createJunitReporter,
-  tap: createTapReporter,
 };
 
 interface Shown extends TextDetail {

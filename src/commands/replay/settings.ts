@@ -129,7 +129,7 @@ export function credentialsOf(
   return { token: reading.value('token') ?? environment[sources.token] ?? null, operator };
 }
 
-export const REPORTERS = ['text', 'json', 'junit', 'tap', 'github'] as const;
+export const REPORTERS = ['text', 'json', 'junit', 'github'] as const;
 export type ReporterName = (typeof REPORTERS)[number];
 
 function reporterNameOf(reading: FlagReading): ReporterName {
@@ -143,7 +143,7 @@ function reporterNameOf(reading: FlagReading): ReporterName {
 export const PLAY_FLAGS: readonly FlagShape[] = [
   switchFlag('writes'),
   switchFlag('verbose'),
-  valueFlag('reporter', 'json|junit|tap|github', REPORTERS),
+  valueFlag('reporter', 'json|junit|github', REPORTERS),
   valueFlag('require-played', 'N|N%'),
   CA_FLAG,
   valueFlag('timeout', 'SECONDS'),
