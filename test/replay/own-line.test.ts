@@ -38,7 +38,8 @@ async function stage(version: string, text: string, options: Partial<StandInOpti
     line: version,
     file: path,
     port: await freePort(),
-    reloadFactor: RELOAD_FACTOR,
+    // From 0.4.6 on keys made in bulk get counters with a look at the file, which is not to fall between two steps of a scenario.
+    reloadFactor: version.startsWith('0.4.') ? 0 : RELOAD_FACTOR,
     // It goes on with every look, so that nobody waits for the uptime.
     clock: createFixedClock(),
     ...options,
