@@ -20,6 +20,11 @@ export interface KeptRecords {
   readonly outliveProcess: boolean;
   /** True where other gateways may change them, too. */
   readonly isShared: boolean;
+  /**
+   * Resolves once all that other gateways had changed before the call shows: one look for all who ask meanwhile. Rejects with
+   * `backendAway`. Absent where nobody else changes records.
+   */
+  readonly lookUp?: () => Promise<void>;
   /** The bodies of a kind by their ids; always the same map. */
   of(kind: RecordKind): ReadonlyMap<string, string>;
   /**

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { DomainError } from './errors.js';
 import type { KeptRecords } from './kept-records.js';
+import type { MaybeAsync } from './maybe-async.js';
 import type { ClockPort, RandomPort } from './ports.js';
 import { PRESETS, type Preset, type Principal } from './principal.js';
 
@@ -28,6 +29,8 @@ export interface NamedTokensOptions {
 const PREFIX = 'kw_';
 const BEARER = `Bearer ${PREFIX}`;
 const SECRET_BYTES = 32;
+/** The form of a secret, which is 32 bytes as base64url. */
+const SECRET = /^Bearer kw_[\w-]{43}$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Names under which what others do is told. */
 const RESERVED_NAMES = ['static', 'session', 'terminal', 'open', 'others'];
@@ -71,11 +74,20 @@ export class NamedTokens {
     return authorization?.startsWith(BEARER) === true;
   }
 
-  /** Returns the holder of the token that an `Authorization` value shows; null for one that is unknown or has expired. */
-  principalShown(authorization: string): Principal | null {
+  /**
+   * Returns the holder of the token that an `Authorization` value shows; null for one that is unknown or has expired. Another
+   * gateway may have made an unknown one a moment ago: it is looked for. Rejects with `backendAway` where nobody can tell.
+   */
+  principalShown(authorization: string): MaybeAsync<Principal | null> {
     if (!this.isShown(authorization)) return null;
-    const found = this.#known.get(digestOf(authorization.slice(BEARER.length - PREFIX.length)));
-    return found === undefined || this.hasExpired(found.token) ? null : found.principal;
+    const digest = digestOf(authorization.slice(BEARER.length - PREFIX.length));
+    const find = () => {
+      const found = this.#known.get(digest);
+      return found === undefined || this.hasExpired(found.token) ? null : found.principal;
+    };
+    const { lookUp } = this.#records;
+    if (lookUp === undefined || this.#known.has(digest) || !SECRET.test(authorization)) return find();
+    return lookUp().then(find);
   }
 
   hasExpired({ expiresAt }: Pick<NamedToken, 'expiresAt'>): boolean {

@@ -8,17 +8,29 @@ const WINDOW = 60_000;
 
 /** Networks remembered at most, so that guessing from many does not fill the memory. */
 const MOST_NETWORKS = 10_000;
-/** Tokens remembered at most that one network was let in with, and that this process handed out. */
+/** Named tokens remembered at most that one network was let in with; beside them the configuration's own and sessions; all that this process handed out. */
 const MOST_LET_IN = 16;
+const MOST_OWN = 64;
 const MOST_HANDED_OUT = 10_000;
 
 /** Longer ones are no tokens that anybody was let in with. */
 const LONGEST_TOKEN = 4096;
 
+/** Whether a credential is right; `own`: the configuration's own token, or a session. */
+export type Rightness = boolean | 'own';
+
 /** The outcome of an authorization: right, wrong, or the seconds until it may be looked at. */
 export type TokenVerdict = 'right' | 'wrong' | number;
 
 export type TokenGuard = ReturnType<typeof createTokenGuard>;
+
+/** Marks of the credentials that a network was let in with. */
+interface LetIn {
+  readonly own: Set<number>;
+  readonly named: Set<number>;
+  /** The one that was used last. */
+  latest: number | null;
+}
 
 /** Counts since the start. */
 export interface TokenGuardStatus {
@@ -29,7 +41,9 @@ export interface TokenGuardStatus {
 /** A guard that has nobody wait. */
 export const NO_TOKEN_GUARD: TokenGuard = {
   check: (_network, authorization, isRight) =>
-    mapMaybeAsync(authorization !== undefined && isRight(authorization), (right) => (right ? 'right' : 'wrong')),
+    mapMaybeAsync(authorization !== undefined && isRight(authorization), (right) =>
+      right === false ? 'wrong' : 'right',
+    ),
   handedOut() {},
   status: () => ({ unread: 0 }),
 };
@@ -46,7 +60,7 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort) {
   /** Wrong ones by network, each with the time when it came last, in that order. */
   const wrong = new Map<string, Map<number, number>>();
   /** The credentials that each network was let in with, the oldest use first. */
-  const letInBy = new Map<string, { readonly marks: Set<number>; readonly latest: number }>();
+  const letInBy = new Map<string, LetIn>();
   const handedOut = new Set<number>();
   let unread = 0;
 
@@ -59,21 +73,25 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort) {
     return rest > 0 ? rest : null;
   }
 
-  function letIn(network: string, authorization: string): void {
+  function letIn(network: string, authorization: string, isOwn: boolean): void {
     const mark = markOf(authorization);
-    const known = letInBy.get(network);
-    if (known?.latest === mark) return;
-    const marks = known?.marks ?? new Set();
+    const known = letInBy.get(network) ?? { own: new Set(), named: new Set(), latest: null };
+    if (known.latest === mark) return;
+    known.latest = mark;
+    const marks = isOwn ? known.own : known.named;
     // One that is used goes on being known, however many others come.
     marks.delete(mark);
-    addBounded(marks, mark, MOST_LET_IN);
+    addBounded(marks, mark, isOwn ? MOST_OWN : MOST_LET_IN);
     letInBy.delete(network);
-    letInBy.set(network, { marks, latest: mark });
+    letInBy.set(network, known);
     dropOldest(letInBy, MOST_NETWORKS);
   }
 
   function isKnown(network: string, authorization: string): boolean {
-    return authorization.length <= LONGEST_TOKEN && letInBy.get(network)?.marks.has(markOf(authorization)) === true;
+    const known = letInBy.get(network);
+    if (known === undefined || authorization.length > LONGEST_TOKEN) return false;
+    const mark = markOf(authorization);
+    return known.own.has(mark) || known.named.has(mark);
   }
 
   function refused(network: string, authorization: string): void {
@@ -97,7 +115,7 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort) {
     check(
       network: string,
       authorization: string | undefined,
-      isRight: (authorization: string) => MaybeAsync<boolean>,
+      isRight: (authorization: string) => MaybeAsync<Rightness>,
     ): MaybeAsync<TokenVerdict> {
       if (authorization === undefined) return 'wrong';
       // Most of the time nobody guesses.
@@ -107,15 +125,15 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort) {
         return Math.max(1, Math.ceil(rest / 1000));
       }
       return mapMaybeAsync(isRight(authorization), (right) => {
-        if (right) letIn(network, authorization);
-        else refused(network, authorization);
-        return right ? 'right' : 'wrong';
+        if (right === false) refused(network, authorization);
+        else letIn(network, authorization, right === 'own');
+        return right === false ? 'wrong' : 'right';
       });
     },
     /** To be called with every session token and whom it was given to. */
     handedOut(network: string, token: string): void {
       addBounded(handedOut, digestOf(token), MOST_HANDED_OUT);
-      letIn(network, token);
+      letIn(network, token, true);
     },
     status: (): TokenGuardStatus => ({ unread }),
   };

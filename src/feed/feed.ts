@@ -66,7 +66,9 @@ export function createFeed(options: FeedOptions) {
       return;
     }
     const isToken = (authorization: string) =>
-      accepts(staticToken, authorization, { ...NO_OPERATOR, token }, NO_SESSION);
+      mapMaybeAsync(accepts(staticToken, authorization, { ...NO_OPERATOR, token }, NO_SESSION), (isRight) =>
+        isRight ? 'own' : false,
+      );
     mapMaybeAsync(
       options.tokens.check(options.networkOf(request.raw), request.headers.authorization, isToken),
       (verdict) => {

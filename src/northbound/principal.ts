@@ -2,6 +2,7 @@ import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import type { Credentials } from '../core/model.js';
 import type { NamedTokens } from '../core/named-tokens.js';
 import { type Principal, SESSION, STATIC } from '../core/principal.js';
+import type { Rightness } from '../core/token-guard.js';
 import { acceptedKind } from '../wire/traits/auth.js';
 import type { Mount } from './mount.js';
 
@@ -17,12 +18,18 @@ export function principalShown(
   { credentials, named }: KnownCredentials,
   authorization: string,
 ): MaybeAsync<Principal | null> {
-  const holder = named.principalShown(authorization);
-  if (holder !== null) return holder;
-  return mapMaybeAsync(acceptedKind(mount.revision.auth, authorization, credentials(), mount.session), (kind) => {
-    if (kind === null) return null;
-    return kind === 'token' ? STATIC : SESSION;
+  return mapMaybeAsync(named.principalShown(authorization), (holder) => {
+    if (holder !== null) return holder;
+    return mapMaybeAsync(acceptedKind(mount.revision.auth, authorization, credentials(), mount.session), (kind) => {
+      if (kind === null) return null;
+      return kind === 'token' ? STATIC : SESSION;
+    });
   });
+}
+
+/** The outcome of a look at a credential, as the token guard goes by it. */
+export function rightnessOf(principal: Principal | null): Rightness {
+  return principal === STATIC || principal === SESSION ? 'own' : principal !== null;
 }
 
 declare module 'fastify' {

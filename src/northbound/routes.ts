@@ -23,7 +23,7 @@ import type { AppOptions } from './app-options.js';
 import { jsonBytes, keepBodyUninterpreted, readBody } from './body-reading.js';
 import { HANDLERS, type HandlerContext, type OperationAnswer } from './handlers.js';
 import type { Mount } from './mount.js';
-import { principalShown } from './principal.js';
+import { principalShown, rightnessOf } from './principal.js';
 import type { Observing } from './request-observer.js';
 
 export interface RouteContext extends AppOptions, HandlerContext {
@@ -155,7 +155,7 @@ function admission(
   const verdict = context.tokens.check(network, authorization, (shown) =>
     mapMaybeAsync(principalShown(mount, context, shown), (principal) => {
       request.principal = principal;
-      return principal !== null;
+      return rightnessOf(principal);
     }),
   );
   return mapMaybeAsync<TokenVerdict, Admission>(verdict, (judged) => {

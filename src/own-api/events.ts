@@ -235,6 +235,11 @@ export class Events {
     return from === -1 ? [] : this.#ids.slice(from, from + limit).flatMap((each) => this.#event(each));
   }
 
+  /** Has the event of an id looked for where it is not known here: another gateway may have written it. Rejects with `backendAway`. */
+  async lookFor(id: string): Promise<void> {
+    if (EVENT_ID.test(id) && this.after(id, 1) === null) await this.#options.records.lookUp?.();
+  }
+
   /** The newest events, oldest first. */
   latest(limit: number): readonly OwnEvent[] {
     return this.#ids.slice(-limit).flatMap((id) => this.#event(id));

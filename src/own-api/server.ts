@@ -11,7 +11,7 @@ import { jsonBytes, keepBodyUninterpreted, readBody } from '../northbound/body-r
 import type { CallerOf } from '../northbound/caller.js';
 import { acceptedCoding, type ContentCoding, compressors } from '../northbound/list-body.js';
 import type { Mount } from '../northbound/mount.js';
-import { type KnownCredentials, principalShown } from '../northbound/principal.js';
+import { type KnownCredentials, principalShown, rightnessOf } from '../northbound/principal.js';
 import type { Observing } from '../northbound/request-observer.js';
 import { acceptBody } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/connection-to-blame.js';
@@ -137,7 +137,7 @@ function admission(
   const isRight = (authorization: string) =>
     mapMaybeAsync(principalShown(mount, access, authorization), (principal) => {
       shown = principal;
-      return principal !== null;
+      return rightnessOf(principal);
     });
   const { network } = access.callerOf(request.raw);
   const judged = (verdict: TokenVerdict): Principal | DomainError => {

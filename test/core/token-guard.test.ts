@@ -119,3 +119,20 @@ it('a token that must be asked for elsewhere counts once the answer is there, an
   expect(await guard.check('a', 'Bearer y', async () => false)).toBe('wrong');
   expect([check('a', 'Bearer z'), check('a', RIGHT)]).toEqual([60, 'right']);
 });
+
+it("the configuration's own token and a session are looked at in a network that waits, however many named ones it was let in with since", () => {
+  const { guard, guess } = guardAt(0);
+  const show = (network: string, authorization: string) =>
+    guard.check(network, authorization, (given) => (given === RIGHT ? 'own' : given.startsWith('Bearer kw_')));
+  expect(show('a', RIGHT)).toBe('right');
+  guard.handedOut('a', 'session');
+  for (let n = 0; n < 40; n += 1) expect(show('a', `Bearer kw_${n}`)).toBe('right');
+  guess('a', 20);
+  expect(show('a', RIGHT)).toBe('right');
+  expect(guard.check('a', 'Bearer session', () => 'own')).toBe('right');
+  expect(show('a', 'Bearer kw_39')).toBe('right');
+  expect(show('a', 'Bearer kw_0')).toBe(60);
+  // A network that was never let in with it waits.
+  guess('b', 20);
+  expect(show('b', RIGHT)).toBe(60);
+});

@@ -196,6 +196,7 @@ class SharedState implements DatabaseBackend {
     this.records = {
       outliveProcess: true,
       isShared: true,
+      lookUp: () => this.#lookUp(),
       of: (kind) => records.of(kind),
       onChange: (kind, listener) => records.onChange(kind, listener),
       change: (changes) => this.#own.saveExpecting(WRITES.changeRecords(changes)),

@@ -75,8 +75,10 @@ export const EVENT_HANDLERS = {
     const limit = Number(query.limit ?? DEFAULT_LIMIT);
     const last = request.headers['last-event-id'];
     const since = typeof query.since === 'string' ? query.since : null;
-    if (Streams.isWanted(request))
-      return { stream: eventStream(call, since ?? (typeof last === 'string' ? last : '')) };
+    const isStream = Streams.isWanted(request);
+    const cursor = since ?? (isStream && typeof last === 'string' ? last : '');
+    await events.lookFor(cursor);
+    if (isStream) return { stream: eventStream(call, cursor) };
     if (since !== null) await awaitEvent(call, since, Number(query.wait ?? 0) * 1000);
     const told = () => {
       const after = since === null ? null : events.after(since, limit);
