@@ -3,7 +3,7 @@
 // `npm run soak -- --load [--minutes N]`: puts mixed load on it, abuse and edits by hand included, and checks that no
 // answer was wrong, no change lost and its memory flat.
 // `npm run soak -- --hostile [--minutes N]`: the same with clients beside it that flood, never read, guess, and close or
-// reset their connections half-way, pipeline CONNECTs, send bodies a byte at a time from 300 networks and log in with 1 MB, and
+// reset their connections half-way, pipeline CONNECTs and thousands of requests, send bodies a byte at a time from 300 networks and log in with 1 MB, and
 // checks that its memory stays below 400 MiB; then so long in front of a server that answers 101, byte by byte, without an end,
 // with what it was sent, or resets.
 // `npm run soak -- --beside [--rounds N]`: lets Keyway and a server beside it write one file in turn and checks that no

@@ -22,7 +22,7 @@ const isLinux = platform() === 'linux';
 if (!isLinux) process.stdout.write('skipped but on Linux: hostile clients need addresses of their own\n');
 
 it.runIf(isLinux)(
-  `for ${seconds} s beside a flood, unread answers, guesses, half-closed and reset connections, pipelined CONNECTs, slow bodies from ${slowNetworks} networks and logins of 1 MB, the load gets no wrong answer, loses no change and takes at most 400 MiB (SOAK_SEED=${seed})`,
+  `for ${seconds} s beside a flood, unread answers, guesses, half-closed and reset connections, pipelined CONNECTs, thousands of requests ahead of their answers, slow bodies from ${slowNetworks} networks and logins of 1 MB, the load gets no wrong answer, loses no change and takes at most 400 MiB (SOAK_SEED=${seed})`,
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'keyway-hostile-'));
     const onProgress = (words: string) => void process.stdout.write(`${words}\n`);

@@ -9,7 +9,7 @@ import { flooder, guesser, halfCloser, resetter, unreader } from './load-hostile
 import type { Lane, Lanes } from './load-lane.js';
 import { createLedger } from './load-ledger.js';
 import { API_TOKEN, startLoadedServer } from './load-server.js';
-import { longLogins, pipeliner, SLOW_NETWORKS, slowBodies } from './load-strangers.js';
+import { aheadOfAnswers, aheadOfChanges, longLogins, pipeliner, SLOW_NETWORKS, slowBodies } from './load-strangers.js';
 import { reader, reporter, slowReader, writer } from './load-traffic.js';
 
 export interface LoadOptions {
@@ -73,6 +73,8 @@ const hostileFleet = (networks: number): Fleet => [
   [12, 100, halfCloser],
   [12, 100, resetter],
   [6, 50, pipeliner],
+  [4, 5_000, aheadOfAnswers],
+  [2, 5_000, aheadOfChanges],
   [networks, 1_000, slowBodies],
   [4, 100, longLogins],
 ];

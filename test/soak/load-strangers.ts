@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
-import { type Ending, openLoadConnection, sendRaw } from './load-connection.js';
-import { API, createAsking, type Lane, type Lanes, loginBody } from './load-lane.js';
+import { type Ending, type LoadRequest, openLoadConnection, sendRaw } from './load-connection.js';
+import { API, createAsking, JSON_BEARER, type Lane, type Lanes, loginBody } from './load-lane.js';
 
-const FROM = { pipelined: '127.0.0.6', longLogins: '127.0.0.7' } as const;
+const FROM = { pipelined: '127.0.0.6', longLogins: '127.0.0.7', many: '127.0.0.8', polls: '127.0.0.9' } as const;
 
 const GET = `GET ${API}/server/status HTTP/1.1\r\nHost: soak\r\n\r\n`;
 const UPGRADE = 'GET /panel/ HTTP/1.1\r\nHost: soak\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
@@ -31,6 +31,70 @@ export function pipeliner(lanes: Lanes): Lane {
       await sendRaw(lanes.choose(3) === 0 ? feed : api, bytes, ending, FROM.pipelined);
     },
     close: () => undefined,
+  };
+}
+
+/** Requests that one connection sends ahead of their answers, some megabyte of them. */
+const AHEAD = 20_000;
+
+/** What a stranger sends ahead, and never ends to send. */
+const STRANGERS: readonly string[] = [
+  `GET ${API}/audit HTTP/1.1\r\nHost: soak\r\n\r\n`,
+  `GET ${API}/subscribe/nobody HTTP/1.1\r\nHost: soak\r\n\r\n`,
+  GET,
+];
+
+/** A connection at a time that sends thousands of requests ahead; their answers are read, and its end comes at the next step. */
+export function aheadOfAnswers(lanes: Lanes): Lane {
+  const sender = createSender(lanes, FROM.many);
+  return {
+    async step() {
+      sender.send((STRANGERS[lanes.choose(STRANGERS.length)] ?? GET).repeat(AHEAD));
+    },
+    close: sender.close,
+  };
+}
+
+/** The same with the token of a relay, whose requests wait for the next change of a key, of which the load makes many. */
+export function aheadOfChanges(lanes: Lanes, number: number): Lane {
+  const connection = openLoadConnection(lanes.server.api, FROM.polls);
+  const ask = createAsking(lanes, connection);
+  const sender = createSender(lanes, FROM.polls);
+  const own = '/panel/keyway/v1';
+  let token: string | null = null;
+  const dataOf = async (request: LoadRequest) => {
+    const answer = await ask('own', request);
+    return answer === null ? null : JSON.parse(String(answer.body)).data;
+  };
+  return {
+    async step() {
+      const body = JSON.stringify({ name: `relay-${number}`, may: 'relay' });
+      token ??= (await dataOf({ method: 'POST', path: `${own}/tokens`, headers: JSON_BEARER, body }))?.token ?? null;
+      const headers = { authorization: `Bearer ${token}` };
+      const page = await dataOf({ method: 'GET', path: `${own}/keys?limit=1`, headers });
+      const wait = `GET ${own}/keys?since=${page?.cursor}&wait=60 HTTP/1.1\r\nHost: soak\r\n`;
+      sender.send(`${wait}Authorization: Bearer ${token}\r\n\r\n`.repeat(AHEAD / 2));
+    },
+    close() {
+      connection.close();
+      sender.close();
+    },
+  };
+}
+
+/** Sends bytes on a connection that ends when the next ones are sent on another. */
+function createSender({ server }: Lanes, localAddress: string) {
+  const { hostname, port } = new URL(server.api);
+  let socket: Socket | null = null;
+  return {
+    send(bytes: string): void {
+      socket?.destroy();
+      socket = connect({ host: hostname, port: Number(port), localAddress });
+      // It may be ended for what it sends.
+      socket.on('error', () => undefined).resume();
+      socket.write(bytes);
+    },
+    close: (): void => void socket?.destroy(),
   };
 }
 
