@@ -29,10 +29,10 @@ const ALL = [...WRITTEN, ...REGISTERED].flatMap(({ scenarios }) => scenarios);
 
 const played = new Map<string, Promise<PlayedScenario>>();
 
-/** Plays a scenario on an embedded core of a revision, once for all that is asked of it: of its own with files on the disk. */
+/** Plays a scenario on an embedded core of a revision, once for all that is asked of it: a recorded one of its own with files on the disk. */
 function playOnce({ file, scenario }: PackedScenario, revision = scenario.revision): Promise<PlayedScenario> {
   const id = `${revision} ${file}`;
-  const files = revision === scenario.revision ? 'disk' : 'memory';
+  const files = revision === scenario.revision && scenario.source === 'recorded' ? 'disk' : 'memory';
   const known = played.get(id) ?? play(scenario, revision, files);
   played.set(id, known);
   return known;
