@@ -67,7 +67,9 @@ describeDatabase('two gateways over one database', () => {
     await all[0]?.createKey(key('a'));
     await Promise.all(all.map(seesAll));
     expect(all.map(({ keys }) => keys.size)).toEqual([1, 1, 1]);
-    expect(await query(url, 'select version from keyway.schema_versions')).toEqual([1, 2, 3].map((version) => ({ version })));
+    expect(await query(url, 'select version from keyway.schema_versions')).toEqual(
+      [1, 2, 3].map((version) => ({ version })),
+    );
   });
 
   it('sum the connections that each has told of, and forget those of one that has ended', async () => {

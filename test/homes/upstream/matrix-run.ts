@@ -32,7 +32,7 @@ export const SAMPLE: Choice = ({ file }, northbound, line) =>
   SHOWING.test(file) || hashOf(`${file} ${northbound.id} ${line.id}`) % 120 === 0;
 
 const SHOWING =
-  /^lines\/0\.4\.6-(dns|rules|share|subscribe|users)\.json$|^(dns\/subscribe-(dns|query)|earliest\/list-users-none)\.json$|^recorded\/0\.2\.(48|86)\/dns\.json$/;
+  /^lines\/0\.4\.6-(dns|rules|share|status-without-keys|subscribe|users)\.json$|^(dns\/subscribe-(dns|query)|earliest\/list-users-none)\.json$|^recorded\/0\.2\.(48|86)\/dns\.json$/;
 
 function hashOf(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE();
