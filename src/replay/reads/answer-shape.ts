@@ -16,6 +16,13 @@ const FORMS: Partial<Readonly<Record<Recorded, { readonly form: RegExp; readonly
  * another type. A member that a body may leave out, which null says as well, stands in every answer.
  */
 export function shapeDifferences(schema: TSchema, value: JsonValue, path = ''): readonly ValueDifference[] {
+  const { anyOf = [] }: SchemaNode = schema;
+  const objects = isJsonObject(value) ? anyOf.filter((each) => schemaNodeFor(value, each).type === 'object') : [];
+  if (objects.length > 1) {
+    // The form that the value comes nearest to.
+    const found = objects.map((each) => shapeDifferences(each, value, path));
+    return found.reduce((least, each) => (each.length < least.length ? each : least));
+  }
   const { items, properties, required = [] } = schemaNodeFor(value, schema);
   if (Array.isArray(value) && items !== undefined)
     return value.flatMap((each: JsonValue, index) => shapeDifferences(items, each, `${path}/${index}`));
