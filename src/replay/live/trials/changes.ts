@@ -18,7 +18,8 @@ export interface Trial {
   isMade?(ground: Ground): Promise<boolean>;
 }
 
-const NAME = 'keyway-replay';
+/** As long as people make them and longer, with a character outside the basic plane: servers cut such names. */
+const NAME = `keyway-replay \u{1f511} ${'n'.repeat(184)}`;
 
 /** Every change that touches the run's own keys or replaces nothing, in an order in which each finds the key that it needs. */
 export const TRIALS: readonly Trial[] = [
@@ -30,7 +31,10 @@ export const TRIALS: readonly Trial[] = [
   {
     operation: 'updateUser',
     body: () => ({ name: NAME, limit_bytes: 7n }),
-    isMade: async (ground) => (await ownKey(ground))?.limit_bytes === 7n,
+    isMade: async (ground) => {
+      const key = await ownKey(ground);
+      return key?.limit_bytes === 7n && (key.name === undefined || key.name === NAME);
+    },
   },
   {
     operation: 'setLimit',
