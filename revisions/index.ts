@@ -2,6 +2,7 @@ import gt from 'semver/functions/gt.js';
 import gte from 'semver/functions/gte.js';
 import parse from 'semver/functions/parse.js';
 import valid from 'semver/functions/valid.js';
+import { toldInFull } from '../src/wire/errors.js';
 import { didYouMean } from '../src/wire/suggest.js';
 import { mayBeOpen } from '../src/wire/traits/auth.js';
 import type { Revision } from '../src/wire/traits/revision.js';
@@ -22,11 +23,14 @@ export type RevisionAnswer =
   | ({ readonly ok: true } & ResolvedRevision)
   | { readonly ok: false; readonly problem: string };
 
-/** The latest line that may be open: what commands speak to a Keyway on this machine, whose socket lets nobody else in. */
-export function newestOpenRevision(): Revision {
+/**
+ * The latest line that may be open, its failures told in full: what commands speak to a Keyway on this machine, whose socket lets
+ * nobody else in.
+ */
+export function commandRevision(): Revision {
   const newest = REVISIONS.findLast(({ auth }) => mayBeOpen(auth));
   if (newest === undefined) throw new Error('there is no revision that may be open');
-  return newest;
+  return { ...newest, errors: toldInFull(newest.errors) };
 }
 
 /**

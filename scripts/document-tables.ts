@@ -95,9 +95,9 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
     'Too many logins have failed from this address: wait for the seconds of `Retry-After`. Revisions before 0.4.7 say `unauthorized` instead.',
   userNotFound: 'There is no such key; it may have left by an edit of the file.',
   saveFailed:
-    'The change is live but not in the file yet; the next write carries it. The log and `/healthz` say why: a full disk, missing rights.',
-  appliedUnsaved:
-    'DNS settings are in force but not in the file; the next write carries them. The detail has the reason of the system.',
+    'Of a database, or where Keyway is shutting down: nothing was made. The log says why. A revision has no other words for it.',
+  savedInMemory:
+    'The change is in force but not in the file yet; the next write carries it, and it ends with the process. The own interface says file, line and reason, and `data` is what it would be; else the log and `/healthz` do: a comma that is missing, a full disk, missing rights. Mend that, and do not make the change again.',
   backendAway:
     'The holder of the state does not answer: the change may have been made or not. The detail and the log say why; ask again later.',
   outcomeUnknown:

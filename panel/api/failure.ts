@@ -14,6 +14,10 @@ export type FailureKind =
   | 'garbled'
   /** 5xx. */
   | 'broken'
+  /** It was done, and is in memory alone; `detail` says where and why, if that is told. */
+  | 'inMemory'
+  /** It could not be written; as a rule it was done in memory. */
+  | 'unsaved'
   /** The server said no, and why. */
   | 'refused'
   /** A browser cannot send this path (`.` and `..` as keys). */

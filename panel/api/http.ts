@@ -126,6 +126,9 @@ function eventIn(block: string): readonly StreamedEvent[] {
   return data.length === 0 ? [] : [{ event: values('event').at(-1) ?? 'message', data: data.join('\n') }];
 }
 
+/** What the revisions answer where a change could not be written. */
+const UNSAVED = /^(failed to save configuration$|applied, but )/;
+
 function failureOf(response: Response, text: string): ApiFailure {
   const { status } = response;
   const wait = Number(response.headers.get('retry-after') ?? Number.NaN);
@@ -136,6 +139,8 @@ function failureOf(response: Response, text: string): ApiFailure {
   if (status === 401) return failure('unauthorized');
   const isUnknownPath = status === 404 && envelope?.code === undefined && (said === null || said === 'not found');
   if (status === 405 || isUnknownPath) return failure('absent');
+  if (envelope?.code === 'saved_in_memory') return failure('inMemory');
+  if (said !== null && UNSAVED.test(said)) return failure('unsaved');
   if (status >= 500) return failure('broken');
   if (response.ok) return failure(/^\s*</.test(text) ? 'page' : 'garbled', '');
   return failure('refused', said ?? text.slice(0, 300));

@@ -33,7 +33,7 @@ export interface Outcome {
   readonly key: string;
   /** Null where it was not reached. */
   readonly ok: boolean | null;
-  /** Why it failed, else null. */
+  /** Why it failed, or is in memory alone; else null. */
   readonly error: unknown;
 }
 
@@ -93,8 +93,9 @@ function readJob(value: unknown): Job {
   return { id: String(members.id), state: oneOf('state', STATES), ...counts, items };
 }
 
-function readOutcome({ members: { index, access_key, ok: known, error: said } }: Fields): Outcome {
+function readOutcome({ members: { index, access_key, ok: known, error: said, code } }: Fields): Outcome {
   const ok = typeof known === 'boolean' ? known : null;
-  const error = ok === false ? new ApiFailure('refused', String(said ?? '')) : null;
+  const kind = code === 'saved_in_memory' ? 'inMemory' : 'refused';
+  const error = said === undefined ? null : new ApiFailure(kind, String(said));
   return { index: Number(index), key: String(access_key ?? ''), ok, error };
 }

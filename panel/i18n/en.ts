@@ -79,6 +79,9 @@ export const en = {
   'failure.garbled': 'The server’s answer is incomplete or not valid.',
   'failure.garbledAt': 'The server’s answer is not valid: unexpected value at {place}.',
   'failure.broken': 'Server error ({status}).',
+  'failure.inMemory': 'Done, but only {detail}. Do not do it again.',
+  'failure.unsaved':
+    'The server could not save this ({detail}). The change may be in its memory only: look at the list before you try again.',
   'failure.refused': 'The server refused: {detail}',
   'failure.unaddressable': 'A browser cannot address a key named “.” or “..”. Edit it in the configuration file.',
   'failure.unknown': 'Something went wrong on this page: {detail}',

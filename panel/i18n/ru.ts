@@ -79,6 +79,9 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'failure.garbled': 'Ответ сервера неполон или повреждён.',
   'failure.garbledAt': 'Ответ сервера некорректен: неожиданное значение в {place}.',
   'failure.broken': 'Ошибка сервера ({status}).',
+  'failure.inMemory': 'Сделано, но только {detail}. Не повторяйте.',
+  'failure.unsaved':
+    'Сервер не смог сохранить изменение ({detail}). Возможно, оно осталось только в его памяти: прежде чем повторять, посмотрите на список.',
   'failure.refused': 'Сервер отклонил запрос: {detail}',
   'failure.unaddressable': 'Браузер не может обратиться к ключу «.» или «..». Измените его в файле конфигурации.',
   'failure.unknown': 'Ошибка на этой странице: {detail}',

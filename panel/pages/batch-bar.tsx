@@ -1,13 +1,13 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sentence, useWords, type Words } from '../i18n/text.js';
-import { type Batch, failureText, stoppedText, UNDO_TIME } from '../state/batch.js';
+import { type Batch, failureText, stoppedText, UNDO_TIME, unsavedIn } from '../state/batch.js';
 import { batchesOf } from '../state/batches.js';
 import { labelOf, type NamedKey } from '../state/named-keys.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { Button, IconButton } from '../ui/button.js';
 import { Dialog } from '../ui/dialog.js';
-import { Notice, Progress } from '../ui/notice.js';
+import { Failure, Notice, Progress } from '../ui/notice.js';
 import { Handout } from './keys/handout.js';
 
 /** Failures that are told line by line; beyond, their number is. */
@@ -27,6 +27,12 @@ function textOf({ verb, phase, name, total: n, isStopped }: Batch, words: Words)
   return phase === 'soon' && (verb === 'delete' || verb === 'reset')
     ? words(`batch.soon.${verb}`, { n, name, s: UNDO_TIME })
     : now;
+}
+
+function doneText(batch: Batch, words: Words): string {
+  const unsaved = unsavedIn(batch);
+  const done = words(`batch.done.${batch.verb}`, { n: batch.done });
+  return unsaved === null ? done : `${done} ${sentence(unsaved, words)}`;
 }
 
 /** The bar of batches of keys, on every page: how far each is, what failed, and what can be done about it. */
@@ -58,13 +64,13 @@ function Line({ batch, onShow }: { readonly batch: Batch; readonly onShow: () =>
   const words = useWords();
   const workspace = useWorkspace();
   const batches = batchesOf(workspace);
-  const { id, verb, phase, done, failed, changes, isStopped } = batch;
+  const { id, phase, done, failed, changes, isStopped } = batch;
   const isOver = phase === 'over';
   const text =
     failed > 0 && isOver
       ? failureText(batch, workspace.users.state.get().byKey, words)
       : isOver
-        ? words(`batch.done.${verb}`, { n: done })
+        ? doneText(batch, words)
         : textOf(batch, words);
   return (
     <div class={failed > 0 ? 'batch batch-bad' : 'batch'}>
@@ -128,6 +134,7 @@ export function BatchWindow({ id, onClose }: BatchWindowProps) {
       <div class="dialog-body">
         {batch.done + batch.failed < batch.total && <Notice tone="warn">{stoppedText(batch, words)}</Notice>}
         {batch.failed > 0 && <Failures of={batch} />}
+        <Failure of={unsavedIn(batch)} urgent />
         {made.length > 0 && batch.verb === 'create' && <p>{words('bulk.keep')}</p>}
         {made.length > 0 && <Handout keys={() => made} />}
       </div>

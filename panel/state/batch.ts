@@ -64,6 +64,11 @@ export function stoppedText(
   return words('batch.stopped', { done, n: total });
 }
 
+/** Why changes that were made are in memory alone; null where all are saved. */
+export function unsavedIn({ outcomes }: Pick<Batch, 'outcomes'>): unknown {
+  return outcomes.find(({ ok, error }) => ok === true && error !== null)?.error ?? null;
+}
+
 const TOLD = 5;
 
 /** Names the keys of a batch that failed, and the reason of the first. */

@@ -4,7 +4,7 @@ import type { Words } from '../i18n/text.js';
 import { pause } from '../store/pause.js';
 import { createStore, type Store } from '../store/store.js';
 import { noteBatch } from './audit-notes.js';
-import { type Batch, stoppedText, VERBS, type Verb } from './batch.js';
+import { type Batch, stoppedText, unsavedIn, VERBS, type Verb } from './batch.js';
 import { watchDraft } from './drafts.js';
 import { JobRuns } from './job-runs.js';
 import { keysViewOf } from './keys-view.js';
@@ -174,7 +174,7 @@ export class Batches {
     const over: Batch = { ...known, phase: 'over', done: good.length, failed: bad.length, outcomes };
     this.#unselect(over, isStopped);
     const made = good.some(({ index }) => changes[index]?.item.op === 'create');
-    if (bad.length > 0 || known.isShown || made) this.#patch(id, over);
+    if (bad.length > 0 || unsavedIn(over) !== null || known.isShown || made) this.#patch(id, over);
     else this.dismiss(id);
     this.#tellLeaving();
     if (!known.isShown) this.#tell(over, isStopped);

@@ -1,7 +1,7 @@
 import { DomainError, messageOf } from '../core/errors.js';
 import type { ClockPort, FileSystemPort, ProgressPort, RandomPort, ServiceManagerPort } from '../core/ports.js';
 import type { FlagShape, Offered } from '../settings/flags.js';
-import { commonErrors, encodeError } from '../wire/errors.js';
+import { commonErrors, encodeError, toldInFull } from '../wire/errors.js';
 
 /** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong; 3: less was seen than was required. */
 export type ExitCode = 0 | 1 | 2 | 3;
@@ -105,6 +105,6 @@ export function usageProblem(context: CommandContext, name: string, problems: re
 
 /** Words for people about a failure: an error's message without its class, or what the API says of it. */
 export function wordsOf(error: unknown): string {
-  if (error instanceof DomainError) return encodeError(commonErrors, { failures: [] }, error).text;
+  if (error instanceof DomainError) return encodeError(toldInFull(commonErrors), { failures: [] }, error).text;
   return messageOf(error);
 }

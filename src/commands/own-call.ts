@@ -1,7 +1,17 @@
 import { createCaller } from '../client/caller.js';
 import { isJsonObject, type JsonValue, parseJson } from '../wire/json/json.js';
 
-/** Calls Keyway's own interface. Resolves to the data of its answer; rejects with the sentence of a failure. */
+/** What was done and stands in memory alone; the message says where and why. */
+export class UnsavedError extends Error {
+  readonly data: JsonValue;
+
+  constructor(words: string, data: JsonValue) {
+    super(words);
+    this.data = data;
+  }
+}
+
+/** Calls Keyway's own interface. Resolves to the data of its answer; rejects with the sentence of a failure, or `UnsavedError`. */
 export type OwnCall = (method: string, path: string, body?: object) => Promise<JsonValue>;
 
 const TIMEOUT = 60_000;
@@ -21,7 +31,8 @@ export function openOwnCalls(socketPath: string): { readonly call: OwnCall; read
       });
       const envelope = parseJson(answer.body);
       if (isJsonObject(envelope) && envelope.ok === true) return envelope.data ?? null;
-      const error = isJsonObject(envelope) ? envelope.error : null;
+      const { error = null, code = null, data = null } = isJsonObject(envelope) ? envelope : {};
+      if (code === 'saved_in_memory') throw new UnsavedError(String(error), data);
       throw new Error(typeof error === 'string' ? error : `it answered ${answer.status}`);
     },
     close: () => caller.close(),

@@ -57,7 +57,7 @@ export interface Backend {
   readonly batches: KeyBatches | null;
   /** Rejects with `outboundNotConfigured`. */
   replaceRules(rules: readonly OutboundRule[]): Promise<void>;
-  /** Replaces the named members. Rejects with `appliedUnsaved` where they are in force, and the file could not be written. */
+  /** Replaces the named members. Rejects with `savedInMemory` where they are in force, and the file could not be written. */
   changeDns(change: DnsChange): Promise<void>;
 
   /**

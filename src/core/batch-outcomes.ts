@@ -1,5 +1,10 @@
 import type { ChangeOutcome } from './backend.js';
-import { DomainError, type DomainErrorCode } from './errors.js';
+import { DomainError, type DomainErrorCode, isInMemory } from './errors.js';
+
+/** Tells whether a change was made, be it in memory alone. */
+export function wasMade(outcome: ChangeOutcome | undefined): boolean {
+  return outcome === null || isInMemory(outcome);
+}
 
 /** The outcomes of many changes as they are kept: 0 for one that was made, else the error and its detail. */
 export function outcomesText(outcomes: readonly ChangeOutcome[]): string {

@@ -1,7 +1,7 @@
 import { type Audit, createAudit } from './audit.js';
 import type { Backend, ConfigurationFingerprint, ConfigurationPatch, StateCounts } from './backend.js';
 import { engineSettings, inFormOf, resolverSettings } from './dns-settings.js';
-import { DomainError, isUnsaved } from './errors.js';
+import { DomainError, isInMemory } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
 import type { KeyReader } from './keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from './maybe-async.js';
@@ -121,7 +121,7 @@ export function createCore({ backend, clock, random, resolver, readsDnsAsEngine 
       try {
         await backend.changeDns(inFormOf(backend.settings().dns, change));
       } catch (error) {
-        if (isUnsaved(error)) refresh();
+        if (isInMemory(error)) refresh();
         throw error;
       }
       refresh();

@@ -5,7 +5,7 @@ export type DomainErrorCode =
   | 'tooManyLogins'
   | 'userNotFound'
   | 'saveFailed'
-  | 'appliedUnsaved'
+  | 'savedInMemory'
   | 'backendAway'
   | 'outcomeUnknown'
   | 'upstreamAway'
@@ -43,8 +43,13 @@ export function messageOf(error: unknown): string {
 }
 
 /** Tells whether a change is in force and only its file was not written: the log says so, and the next write carries it. */
-export function isUnsaved(error: unknown): boolean {
-  return error instanceof DomainError && error.code === 'appliedUnsaved';
+export function isInMemory(error: unknown): error is DomainError {
+  return error instanceof DomainError && error.code === 'savedInMemory';
+}
+
+/** Where a change stands that is in memory alone, and why; a server does not tell that of its own. */
+export function inMemoryWords({ detail }: DomainError): string {
+  return detail === '' ? 'in the memory of the server until it ends; not in its file: its log says why' : detail;
 }
 
 /** A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one. */

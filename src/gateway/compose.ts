@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { newestOpenRevision } from '../../revisions/index.js';
+import { commandRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
 import { type Core, createCore } from '../core/core.js';
 import { KeyMakers } from '../core/keys/key-makers.js';
@@ -272,7 +272,7 @@ const NO_CREDENTIALS: Credentials = { token: null, username: '', passwordHash: '
 /** The newest revision that may be open, without its panel. */
 function controlMount(): Mount {
   const panel = { file: async () => null };
-  const revision = newestOpenRevision();
+  const revision = commandRevision();
   return { ...createMount({ revision, version: revision.reportedVersion, webpath: '', panel }), hidesRest: true };
 }
 

@@ -157,6 +157,8 @@ export interface ComposeOptions extends Omit<GatewayOptions, 'mounts' | keyof Ho
   readonly home: HomePlace;
   /** True for a resolver here that goes by the DNS settings of a running server; default false. */
   readonly resolvesForUpstream?: boolean;
+  /** True for a process that ends with one command: what its file does not take is not made. Default false. */
+  readonly givesUpUnsaved?: boolean;
   /** Shown while a person waits for the first list of a running server. */
   readonly progress?: ProgressPort;
 }

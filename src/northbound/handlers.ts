@@ -4,7 +4,7 @@ import type { AuditEvent } from '../core/audit.js';
 import { continueRules } from '../core/continued-rules.js';
 import type { Core } from '../core/core.js';
 import { resolverSettings } from '../core/dns-settings.js';
-import { DomainError, isUnsaved } from '../core/errors.js';
+import { DomainError, isInMemory } from '../core/errors.js';
 import { expectNoOthersKey, seesOwnAlone } from '../core/keys/key-makers.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import type { DnsConfig, KeySnapshot, OvernetSettings } from '../core/model.js';
@@ -296,7 +296,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     };
     // These lines answer success where the file cannot be written; the log and the next write know of it.
     await Promise.resolve(mapMaybeAsync(present, change)).catch((error: unknown) => {
-      if (!isUnsaved(error)) throw error;
+      if (!isInMemory(error)) throw error;
     });
     return answer(true);
   }),

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Backend } from '../core/backend.js';
 import type { Core } from '../core/core.js';
+import { type DomainError, isInMemory } from '../core/errors.js';
 import type { KeyMakers } from '../core/keys/key-makers.js';
 import { createWaiting, type Waiting } from '../core/keys/waiting.js';
 import type { MaybeAsync } from '../core/maybe-async.js';
@@ -11,8 +12,8 @@ import type { Principal } from '../core/principal.js';
 import { SharedAnswers } from '../core/shared-answers.js';
 import type { OfferFacts } from '../subscription/offer.js';
 import { successEnvelope } from '../wire/envelope.js';
-import type { Encodable } from '../wire/json/write-json.js';
-import { OwnError } from './errors.js';
+import { type Encodable, encodeJson } from '../wire/json/write-json.js';
+import { failureRow, failureText, OwnError, wireCode } from './errors.js';
 import type { Events } from './events.js';
 import type { Jobs } from './jobs.js';
 import type { KeptAddresses } from './kept-addresses.js';
@@ -130,6 +131,24 @@ export function idempotencyKeyOf({ request }: OwnCall): string | null {
 
 /** A success of this data. */
 export const answer = (data: Encodable): OwnAnswer => ({ payload: successEnvelope(data) });
+
+/** A change that was done: a success, or 507 with the same data where the change is in memory alone. */
+export function answerOfChange(data: Encodable, unsaved: DomainError | null): OwnAnswer {
+  if (unsaved === null) return answer(data);
+  const failure = { ok: false, error: failureText(unsaved), code: wireCode(unsaved.code), data };
+  return { status: failureRow(unsaved.code).status, payload: encodeJson(failure) };
+}
+
+/** Resolves to null where a change was saved, to the error where it is in memory alone. */
+export async function unsavedBy(change: Promise<void>): Promise<DomainError | null> {
+  try {
+    await change;
+    return null;
+  } catch (error) {
+    if (isInMemory(error)) return error;
+    throw error;
+  }
+}
 
 /** Gives a handler its body typed; it has been found to fit its row's schema. */
 export const withBody =

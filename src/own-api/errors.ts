@@ -1,5 +1,5 @@
-import { DomainError, type DomainErrorCode } from '../core/errors.js';
-import { commonErrors, encodeError } from '../wire/errors.js';
+import { DomainError, type DomainErrorCode, inMemoryWords, isInMemory } from '../core/errors.js';
+import { commonErrors, encodeError, toldInFull } from '../wire/errors.js';
 
 /** Failures that only Keyway's own interface has. A sentence may follow the text after a colon. */
 const OWN_FAILURES = {
@@ -18,7 +18,7 @@ const OWN_FAILURES = {
 const STATUSES: Readonly<Partial<Record<DomainErrorCode, number>>> = {
   userNotFound: 404,
   saveFailed: 500,
-  appliedUnsaved: 500,
+  savedInMemory: 507,
   noConfigPath: 404,
   configReadFailed: 500,
   configStripFailed: 500,
@@ -29,6 +29,8 @@ const STATUSES: Readonly<Partial<Record<DomainErrorCode, number>>> = {
   outboundNotConfigured: 409,
   notJson: 415,
 };
+
+const ERRORS = toldInFull(commonErrors);
 
 /** Every way in which a call can fail: one of the core's errors, or one of its own. */
 export type OwnErrorCode = DomainErrorCode | keyof typeof OWN_FAILURES;
@@ -67,7 +69,7 @@ function isOwn(code: OwnErrorCode): code is keyof typeof OWN_FAILURES {
 /** Status and fixed text of a failure. */
 export function failureRow(code: OwnErrorCode): { readonly status: number; readonly text: string } {
   if (isOwn(code)) return OWN_FAILURES[code];
-  const { status, text } = commonErrors[code];
+  const { status, text } = ERRORS[code];
   return { status: STATUSES[code] ?? status, text };
 }
 
@@ -78,6 +80,7 @@ export function wireCode(code: OwnErrorCode): string {
 
 /** The sentence that tells a failure. */
 export function failureText(error: OwnFailure): string {
-  if (error instanceof DomainError) return encodeError(commonErrors, { failures: [] }, error).text;
+  if (isInMemory(error)) return inMemoryWords(error);
+  if (error instanceof DomainError) return encodeError(ERRORS, { failures: [] }, error).text;
   return [OWN_FAILURES[error.code].text, error.detail].filter((part) => part !== '').join(': ');
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { ChangeOutcome, KeyChange } from '../core/backend.js';
-import { outcomesIn } from '../core/batch-outcomes.js';
+import { outcomesIn, wasMade } from '../core/batch-outcomes.js';
 import type { KeptRecords } from '../core/kept-records.js';
 import type { KeyFieldValues } from '../core/keys/key-fields.js';
 import { recordOf } from '../core/keys/key-record.js';
@@ -89,7 +89,7 @@ export function outcomesOf(records: KeptRecords, { id, total, chunk }: KeptJob):
 }
 
 export function countsIn(outcomes: readonly ChangeOutcome[]): JobCounts {
-  const failed = outcomes.filter((outcome) => outcome !== null).length;
+  const failed = outcomes.filter((outcome) => !wasMade(outcome)).length;
   return { done: outcomes.length - failed, failed };
 }
 

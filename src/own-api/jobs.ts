@@ -1,5 +1,5 @@
 import type { Backend, ChangeOutcome, KeyChange } from '../core/backend.js';
-import { outcomesIn, outcomesText } from '../core/batch-outcomes.js';
+import { outcomesIn, outcomesText, wasMade } from '../core/batch-outcomes.js';
 import type { Core } from '../core/core.js';
 import { DomainError, type DomainErrorCode } from '../core/errors.js';
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
@@ -451,7 +451,7 @@ export class Jobs {
     if (!seesOwnAlone(caller)) return;
     const unmade: string[] = [];
     for (const [index, asked] of changes.entries()) {
-      if (asked.op !== 'create' || outcomes[index] === null || !makers.sees(caller, asked.key.accessKey)) continue;
+      if (asked.op !== 'create' || wasMade(outcomes[index]) || !makers.sees(caller, asked.key.accessKey)) continue;
       if ((await core.key(asked.key.accessKey)) === undefined) unmade.push(asked.key.accessKey);
     }
     await makers.made(null, unmade);
@@ -490,7 +490,7 @@ export class Jobs {
   /** Has what is kept beside keys follow changes that were made. A failure ends no batch. */
   async #followMade(job: KeptJob, changes: readonly KeyChange[], outcomes: readonly ChangeOutcome[]): Promise<void> {
     const { makers, rotations, log } = this.#options;
-    const made = changes.filter((_, index) => outcomes[index] === null);
+    const made = changes.filter((_, index) => wasMade(outcomes[index]));
     const keysOf = (op: KeyChange['op']) => made.filter((each) => each.op === op).map(keyOf);
     try {
       await makers.made(callerOf(job), keysOf('create'));
@@ -520,7 +520,7 @@ export class Jobs {
     if (!entries.some((entry) => entry.eventEn === eventEn))
       await core.audit.add({ eventEn, eventRu, success: failed === 0 && left === 0 });
     const successors = this.changesOf(job).flatMap((asked, index) =>
-      asked.op === 'rotate' && outcomes[index] === null ? [asked.successor] : [],
+      asked.op === 'rotate' && wasMade(outcomes[index]) ? [asked.successor] : [],
     );
     await this.#options.onEnded?.(job, { done, failed, successors });
     await this.#change(job, { isTold: true });

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Backend } from '../core/backend.js';
 import type { Core } from '../core/core.js';
-import { DomainError } from '../core/errors.js';
+import { DomainError, isInMemory } from '../core/errors.js';
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
 import type { KeyMakers } from '../core/keys/key-makers.js';
 import { PerKeyQueue } from '../core/per-key-queue.js';
@@ -37,6 +37,12 @@ interface KeptRotation {
   readonly isMade: boolean;
   /** A digest of what was asked for under an `Idempotency-Key`, whose record names the rotation; absent without one. */
   readonly digest?: string | undefined;
+}
+
+/** A new key, and why it is in memory alone; null where it is saved. */
+interface Rotated {
+  readonly successor: string;
+  readonly unsaved: DomainError | null;
 }
 
 /** The answer to a rotation, kept under its `Idempotency-Key`; `Jobs` removes it a day after its end. */
@@ -78,10 +84,10 @@ export class Rotations {
   }
 
   /**
-   * Gives a key a new secret and resolves to it; under an `Idempotency-Key` that was used before, to the one of then. Rejects with
+   * Gives a key a new secret and resolves to that; under an `Idempotency-Key` that was used before, to the one of then. Rejects with
    * `userNotFound`, with `idempotencyKeyReused`, and as changes of keys do.
    */
-  rotate(accessKey: string, owner: string, idempotencyKey: string | null): Promise<string> {
+  rotate(accessKey: string, owner: string, idempotencyKey: string | null): Promise<Rotated> {
     const isOnce = idempotencyKey !== null;
     const id = isOnce ? onceRecord(owner, idempotencyKey) : this.#options.random.uuid();
     const digest = isOnce ? hash('sha256', `rotate\0${accessKey}`, 'hex') : undefined;
@@ -96,11 +102,11 @@ export class Rotations {
     }
   }
 
-  async #rotate(id: string, accessKey: string, digest: string | undefined): Promise<string> {
+  async #rotate(id: string, accessKey: string, digest: string | undefined): Promise<Rotated> {
     const { backend, core, records, clock, random } = this.#options;
     const present = await core.key(accessKey);
     const answered = this.#known<KeptAnswer>('jobs', id, digest);
-    if (answered !== null) return answered.successor;
+    if (answered !== null) return { successor: answered.successor, unsaved: null };
     const begun = this.#known<KeptRotation>('rotations', id, digest);
     if (begun !== null) return this.#finish(id, begun);
     if (present === undefined) throw new DomainError('userNotFound');
@@ -114,7 +120,7 @@ export class Rotations {
     // Another gateway has answered, or changed what is kept beside the key.
     if (!isDone) return this.#rotate(id, accessKey, digest);
     this.#options.onRotated(successor);
-    return successor;
+    return { successor, unsaved: null };
   }
 
   /** What is kept under an id. Throws where that was asked for by another body. */
@@ -131,12 +137,14 @@ export class Rotations {
   }
 
   /** Does what is left to do of a rotation that was begun, and resolves to the new key. */
-  async #finish(id: string, rotation: KeptRotation): Promise<string> {
+  async #finish(id: string, rotation: KeptRotation): Promise<Rotated> {
     const { backend, core, log } = this.#options;
     let left: KeptRotation | null = null;
     try {
       await this.#make(rotation);
     } catch (error) {
+      // It is looked after until the file has it, and ends with the process.
+      if (isInMemory(error)) return { successor: rotation.successor, unsaved: error };
       // Between two calls to a server the new key may be there already, and its caller must learn of it.
       const next = backend.batches === null && (await Promise.resolve(core.key(rotation.successor)).catch(() => null));
       if (!next) throw error;
@@ -146,7 +154,7 @@ export class Rotations {
     await this.#note(id, rotation, left).catch((error: unknown) =>
       log.warn({ err: error }, 'records of changed keys could not be kept'),
     );
-    return rotation.successor;
+    return { successor: rotation.successor, unsaved: null };
   }
 
   /** Makes the new key unless it was made, and ends the old one. */

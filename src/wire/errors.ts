@@ -17,7 +17,7 @@ export interface Failure extends ErrorAnswer {
  * A row for each of the core's errors, under its name, and rows for what some operations say instead: an operation that
  * names such a row among its failures answers so.
  */
-export type FailureName = DomainErrorCode | 'userNotFoundCapital' | 'invalidAccessKey';
+export type FailureName = DomainErrorCode | 'userNotFoundCapital' | 'invalidAccessKey' | 'appliedUnsaved';
 export type ErrorTable = Readonly<Record<FailureName, Failure>>;
 
 /** Protocol: "Errors", and the rows for where the protocol is silent (design: "Where the protocol is silent"): what every line says. */
@@ -29,11 +29,13 @@ export const commonErrors: ErrorTable = {
   userNotFound: { code: 'userNotFound', status: 400, text: 'user not found' },
   userNotFoundCapital: { code: 'userNotFound', status: 400, text: 'User not found' },
   invalidAccessKey: { code: 'userNotFound', status: 404, text: 'invalid access key' },
-  /** Concerns the configuration file alone: counters that could not be written are logged, and the next write carries them. */
+  /** Nothing was made: the state took no change. */
   saveFailed: { code: 'saveFailed', status: 400, text: 'failed to save configuration' },
+  /** Concerns the configuration file alone: counters that could not be written are logged, and the next write carries them. */
+  savedInMemory: { code: 'savedInMemory', status: 400, text: 'failed to save configuration' },
   /** The words of servers from 0.4.6 on, whatever the file is called. */
   appliedUnsaved: {
-    code: 'appliedUnsaved',
+    code: 'savedInMemory',
     status: 400,
     text: 'applied, but config.json was not written',
     withDetail: true,
@@ -131,6 +133,15 @@ export const throttledErrors: ErrorTable = {
   ...commonErrors,
   tooManyLogins: { code: 'tooManyLogins', status: 429, text: 'too many sign-in attempts, wait a minute' },
 };
+
+/** A table for who may be told all: what was made in memory alone, and what was not made, each with its reason. */
+export function toldInFull(table: ErrorTable): ErrorTable {
+  return {
+    ...table,
+    saveFailed: { ...table.saveFailed, text: 'not made', withDetail: true },
+    savedInMemory: { ...table.savedInMemory, text: 'not saved yet', withDetail: true },
+  };
+}
 
 /** Failures that tell of what stands behind Keyway, and what one who has shown no accepted credential is told instead. */
 const FOR_STRANGERS: Readonly<Partial<Record<DomainErrorCode, DomainErrorCode>>> = {

@@ -146,7 +146,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     server.onWrite?.();
     if (!server.failsToSave) return;
     server.failsToSave = false;
-    throw new DomainError('saveFailed');
+    throw new DomainError('savedInMemory');
   }
 
   function present(accessKey: string): Held {

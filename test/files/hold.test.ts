@@ -140,7 +140,7 @@ describe('a lock that is removed while Keyway serves', () => {
     const disk = diskWithFile();
     const file = await open(disk);
     disk.write(LOCK, ofProcess(2));
-    await expect(file.save(adding('beta'))).rejects.toMatchObject({ code: 'saveFailed' });
+    await expect(file.save(adding('beta'))).rejects.toMatchObject({ code: 'savedInMemory' });
     expect(file.status().lastWriteError).toContain('in use by process 2');
     expect(disk.readText(PATH)).toBe(START);
     disk.unlink(LOCK);

@@ -313,7 +313,7 @@ export const HANDLERS: Readonly<Partial<Record<OperationName, Handler>>> = {
 };
 
 async function save({ file }: Server): Promise<void> {
-  await file.saveKeys().catch(() => failWith('saveFailed'));
+  await file.saveKeys().catch(() => failWith('savedInMemory'));
 }
 
 function failWith(row: FailureName, error?: unknown): never {

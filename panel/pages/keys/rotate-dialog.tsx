@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { newIdempotencyKey } from '../../api/own-interface.js';
-import { rotateKey } from '../../api/rotation.js';
+import { type Rotated, rotateKey } from '../../api/rotation.js';
 import { useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { labelOf, type NamedKey } from '../../state/named-keys.js';
@@ -23,7 +23,7 @@ export function RotateDialog({ of, onClose }: RotateDialogProps) {
   const workspace = useWorkspace();
   const { busy, error, run } = useTask();
   const [once] = useState(newIdempotencyKey);
-  const [successor, setSuccessor] = useState<string | null>(null);
+  const [successor, setSuccessor] = useState<Rotated | null>(null);
   const submit = () =>
     run(async () => {
       try {
@@ -35,7 +35,7 @@ export function RotateDialog({ of, onClose }: RotateDialogProps) {
       note(workspace, 'rotateKey', true);
       void workspace.contact.now();
     });
-  if (successor !== null) return <NewSecret of={{ ...of, key: successor }} />;
+  if (successor !== null) return <NewSecret of={{ ...of, key: successor.key }} unsaved={successor.unsaved} />;
   return (
     <FormDialog title={words('rotate.title', { name: labelOf(of) })} onSubmit={submit} onClose={onClose}>
       <p>{words('rotate.text')}</p>
@@ -49,13 +49,14 @@ export function RotateDialog({ of, onClose }: RotateDialogProps) {
 }
 
 /** The key with its new secret, which is the one whose sheet stays. */
-function NewSecret({ of }: { readonly of: NamedKey }) {
+function NewSecret({ of, unsaved }: { readonly of: NamedKey } & Pick<Rotated, 'unsaved'>) {
   const words = useWords();
   const close = () => goTo('keys', of.key);
   return (
     <Dialog title={words('rotate.done')} onClose={close}>
       <div class="dialog-body">
         <Notice tone="plain">{words('rotate.ended')}</Notice>
+        <Failure of={unsaved} urgent />
         <Share of={of} />
         <div class="dialog-foot">
           <Button kind="primary" onClick={close}>

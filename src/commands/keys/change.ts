@@ -23,6 +23,8 @@ export function keyLine({ accessKey, name, limitBytes }: AccessKey): string {
   return `${printableKey(accessKey)}${named}  ${limitBytes === null ? 'no limit' : sizeText(limitBytes)}`;
 }
 
+const keyOf = ({ accessKey }: AccessKey): string => accessKey;
+
 function limitOf(reading: FlagReading): bigint | null | undefined {
   const text = reading.value('limit');
   if (text === null) return undefined;
@@ -56,10 +58,8 @@ async function add(server: UpstreamServer, asked: Adding, context: CommandContex
       );
     return;
   }
-  await inTurn(keys, context, 'adding keys', async (key) => {
-    await server.createUser(key);
-    context.output.line(key.accessKey);
-  });
+  const made = ({ accessKey }: AccessKey) => context.output.line(accessKey);
+  await inTurn(keys, context, { doing: 'adding keys', done: 'Made', keyOf, made }, (key) => server.createUser(key));
 }
 
 export const keysAdd = keysCommand<Adding>({
@@ -102,7 +102,8 @@ interface Setting {
 async function set(server: UpstreamServer, asked: Setting, context: CommandContext): Promise<void> {
   const { given, dryRun } = asked;
   const keys = keysNamed(await allKeys(server, context), asked.words);
-  if (!dryRun) await inTurn(keys, context, 'changing keys', (key) => changeKey(server, key, given));
+  if (!dryRun)
+    await inTurn(keys, context, { doing: 'changing keys', done: 'Set', keyOf }, (key) => changeKey(server, key, given));
   for (const key of keys) context.output.line(`${dryRun ? 'would set' : 'Set'} ${keyLine(changedRecord(key, given))}`);
 }
 
@@ -170,7 +171,7 @@ ${NO_WAIT_HELP}`,
     async work(server, { words, digest, dryRun }, context) {
       const present = await allKeys(server, context);
       const keys = [...new Set([...keysNamed(present, words), ...keysOfDigest(present, digest)])];
-      if (!dryRun) await inTurn(keys, context, what.doing, ({ accessKey }) => what.change(server, accessKey));
+      if (!dryRun) await inTurn(keys, context, { ...what, keyOf }, ({ accessKey }) => what.change(server, accessKey));
       for (const key of keys) context.output.line(`${dryRun ? `would ${what.word}` : what.done} ${keyLine(key)}`);
     },
   });

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { REVISIONS } from '../../../revisions/all.js';
-import { newestOpenRevision, resolveRevision } from '../../../revisions/index.js';
+import { commandRevision, resolveRevision } from '../../../revisions/index.js';
 import type { Caller } from '../../client/call.js';
 import { createCaller } from '../../client/caller.js';
 import { createRunningServer } from '../../client/running-server.js';
@@ -84,7 +84,7 @@ function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
   const place = {
     origin: 'http://localhost',
     webpath: '',
-    revision: newestOpenRevision(),
+    revision: commandRevision(),
     credentials: NOBODY,
     caller,
   };
@@ -110,7 +110,7 @@ async function openByItself(home: HomePlace, context: CommandContext): Promise<K
   // The serving code is not loaded for a command that asks a server.
   const { composeGateway } = await import('../../gateway/compose.js');
   const { fileSystem, clock, random } = context;
-  const revision = newestOpenRevision();
+  const revision = commandRevision();
   const gateway = await composeGateway({
     mounts: [{ revision, version: revision.reportedVersion }],
     listener: { webpath: '' },
@@ -119,6 +119,7 @@ async function openByItself(home: HomePlace, context: CommandContext): Promise<K
     clock,
     random,
     log: complainingLog(context),
+    givesUpUnsaved: true,
   });
   // A short path in a folder of its own: a socket takes no long one.
   const folder = await mkdtemp(join(tmpdir(), 'keyway-'));

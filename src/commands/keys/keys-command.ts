@@ -1,4 +1,5 @@
 import type { UpstreamServer } from '../../client/server.js';
+import { type DomainError, inMemoryWords, isInMemory } from '../../core/errors.js';
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import {
@@ -17,6 +18,7 @@ import type { OwnCall } from '../own-call.js';
 import { baseUrlOf, CA_FLAG, credentialsOf, revisionOf, trustedBy } from '../replay/settings.js';
 import { type KeyHome, openState, openTarget, type TargetPlace } from './home.js';
 import { MadeChanges } from './made-changes.js';
+import { printableKey } from './printable.js';
 
 export interface KeysCommand<Asked> {
   readonly name: string;
@@ -174,13 +176,28 @@ function nearest(word: string, keys: readonly KeySnapshot[]): string {
   return meant === undefined ? '' : ` (did you mean ${JSON.stringify(meant)}?)`;
 }
 
-/** Changes one after the other, with progress; the first signal stops between two of them. Rejects with what was done until then. */
+/** The words of a change of keys, and the key that an item is about. */
+interface Changing<Item> {
+  /** `adding keys`. */
+  readonly doing: string;
+  /** `Made`. */
+  readonly done: string;
+  readonly keyOf: (item: Item) => string;
+  /** Called after each change that was made, be it in memory alone. */
+  readonly made?: (item: Item) => void;
+}
+
+/**
+ * Changes one after the other, with progress; the first signal stops between two of them. Rejects with what was done until then,
+ * and in the end with what is in memory alone.
+ */
 export async function inTurn<Item>(
   items: readonly Item[],
   context: CommandContext,
-  what: string,
+  { doing, done: doneWord, keyOf, made }: Changing<Item>,
   change: (item: Item) => Promise<unknown>,
 ): Promise<void> {
+  const inMemory: { readonly key: string; readonly error: DomainError }[] = [];
   let signal: string | null = null;
   if (items.length > 1)
     void context.untilStopped().then((name) => {
@@ -189,12 +206,19 @@ export async function inTurn<Item>(
   for (const [done, item] of items.entries()) {
     const sofar = `${done} of ${items.length} done`;
     if (signal !== null) throw new Error(`stopped: ${sofar}`);
-    if (items.length > 1) context.progress.show(`${what}, ${done + 1} of ${items.length}`, done / items.length);
+    if (items.length > 1) context.progress.show(`${doing}, ${done + 1} of ${items.length}`, done / items.length);
     try {
       await change(item);
     } catch (error) {
-      throw new Error(items.length === 1 ? wordsOf(error) : `${wordsOf(error)}; ${sofar}`, { cause: error });
+      if (!isInMemory(error))
+        throw new Error(items.length === 1 ? wordsOf(error) : `${wordsOf(error)}; ${sofar}`, { cause: error });
+      inMemory.push({ key: keyOf(item), error });
     }
+    made?.(item);
   }
   context.progress.clear();
+  const [first] = inMemory;
+  if (first === undefined) return;
+  const keys = inMemory.length === 1 ? printableKey(first.key) : `${inMemory.length} keys`;
+  throw new Error(`${doneWord} ${keys}, ${inMemoryWords(first.error)}`);
 }

@@ -1,4 +1,5 @@
-import { isJsonObject } from '../../wire/json/json.js';
+import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
+import { UnsavedError } from '../own-call.js';
 import { allKeys, keysCommand, keysNamed } from './keys-command.js';
 
 export const keysRotate = keysCommand<readonly string[]>({
@@ -17,7 +18,14 @@ once. A KEY is a key, or a name that one key has alone.`,
     const [found] = keysNamed(await allKeys(server, context), words);
     if (found === undefined) throw new Error('there is no such key');
     context.progress.clear();
-    const rotated = await call('POST', `/keys/${encodeURIComponent(found.accessKey)}/rotate`, {});
-    if (isJsonObject(rotated)) context.output.line(String(rotated.access_key));
+    const show = (rotated: JsonValue) => {
+      const made = isJsonObject(rotated) ? String(rotated.access_key) : '';
+      context.output.line(made);
+      return made;
+    };
+    const rotated = call('POST', `/keys/${encodeURIComponent(found.accessKey)}/rotate`, {});
+    await rotated.then(show, (error: unknown) => {
+      throw error instanceof UnsavedError ? new Error(`Made ${show(error.data)}, ${error.message}`) : error;
+    });
   },
 });

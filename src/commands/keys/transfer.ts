@@ -50,10 +50,9 @@ async function importKeys(server: UpstreamServer, asked: Importing, context: Com
       );
   else
     try {
-      await inTurn(steps, context, 'importing keys', async (step) => {
-        await take(server, step);
-        if (step.isMade) made.push(step.after);
-      });
+      const words = { doing: 'importing keys', done: 'Imported', keyOf: ({ after }: Step) => after.accessKey };
+      const noteMade = ({ isMade, after }: Step) => isMade && made.push(after);
+      await inTurn(steps, context, { ...words, made: noteMade }, (step) => take(server, step));
     } finally {
       // Nobody else knows them, whatever ended the import.
       if (made.length > 0) await writeMade(server, made, out, context);

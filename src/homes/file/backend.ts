@@ -1,6 +1,6 @@
 import type { Acknowledgement, Backend, BackendSettings, ChangeReason, Durability } from '../../core/backend.js';
 import { ChangeListeners } from '../../core/change-listeners.js';
-import { DomainError, messageOf } from '../../core/errors.js';
+import { DomainError, isInMemory, messageOf } from '../../core/errors.js';
 import { LocalRecords } from '../../core/kept-records.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../core/model.js';
@@ -156,9 +156,8 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     async changeDns(change) {
       become({ ...settings, dns: { ...settings.dns, ...change } }, 'saved');
       await configuration?.save({ dns: change }).catch((error: unknown) => {
-        throw error instanceof DomainError && error.code === 'saveFailed'
-          ? new DomainError('appliedUnsaved', error.detail)
-          : error;
+        // The words of these answers are fixed: the reason alone follows them.
+        throw isInMemory(error) ? new DomainError('savedInMemory', configuration.status().lastWriteError ?? '') : error;
       });
     },
     async count(report, acknowledgement) {

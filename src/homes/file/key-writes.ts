@@ -1,5 +1,5 @@
 import type { Backend, ChangeOutcome, KeyChange } from '../../core/backend.js';
-import { DomainError } from '../../core/errors.js';
+import { DomainError, isInMemory } from '../../core/errors.js';
 import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey, ConfigurationChange } from '../../core/model.js';
@@ -233,6 +233,6 @@ export async function leavingFailureToNextWrite(saved: Promise<unknown>): Promis
   try {
     await saved;
   } catch (error) {
-    if (!(error instanceof DomainError && error.code === 'saveFailed')) throw error;
+    if (!isInMemory(error)) throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { Backend, KeyUpdate } from '../../core/backend.js';
-import { DomainError } from '../../core/errors.js';
+import { DomainError, isInMemory } from '../../core/errors.js';
 import { recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
 import type { UpstreamContext } from './context.js';
@@ -131,5 +131,5 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
 
 /** A bulk is answered as done where its keys are live and not stored: the next write carries them. */
 function unlessSaving(error: unknown): void {
-  if (!(error instanceof DomainError) || error.code !== 'saveFailed') throw error;
+  if (!isInMemory(error)) throw error;
 }

@@ -1,6 +1,6 @@
 import type { Sent } from '../../client/server.js';
 import { mayHaveHappened } from '../../client/upstream-error.js';
-import { DomainError } from '../../core/errors.js';
+import { DomainError, isInMemory } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { KeySnapshot } from '../../core/model.js';
 import type { UpstreamContext } from './context.js';
@@ -119,9 +119,8 @@ export function createSentWrites(options: SentWritesOptions) {
       if (read !== null) replica.takeRead(accessKey, read);
       return false;
     }
-    const isInMemory = error instanceof DomainError && error.code === 'saveFailed';
-    freshness.writeEnds(accessKey, isInMemory ? 'answered' : 'refused', clock.monotonic());
-    if (isInMemory) replica.follow(write.effect(write.after(before)));
+    freshness.writeEnds(accessKey, isInMemory(error) ? 'answered' : 'refused', clock.monotonic());
+    if (isInMemory(error)) replica.follow(write.effect(write.after(before)));
     else if (isUnknownKey(error) && !isReset(write)) {
       replica.takeRead(accessKey, { value: undefined, sentAt: begun, serverMilliseconds: 0 });
     }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { ChangeOutcome, KeyChange } from '../../core/backend.js';
+import { wasMade } from '../../core/batch-outcomes.js';
 import { DomainError } from '../../core/errors.js';
 import { recordOf } from '../../core/keys/key-record.js';
 import type { RandomPort } from '../../core/ports.js';
@@ -50,7 +51,7 @@ const keyOf = (asked: KeyChange, isDone: boolean): string => {
 };
 
 function itemOf(asked: KeyChange, index: number, outcome: ChangeOutcome | undefined): Encodable {
-  const isDone = outcome === null;
+  const isDone = wasMade(outcome);
   const item = { index, ok: outcome === undefined ? null : isDone, access_key: keyOf(asked, isDone) };
   return outcome == null ? item : { ...item, error: failureText(outcome), code: wireCode(outcome.code) };
 }
@@ -66,7 +67,7 @@ function headerOf(job: KeptJob, { done, failed }: JobCounts) {
   };
 }
 
-/** Items of a job: those that failed alone, behind an index, and so many, where that is asked for. */
+/** Items of a job: those alone that failed or stand in memory only, behind an index, and so many, where that is asked for. */
 interface AskedItems {
   readonly failedAlone?: boolean;
   readonly after?: number;

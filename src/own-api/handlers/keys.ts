@@ -3,18 +3,21 @@ import { DomainError } from '../../core/errors.js';
 import { seesOwnAlone } from '../../core/keys/key-makers.js';
 import type { KeyEntry } from '../../core/keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
+import type { KeySnapshot } from '../../core/model.js';
 import { pieces } from '../../core/steps.js';
 import { subscriptionAddress } from '../../subscription/offer.js';
 import { subscriptionToken } from '../../subscription/token.js';
 import { successEnvelopeOf } from '../../wire/envelope.js';
 import {
   answer,
+  answerOfChange,
   follow,
   idempotencyKeyOf,
   type OwnAnswer,
   type OwnCall,
   type OwnHandler,
   type OwnStream,
+  unsavedBy,
   withBody,
 } from '../call.js';
 import type { ChangedKey, ChangedKeys, KeyChanges, Place } from '../key-changes.js';
@@ -192,16 +195,16 @@ async function* eventsOf(
   yield { event: 'keys', id: changes.cursor(place), data: changes.text(place, whole, waiting) };
 }
 
-function presentKey({ context: { core, makers }, principal }: OwnCall, accessKey: string): MaybeAsync<OwnAnswer> {
+function presentKey({ context: { core, makers }, principal }: OwnCall, accessKey: string): MaybeAsync<KeySnapshot> {
   return mapMaybeAsync(core.key(accessKey), (found) => {
     if (found === undefined || !makers.sees(principal, accessKey)) throw new DomainError('userNotFound');
-    return answer(wireKey(found));
+    return found;
   });
 }
 
 export const KEY_HANDLERS = {
   listKeys,
-  getKey: (call) => presentKey(call, call.params.key ?? ''),
+  getKey: (call) => mapMaybeAsync(presentKey(call, call.params.key ?? ''), (key) => answer(wireKey(key))),
   getSubscription: async ({ context: { core, servesTokens }, params: { key = '' } }) => {
     if ((await core.key(key)) === undefined) throw new DomainError('userNotFound');
     if (!servesTokens) return answer({ path: null });
@@ -211,13 +214,15 @@ export const KEY_HANDLERS = {
   patchKey: withBody<KeyPatch>(async (call, { name, limit_bytes: limitBytes }) => {
     const { key = '' } = call.params;
     const update = { ...(name === undefined ? {} : { name }), ...(limitBytes === undefined ? {} : { limitBytes }) };
-    if (name !== undefined || limitBytes !== undefined) await call.context.backend.updateKey(key, update);
-    return presentKey(call, key);
+    const { backend } = call.context;
+    const isChange = name !== undefined || limitBytes !== undefined;
+    const unsaved = isChange ? await unsavedBy(backend.updateKey(key, update)) : null;
+    return answerOfChange(wireKey(await presentKey(call, key)), unsaved);
   }),
   rotateKey: async (call) => {
     const { context, principal, params } = call;
-    const successor = await context.rotations.rotate(params.key ?? '', principal.name, idempotencyKeyOf(call));
-    return answer({ access_key: successor });
+    const rotated = await context.rotations.rotate(params.key ?? '', principal.name, idempotencyKeyOf(call));
+    return answerOfChange({ access_key: rotated.successor }, rotated.unsaved);
   },
   async handOutAddress({ context: { core, addresses, offerFacts }, params: { key = '' } }) {
     if ((await core.key(key)) === undefined) throw new DomainError('userNotFound');

@@ -46,7 +46,9 @@ const ITEM_OUTCOME = exactly({
     'Null: not done yet, or not reached by a job that was stopped.',
   ),
   access_key: text('The key; of a create the one that was made, of a rotation that is done the new one.'),
-  error: Type.Optional(text('Why it was not done.')),
+  error: Type.Optional(
+    text('Why it was not done; of a change that was done in memory alone, why it is not in the file.'),
+  ),
   code: Type.Optional(text('The name of the failure.')),
 });
 

@@ -103,7 +103,7 @@ export const KEYS = {
     effect: writes('changes a key'),
     body: { schema: KEY_PATCH, types: MERGE_PATCH },
     answer: KEY,
-    failures: ['userNotFound', 'saveFailed'],
+    failures: ['userNotFound', 'savedInMemory', 'saveFailed'],
     summary: 'Changes what is named of one key',
     description: 'A merge patch (RFC 7396): an absent member stays, null clears it. Answers the key as it is then.',
   },
@@ -117,7 +117,7 @@ export const KEYS = {
     },
     body: { schema: exactly({}) },
     answer: exactly({ access_key: text('The new key.') }),
-    failures: ['userNotFound', 'idempotencyKeyReused', 'saveFailed'],
+    failures: ['userNotFound', 'idempotencyKeyReused', 'savedInMemory', 'saveFailed'],
     summary: 'Gives a key a new secret',
     description:
       'The old one ends at once, and with it the subscription address that is computed from it. Name, limit and counters stay; in front of a server the counters begin at zero, and the limit is what was left.',

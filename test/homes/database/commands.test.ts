@@ -201,7 +201,7 @@ describeDatabase('keyway database', () => {
     await query(url, 'alter table keyway.keys add constraint none check (false)');
     const refused = await run(['keys', 'add', 'n']);
     expect(refused.complaints).toMatch(/the database did not take a change: .*violates check constraint/);
-    expect(refused.complaints).toContain('keyway keys add: failed to save configuration');
+    expect(refused.complaints).toContain('keyway keys add: not made');
   });
 
   it('takes no URL whose password or hosts would be taken for something else, and shows nothing of it', async () => {

@@ -43,7 +43,9 @@ describe('keys behind which a running server stands', () => {
   it('follow a change that the server could not save, and whose caller is told so', async () => {
     const { world, server, backend } = await staged({ before: ({ keys }) => keys.set('a', held('a')) });
     server.failsToSave = true;
-    await expect(world.until(backend.updateKey('a', { limitBytes: 3n }))).rejects.toMatchObject({ code: 'saveFailed' });
+    await expect(world.until(backend.updateKey('a', { limitBytes: 3n }))).rejects.toMatchObject({
+      code: 'savedInMemory',
+    });
     expect(backend.keys.get('a')?.limitBytes).toBe(3n);
     await backend.close();
   });

@@ -39,7 +39,8 @@ export interface ConfigurationFile {
   /**
    * Writes the change durably, together with whatever else waits, over what the file holds now. Resolves, after the write
    * that contains it, to everything that this write carried: the same object for all who shared it. Rejects with
-   * `DomainError('saveFailed')` when that write failed, the change then staying pending.
+   * `DomainError('savedInMemory')` when that write failed, the change then staying pending; with `saveFailed` where it is
+   * given up.
    */
   save(change: ConfigurationChange): Promise<ConfigurationChange>;
   /** The file as one compact JSON value, numbers spelled as in the file. Rejects with configRead/Strip/ParseFailed. */
@@ -87,6 +88,8 @@ export interface ConfigurationFileStatus {
 export interface ConfigurationFileOptions extends VersionsOptions {
   /** The servers that may read the file; default none that is known. */
   readonly servers?: readonly FileServer[];
+  /** A change whose write fails is given up, and nothing of it comes later: for a process that ends then. Default false. */
+  readonly givesUpUnsaved?: boolean;
   /** The time that a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
   readonly unreadMilliseconds?: number;
   /** The time between looks at the file, in milliseconds, 0 for never; default 500. */
@@ -137,9 +140,11 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
     const first = await openFile({ fileSystem, path, wait, log }, overwriting);
     const { reapplied, journal } = await openUnread(options, processes, hold, first);
-    const { observer, watch = true, servers = [] } = options;
+    const { observer, watch = true, servers = [], givesUpUnsaved = false } = options;
+    const own = await processes.own();
     const served: ServedFile = {
-      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, servers },
+      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, servers, givesUpUnsaved },
+      process: own === null ? 'this process' : `process ${own.pid}`,
       ...(observer && { observer }),
       ...{ hold, versions, journal, overwriting: options.inPlace ? overwriting : null },
       state: new FileState(first.configuration, reapplied),
@@ -259,7 +264,7 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
     hold,
     load: () => state.live(),
     save: async (change) => {
-      if (closing !== null) throw new DomainError('saveFailed');
+      if (closing !== null) throw new DomainError('saveFailed', 'Keyway is shutting down');
       state.accepted.add(change);
       return queue.add(change);
     },

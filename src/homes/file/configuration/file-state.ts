@@ -23,6 +23,9 @@ export interface ServedFile {
   readonly watch: boolean;
   /** Those that may read the file. */
   readonly servers: readonly FileServer[];
+  readonly givesUpUnsaved: boolean;
+  /** The process in whose memory changes stand, for people. */
+  readonly process: string;
   readonly observer?: ConfigurationObserverPort;
   readonly hold: Hold;
   readonly versions: KeptVersions;

@@ -81,7 +81,7 @@ export class FileWrites {
     this.#isWriting = true;
     try {
       const { change: all, refused, former } = await this.#undisturbed(() => this.#write(change));
-      this.#accounted(changes, refused);
+      this.#accounted(changes, this.#waiting(refused));
       const carried = without(all, refused);
       state.wrote(carried);
       await this.#note(former, carried);
@@ -89,7 +89,7 @@ export class FileWrites {
       ended({ failed: changeCount(refused) > 0 });
       return changes.map((one) => (isRefused(one, refused) ? this.#unsaved() : carried));
     } catch (error) {
-      this.#accounted(changes, mergeChanges(state.pending, change));
+      this.#accounted(changes, this.#waiting(mergeChanges(state.pending, change)));
       this.#failed(error);
       ended({ failed: true });
       return changes.map(() => this.#unsaved());
@@ -284,6 +284,11 @@ export class FileWrites {
     this.#lastKept = clock.now();
   }
 
+  /** What waits for the next write of that which was not written. */
+  #waiting(unwritten: ConfigurationChange): ConfigurationChange {
+    return this.#served.givesUpUnsaved ? {} : unwritten;
+  }
+
   /** Takes these changes off those on their way; `waiting` are the ones that are not written. */
   #accounted(changes: readonly ConfigurationChange[], waiting: ConfigurationChange): void {
     const { state } = this.#served;
@@ -342,7 +347,11 @@ export class FileWrites {
   }
 
   #unsaved(): DomainError {
-    return new DomainError('saveFailed', this.#lastError ?? '');
+    const { path, process, givesUpUnsaved } = this.#served;
+    const why = `${path}: ${this.#lastError ?? ''}`;
+    if (givesUpUnsaved) return new DomainError('saveFailed', why);
+    const words = `in memory of ${process} until it ends; not in ${why}; it goes in once that is mended`;
+    return new DomainError('savedInMemory', words);
   }
 
   #succeeded(): void {

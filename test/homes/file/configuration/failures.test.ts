@@ -96,7 +96,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-const saveFailed = expect.objectContaining({ code: 'saveFailed' });
+const saveFailed = expect.objectContaining({ code: 'savedInMemory' });
 
 describe('a save that fails', () => {
   it('stays pending, is laid over what is handed out, and goes with the next write', async () => {
