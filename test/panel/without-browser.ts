@@ -10,8 +10,8 @@ import { type Toast, toasts } from '../../panel/state/toasts.js';
 import { createWorkspace, type Workspace } from '../../panel/state/workspace.js';
 import type { Kept } from '../../panel/store/kept.js';
 import type { Tab } from '../../panel/store/tab.js';
-import { resolveRevision } from '../../revisions/index.js';
 import { createGateway, type GatewayOptions } from '../../src/index.js';
+import type { Mount } from '../../src/northbound/mount.js';
 import { capabilitiesOf } from '../../src/wire/traits/revision.js';
 import { COUNTERS, KEYS, PASSWORD_HASH, TOKEN } from './server-files.js';
 
@@ -20,7 +20,9 @@ const ORIGIN = 'http://keyway.test';
 /** A call that a page makes. */
 interface Call {
   readonly method: string;
-  /** Below the mount's base, as `api/users`. */
+  /** Its path and query. */
+  readonly url: string;
+  /** The same below the base of the first mount, as `api/users`. */
   readonly path: string;
   readonly body: string;
   readonly headers: Headers;
@@ -53,6 +55,7 @@ function memory(): Kept & { readonly entries: Map<string, string> } {
 /** A browser with the tabs of one origin. */
 export function createBrowser() {
   const keptForGood = memory();
+  let held: (() => void)[] | null = null;
   const heard: { readonly name: string; readonly tab: object; readonly hear: (message: unknown) => void }[] = [];
 
   function openTab() {
@@ -72,9 +75,11 @@ export function createBrowser() {
       channel: (name) => ({
         post: (message) => {
           const others = heard.filter((each) => each.name === name && each.tab !== kept);
-          queueMicrotask(() => {
+          const tell = () => {
             for (const { hear } of others) hear(structuredClone(message));
-          });
+          };
+          if (held === null) queueMicrotask(tell);
+          else held.push(tell);
         },
         onMessage: (hear) => {
           const listening = { name, tab: kept, hear };
@@ -97,7 +102,19 @@ export function createBrowser() {
     };
   }
 
-  return { openTab, keptForGood: keptForGood.entries };
+  return {
+    openTab,
+    keptForGood: keptForGood.entries,
+    /** Keeps what tabs tell each other back, until the function returned is called. */
+    holdMessages() {
+      const messages: (() => void)[] = [];
+      held = messages;
+      return () => {
+        held = null;
+        for (const tell of messages) tell();
+      };
+    },
+  };
 }
 
 const IN_MEMORY: Partial<GatewayOptions> = {
@@ -141,6 +158,7 @@ export async function pass(milliseconds: number): Promise<void> {
 /** A page's stores before a gateway in this process, without a browser or a socket, whose time is driven. */
 export interface Desk {
   readonly workspace: Workspace;
+  /** The gateway, as it was started first. */
   readonly app: FastifyInstance;
   readonly browser: ReturnType<typeof createBrowser>;
   readonly tab: ReturnType<ReturnType<typeof createBrowser>['openTab']>;
@@ -153,8 +171,10 @@ export interface Desk {
   /** Changes the configuration as somebody else does. */
   patchFile(...patch: readonly object[]): Promise<void>;
   fileText(): Promise<string>;
-  /** Begins with another page, in the same tab or another one of the browser. */
-  open(tab?: Desk['tab']): Promise<Workspace>;
+  /** Begins with another page, in the same tab or another one of the browser, of the first mount or another one. */
+  open(tab?: Desk['tab'], mount?: number): Promise<Workspace>;
+  /** Ends the gateway and starts it anew. */
+  restart(): Promise<void>;
 }
 
 export interface DeskOptions extends Partial<GatewayOptions> {
@@ -164,6 +184,23 @@ export interface DeskOptions extends Partial<GatewayOptions> {
   readonly signed?: boolean;
 }
 
+function mountOf(app: FastifyInstance, index = 0): Mount {
+  const mount = app.keyway.mounts[index];
+  if (mount === undefined) throw new Error(`a gateway without mount ${index}`);
+  return mount;
+}
+
+/** What the page is told of its own server. */
+function placeOf({ base, api, revision }: Mount, hasOwnApi: boolean): Place {
+  const capabilities: readonly string[] = capabilitiesOf(revision);
+  return {
+    ...{ root: ORIGIN + api, name: '', subscriptions: ORIGIN + api, keyway: '0.0.0', own: true },
+    ownApi: hasOwnApi ? `${ORIGIN}${base}/keyway/v1` : null,
+    offers: { ...NOTHING_KNOWN, ...Object.fromEntries(FEATURES.map((name) => [name, capabilities.includes(name)])) },
+    ...{ token: true, open: false },
+  };
+}
+
 export async function openDesk(revision: string, { file, signed = true, ...options }: DeskOptions = {}): Promise<Desk> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -171,16 +208,21 @@ export async function openDesk(revision: string, { file, signed = true, ...optio
   onTestFinished(() => rm(folder, { recursive: true }));
   const configPath = join(folder, 'server.jsonc');
   if (file !== undefined) await writeFile(configPath, file);
-  const app = await createGateway({
-    ...{ mounts: [{ revision }], loginGuard: 'off', countersWriteMilliseconds: 0 },
-    ...(file === undefined ? IN_MEMORY : { configPath }),
-    ...options,
-  });
-  if (file === undefined) for (const key of KEYS) await app.keyway.core.createUser(key);
-  for (const [key, bytesUp, bytesDown, connections] of COUNTERS)
-    app.keyway.local?.keys.setCounters(key, { bytesUp, bytesDown, connections });
-  onTestFinished(() => app.close());
-  const base = app.keyway.mounts[0]?.base ?? '';
+  async function start(): Promise<FastifyInstance> {
+    const app = await createGateway({
+      ...{ mounts: [{ revision }], loginGuard: 'off', countersWriteMilliseconds: 0 },
+      ...(file === undefined ? IN_MEMORY : { configPath }),
+      ...options,
+    });
+    if (file === undefined) for (const key of KEYS) await app.keyway.core.createUser(key);
+    for (const [key, bytesUp, bytesDown, connections] of COUNTERS)
+      app.keyway.local?.keys.setCounters(key, { bytesUp, bytesDown, connections });
+    return app;
+  }
+  const app = await start();
+  let running = app;
+  onTestFinished(() => running.close());
+  const { base } = mountOf(app);
   const sent: Call[] = [];
   const answers: { readonly pattern: RegExp; readonly answer: Answer }[] = [];
 
@@ -194,10 +236,10 @@ export async function openDesk(revision: string, { file, signed = true, ...optio
     }
   }
 
-  async function answerOf({ method, path, body, headers }: Call, signal?: AbortSignal | null): Promise<Response> {
-    const response = await app.inject({
+  async function answerOf({ method, url, body, headers }: Call, signal?: AbortSignal | null): Promise<Response> {
+    const response = await running.inject({
       method: method as 'GET', // What pages send.
-      url: `${base}/${path}`,
+      url,
       headers: Object.fromEntries(headers),
       ...(body === '' ? {} : { payload: body }),
       payloadAsStream: true,
@@ -216,6 +258,7 @@ export async function openDesk(revision: string, { file, signed = true, ...optio
   const fetched = async (url: string, init: RequestInit = {}): Promise<Response> => {
     const call: Call = {
       method: init.method ?? 'GET',
+      url: url.slice(ORIGIN.length),
       path: url.slice(`${ORIGIN}${base}/`.length),
       body: String(init.body ?? ''),
       headers: new Headers(init.headers),
@@ -224,37 +267,25 @@ export async function openDesk(revision: string, { file, signed = true, ...optio
     const chain = answers.filter(({ pattern }) => pattern.test(`${call.method} ${call.path}`)).reverse();
     const step = (index: number, now: Call): Promise<Response> => {
       const next = chain[index];
-      if (next === undefined) return toGateway(now, init.signal);
+      if (next === undefined) return init.signal?.aborted === true ? noAnswer() : toGateway(now, init.signal);
       return next.answer(now, (changed) => step(index + 1, { ...now, ...changed }));
     };
-    const given = step(0, call);
-    const { signal } = init;
-    if (signal == null) return given;
-    const given_up = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError')));
+    const givenUp = new Promise<never>((_, reject) => {
+      init.signal?.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError')));
     });
-    return Promise.race([given, given_up]);
+    return Promise.race([step(0, call), givenUp]);
   };
   vi.stubGlobal('fetch', fetched);
   onTestFinished(() => void vi.unstubAllGlobals());
 
-  const found = resolveRevision(revision);
-  if (!found.ok) throw new Error(found.problem);
-  const capabilities: readonly string[] = capabilitiesOf(found.revision);
-  const place: Place = {
-    ...{ root: `${ORIGIN}${base}/api`, name: '', subscriptions: `${ORIGIN}${base}/api`, keyway: '0.0.0', own: true },
-    ownApi: options.ownApi === false ? null : `${ORIGIN}${base}/keyway/v1`,
-    offers: { ...NOTHING_KNOWN, ...Object.fromEntries(FEATURES.map((name) => [name, capabilities.includes(name)])) },
-    ...{ token: true, open: false },
-  };
   const browser = createBrowser();
   const tab = browser.openTab();
   toasts.set([]);
   news.length = 0;
   onTestFinished(toasts.subscribe(hearNews));
   await fetchPreferredTexts();
-  const open = async (of = tab) => {
-    const workspace = createWorkspace(place, of.tab);
+  const open = async (of = tab, mount = 0) => {
+    const workspace = createWorkspace(placeOf(mountOf(running, mount), options.ownApi !== false), of.tab);
     // Drafts and batches are watched over for as long as the page is there.
     onTestFinished(() => {
       workspace.session.signOut();
@@ -278,7 +309,7 @@ export async function openDesk(revision: string, { file, signed = true, ...optio
       return () => void answers.splice(answers.indexOf(given), 1);
     },
     async call(method, path, body) {
-      const response = await app.inject({
+      const response = await running.inject({
         method: method as 'GET', // What tests send.
         url: `${base}/${path}`,
         headers: asOther,
@@ -289,10 +320,14 @@ export async function openDesk(revision: string, { file, signed = true, ...optio
     async patchFile(...patch) {
       const headers = { ...asOther, 'content-type': 'application/json-patch+json' };
       const url = `${base}/keyway/v1/configuration`;
-      const { statusCode } = await app.inject({ method: 'PATCH', url, headers, payload: JSON.stringify(patch) });
+      const { statusCode } = await running.inject({ method: 'PATCH', url, headers, payload: JSON.stringify(patch) });
       if (statusCode !== 200) throw new Error(`expected the configuration to be changed, found ${statusCode}`);
     },
     fileText: () => readFile(configPath, 'utf8'),
+    async restart() {
+      await running.close();
+      running = await start();
+    },
   };
 }
 

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { type EventKey, keysOf, numberOf, type ServerEvent, textOf } from '../../api/events.js';
-import { fullTime, useWords, type Words } from '../../i18n/text.js';
+import { type EventKey, keysOf, type ServerEvent } from '../../api/events.js';
+import { fullTime, useWords } from '../../i18n/text.js';
 import { useEventFeed } from '../../state/event-feed.js';
+import { eventText } from '../../state/event-text.js';
 import { titleOf } from '../../state/key-list.js';
 import { hrefOf } from '../../state/route.js';
 import { useWorkspace } from '../../state/workspace.js';
@@ -82,7 +83,7 @@ const KEY_KINDS = ['created', 'changed', 'removed', 'reset', 'over', 'rotated'] 
 function Sentence({ event }: { readonly event: ServerEvent }) {
   const words = useWords();
   const kind = KEY_KINDS.find((name) => KINDS[name] === event.type);
-  if (kind === undefined) return <>{plainSentence(event, words)}</>;
+  if (kind === undefined) return <>{eventText(event, words)}</>;
   const keys = keysOf(event);
   if (keys.length === 0) return <>{words('events.many')}</>;
   const more = keys.length - NAMED;
@@ -111,30 +112,4 @@ function KeyName({ of: { key, name } }: { readonly of: EventKey }) {
       {title}
     </a>
   );
-}
-
-const REASONS = ['saved', 'edited', 'replaced', 'restored'] as const;
-
-/** A sentence for an event that is about no key; the type itself where it is not known. */
-function plainSentence(event: ServerEvent, words: Words): string {
-  switch (event.type) {
-    case 'configuration.changed': {
-      const told = textOf(event, 'reason');
-      return words(`events.configuration.${REASONS.find((reason) => reason === told) ?? 'saved'}`);
-    }
-    case 'server.away':
-      return words('events.server.away');
-    case 'server.back':
-      return words('events.server.back');
-    case 'server.updated':
-      return words('events.server.updated', { from: textOf(event, 'from'), to: textOf(event, 'to') });
-    case 'job.ended': {
-      const [done, total, failed] = ['done', 'total', 'failed'].map((name) => numberOf(event, name));
-      const ended = textOf(event, 'state') === 'stopped' ? 'stopped' : 'done';
-      const told = words(`events.job.${ended}`, { done: done ?? 0, n: total ?? 0 });
-      return failed === 0 ? told : `${told} ${words('events.job.failed', { n: failed ?? 0 })}`;
-    }
-    default:
-      return event.type;
-  }
 }

@@ -3,13 +3,14 @@ import { useWords } from '../../i18n/text.js';
 import { failureText } from '../../state/batch.js';
 import { batchesOf } from '../../state/batches.js';
 import { useFormDraft } from '../../state/form-drafts.js';
+import { limitDraft, limitOf } from '../../state/limits.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
 import { Notice } from '../../ui/notice.js';
 import { BatchWindow } from '../batch-bar.js';
-import { LimitField, limitDraft, limitOf } from './limit-field.js';
+import { LimitField } from './limit-field.js';
 
 const MOST = 10_000;
 

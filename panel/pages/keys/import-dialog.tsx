@@ -3,6 +3,7 @@ import { useWords, type Words } from '../../i18n/text.js';
 import { batchesOf } from '../../state/batches.js';
 import { useFormDraft } from '../../state/form-drafts.js';
 import { changesIn, type ImportLine, planImport } from '../../state/import-plan.js';
+import { limitDraft, limitText } from '../../state/limits.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
@@ -12,7 +13,6 @@ import { LinesField } from '../../ui/field.js';
 import { FileButton } from '../../ui/file-button.js';
 import { Scrolls, Table } from '../../ui/page.js';
 import { BatchWindow } from '../batch-bar.js';
-import { limitDraft, limitText } from './limit-field.js';
 
 /** Lines that are drawn; beyond, their number is told. */
 const MOST_LINES = 500;

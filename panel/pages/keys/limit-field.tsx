@@ -1,36 +1,8 @@
 import { useWords, type Words } from '../../i18n/text.js';
-import { narrow, type Whole } from '../../text/exact-json.js';
-import { formatExact, type LimitReading, readLimit, splitLimit, UNITS, type Unit, unitName } from '../../text/sizes.js';
+import { type limitOf, raised } from '../../state/limits.js';
+import { formatExact, type LimitReading, splitLimit, UNITS, unitName } from '../../text/sizes.js';
 import { Button } from '../../ui/button.js';
 import { Field, Select } from '../../ui/field.js';
-
-/** The content of a limit field. */
-export interface LimitDraft {
-  readonly amount: string;
-  readonly unit: Unit;
-}
-
-export function limitDraft(limit: Whole | null): LimitDraft {
-  return limit === null ? { amount: '', unit: 'GiB' } : splitLimit(limit);
-}
-
-/** The draft as one text, such as `1.5 GiB`; an amount that names its unit itself stays as it was typed. */
-export function limitText({ amount, unit }: LimitDraft, language: string): string {
-  return amount === '' || /\p{L}/u.test(amount) ? amount : `${amount} ${unitName(unit, language)}`;
-}
-
-const MORE = 10n * 1024n ** 3n;
-
-/** The limit with 10 GiB more, at most the largest there is. */
-export function raised(limit: Whole | null): Whole {
-  const more = BigInt(limit ?? 0) + MORE;
-  return narrow(more < 2n ** 64n ? more : 2n ** 64n - 1n);
-}
-
-/** The draft of a limit field and what it reads as. */
-export function limitOf(draft: LimitDraft, setDraft: (draft: LimitDraft) => void) {
-  return { draft, setDraft, reading: readLimit(draft.amount, draft.unit) };
-}
 
 type Limit = ReturnType<typeof limitOf>;
 

@@ -1,14 +1,13 @@
 import { useRef, useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { sentence, useWords } from '../../i18n/text.js';
-import { note } from '../../state/audit-notes.js';
+import { limitDraft, limitText, raised } from '../../state/limits.js';
 import { labelOf } from '../../state/named-keys.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { readLimit } from '../../text/sizes.js';
 import { Button, IconButton } from '../../ui/button.js';
-import { limitDraft, limitText, raised } from './limit-field.js';
-import { changeKey, saySaved, useKeyDraft } from './save-key.js';
+import { saveKey, useKeyDraft } from './save-key.js';
 
 interface RowEditProps {
   readonly user: User;
@@ -43,12 +42,9 @@ export function RowEdit({ user: given, onClose }: RowEditProps) {
     if (busy || !reading.ok) return;
     setBusy(true);
     try {
-      await changeKey(workspace, user, { ...(user.name === undefined ? {} : { name }), limit: reading.bytes });
-      await workspace.contact.now();
-      if (workspace.session.state.get().phase !== 'signedOut') saySaved(user, name);
+      await saveKey(workspace, user, { ...(user.name === undefined ? {} : { name }), limit: reading.bytes });
       close();
     } catch (problem) {
-      note(workspace, 'updateKey', false);
       const label = labelOf({ key: user.access_key, name: user.name ?? '' });
       say('bad', (words) => words('failed.save', { name: label, why: sentence(problem, words) }));
       setBusy(false);
