@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, LaunchOptions } from 'playwright-core';
+import type { Browser, LaunchOptions } from 'playwright-core';
 import { inject } from 'vitest';
 
 export type Shared = 'browser' | 'build' | 'installed-postgres' | 'port' | 'postgres';
@@ -27,11 +27,6 @@ async function launch(): Promise<Browser> {
   // The pages of a context use one process: a new one reads and compiles every script anew.
   const args = [...(options.args ?? []), '--process-per-site'];
   return (await loadChromium()).launch({ ...options, args });
-}
-
-/** A browser of its own that keeps what it remembers in a folder, as people's do. */
-export async function openProfile(folder: string): Promise<BrowserContext> {
-  return (await loadChromium()).launchPersistentContext(folder, await browserOptions());
 }
 
 /** Most files that share something need no browser, and its library takes most of a second to load. */

@@ -5,6 +5,7 @@ import { changeKey, createKey, isOtherKey, newKeyProblem, saveKey } from '../../
 import { batchesOf } from '../../panel/state/batches.js';
 import { clientAddressOf, clientLink } from '../../panel/state/client-links.js';
 import { COLUMN_NAMES, COLUMNS, isConnected, sortUsers } from '../../panel/state/key-list.js';
+import { keyTable } from '../../panel/state/key-table.js';
 import { limitChanges } from '../../panel/state/limits.js';
 import { isAddressable, removalCommand } from '../../panel/state/named-keys.js';
 import { userPage } from '../../panel/state/user-page.js';
@@ -195,5 +196,16 @@ it('a key that no browser can address is removed by a command that names it by i
   const { workspace } = await keysDesk();
   expect(removalCommand('', workspace.place)).toBe(
     'keyway keys remove --digest e3b0c442 --target http://keyway.test/office/panel',
+  );
+});
+
+it('a table of keys leaves empty what the server does not tell of a key, or not yet', () => {
+  const old = { access_key: 'a', bytes_up: 1, bytes_down: 2, connections: 3, limit_bytes: null, online: true };
+  const linked = ['a', 'b'].map((key) => ({ key, name: '', link: `ostp://${key}` }));
+  const [known, unknown] = keyTable(linked, new Map([['a', old]]));
+  expect(known).toMatchObject({ name: null, bytes_used: 3, online: null, status: 'active', limit_bytes: null });
+  expect(unknown).toMatchObject({ access_key: 'b', link: 'ostp://b', bytes_up: null, status: null });
+  expect(Object.keys(unknown ?? {}).join(',')).toBe(
+    'name,access_key,link,limit_bytes,bytes_up,bytes_down,bytes_used,connections,online,status',
   );
 });

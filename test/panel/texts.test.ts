@@ -9,6 +9,7 @@ import { fill, type Message } from '../../panel/i18n/message.js';
 import { ru } from '../../panel/i18n/ru.js';
 import { planImport } from '../../panel/state/import-plan.js';
 import { filterUsers, keepOrder, largest, sortUsers, usedPart } from '../../panel/state/key-list.js';
+import { readAuditText, signature } from '../../panel/text/audit-text.js';
 import { csvField, parseCsv } from '../../panel/text/csv.js';
 import { add, encodeExact, parseExact } from '../../panel/text/exact-json.js';
 import { JsonProblem, parseTree, printTree, text, withValue } from '../../panel/text/json-tree.js';
@@ -17,6 +18,7 @@ import { isCidr, isDomainSuffix, isIpv6 } from '../../panel/text/networks.js';
 import { sha256 } from '../../panel/text/sha256.js';
 import { formatLimit, formatSize, readLimit, splitLimit, UNITS } from '../../panel/text/sizes.js';
 import { atOnce } from '../../panel/text/steps.js';
+import { csvTable, jsonLines } from '../../panel/text/tables.js';
 import { visible } from '../../panel/text/visible.js';
 import { EVENT_TYPES } from '../../src/own-api/events.js';
 import { ROOT } from '../clone.js';
@@ -485,5 +487,35 @@ describe('the language tables', () => {
       );
     });
     expect(unused).toEqual([]);
+  });
+});
+
+describe('an audit entry', () => {
+  it.each([
+    ['Deleted 2 keys · session · 2026-11-23T10:00:00Z', 'Deleted 2 keys', 'session', Date.UTC(2026, 10, 23, 10)],
+    ['Deleted 2 keys', 'Deleted 2 keys', null, null],
+    ['Deleted · nobody · 2026-11-23T10:00:00Z', 'Deleted · nobody · 2026-11-23T10:00:00Z', null, null],
+    ['Token relay (relay) made by ops', 'Token relay (relay) made by ops', 'ops', null],
+    ['Batch 7 (bot-1): 1 of 1 keys done, 0 failed', 'Batch 7 (bot-1): 1 of 1 keys done, 0 failed', 'bot-1', null],
+  ])('%s is read with who and when', (text, shown, by, at) => {
+    expect(readAuditText(text)).toEqual({ text: shown, by, at });
+  });
+
+  it('is read as it was signed', () => {
+    const at = Date.UTC(2026, 10, 23, 10);
+    expect(readAuditText(`Saved${signature('token', at)}`)).toEqual({ text: 'Saved', by: 'token', at });
+  });
+});
+
+describe('a table', () => {
+  const rows = [{ name: '=cmd()', n: 2n ** 64n - 1n, ok: null }];
+
+  it('as CSV has its members, every digit, and no formula', () => {
+    expect(csvTable(rows)).toBe("name,n,ok\r\n'=cmd(),18446744073709551615,\r\n");
+  });
+
+  it('as JSON has every digit', () => {
+    expect(jsonLines(rows)).toBe('[\n{"name":"=cmd()","n":18446744073709551615,"ok":null}\n]\n');
+    expect(JSON.parse(jsonLines([]))).toEqual([]);
   });
 });

@@ -1,10 +1,9 @@
 import type { Locator, Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
-import { en } from '../../../panel/i18n/en.js';
+import { expect, it } from 'vitest';
 import { fill, type Values } from '../../../panel/i18n/message.js';
 import { ru } from '../../../panel/i18n/ru.js';
-import { withPanel } from './in-browser.js';
-import { goTo, holdTime, picture, refreshNow, resize } from './stage.js';
+import { cutWords, expectFits, withPanel } from './in-browser.js';
+import { goTo, holdTime, picture, refreshNow, resize, type Stage } from './stage.js';
 
 /** Pixels that a finger needs to each side of a control's centre. */
 const FINGER = 21;
@@ -61,176 +60,137 @@ async function expectNoIconTwice(page: Page): Promise<void> {
   expect(drawings).toEqual([...new Set(drawings)]);
 }
 
-/** The windows that each page is looked at in, parted between the languages: Russian words are the longer ones. */
-const SCREENS = {
-  en: [
-    { width: 390, height: 780, finger: FINGER },
-    { width: 720, height: 450, finger: 0 },
-    { width: 1440, height: 900, finger: 0 },
-  ],
-  ru: [
-    { width: 390, height: 780, finger: FINGER },
-    { width: 600, height: 900, finger: FINGER },
-    { width: 768, height: 1024, finger: 0 },
-    { width: 1024, height: 768, finger: 0 },
-    { width: 1920, height: 1080, finger: 0 },
-  ],
-} as const;
-interface Screen {
-  readonly width: number;
-  readonly height: number;
-  readonly finger: number;
-}
+/** The windows that each page is looked at in; 720 by 450 pixels are 1440 by 900 at a zoom of 200 %. */
+const SCREENS = [
+  { width: 390, height: 780, finger: FINGER },
+  { width: 600, height: 900, finger: FINGER },
+  { width: 720, height: 450, finger: 0 },
+  { width: 768, height: 1024, finger: 0 },
+  { width: 1024, height: 768, finger: 0 },
+  { width: 1440, height: 900, finger: 0 },
+] as const;
 
 /** What opens as a window is no wider on a wide screen. */
-const isForWindows = ({ width }: Screen) => width !== 720 && width !== 768 && width !== 1920;
+const FOR_WINDOWS = SCREENS.filter(({ width }) => width !== 720 && width !== 768 && width !== 1440);
 
-const LANGUAGES = ['en', 'ru'] as const;
-type Language = (typeof LANGUAGES)[number];
-const TABLES = { en, ru } as const;
+/** The texts of the page. Russian words are the longer ones. */
+const words = (name: keyof typeof ru, values?: Values) => fill(ru[name], 'ru', values);
 
-/** The texts of a language as the page shows them. */
-function wordsOf(language: Language) {
-  return (name: keyof typeof en, values?: Values) => fill(TABLES[language][name], language, values);
-}
-
-const LOCALES = { en: 'en-US', ru: 'ru-RU' } as const;
-
-/** Fails with the controls that are covered in some window, or on a phone have too little room around them; `shown` is there in each. */
+/**
+ * Fails with the controls that are covered in some window, or on a phone have too little room around them, with words that have no
+ * room, and with what is wider than the window; `shown` is there in each.
+ */
 async function expectReachable(
   page: Page,
-  language: Language,
   where: string,
   shown: Locator,
-  screens: readonly Screen[] = SCREENS[language],
+  screens: readonly (typeof SCREENS)[number][] = SCREENS,
 ): Promise<void> {
   for (const { finger, ...screen } of screens) {
     await resize(page, screen);
     await shown.waitFor();
     expect(await coveredControls(page, finger), `${where} at ${screen.width} pixels`).toEqual([]);
+    expect(await cutWords(page), `${where} at ${screen.width} pixels`).toEqual([]);
+    await expectFits(page);
     await expectNoIconTwice(page);
-    await picture(page, `${language === 'en' ? '' : 'ru-'}${screen.width}-${where.replaceAll(' ', '-')}`);
+    await picture(page, `ru-${screen.width}-${where.replaceAll(' ', '-')}`);
   }
 }
 
-describe.each(LANGUAGES)('at every width (%s)', (language) => {
-  const words = wordsOf(language);
-  const locale = LOCALES[language];
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-  const leave = async (page: Page) => {
-    while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape');
-  };
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
-  it('every control of every page is the element at its own centre, and on a phone has 44 pixels around it', async () => {
-    await withPanel(
-      'current',
-      async (page, stage) => {
-        const look = (where: string, shown: Locator) => expectReachable(page, language, where, shown);
-        for (const name of ['overview', 'keys', 'configuration', 'rules', 'dns', 'audit', 'tokens'] as const) {
-          await goTo(page, words(`page.${name}`));
-          await page.locator('.loading').waitFor({ state: 'detached' });
-          await look(name, page.getByRole('heading', { level: 1, name: words(`page.${name}`) }));
-        }
-        await button(page, words('usage.title')).click();
-        await look('usage', page.locator('.entry').first());
-        await goTo(page, words('page.audit'));
-        await button(page, words('events.title')).click();
-        await look('events', page.getByRole('combobox'));
-        await goTo(page, words('page.configuration'));
-        await button(page, words('config.view.text')).click();
-        await look('the file as text', page.getByLabel(words('config.editor')));
-        await stage.call('POST', '/../keyway/v1/keys/batch?delay=60', {
-          items: [{ op: 'reset', access_key: 'guest-2026' }],
-        });
-        await page.evaluate('location.hash = "#/kyes"');
-        await page.reload();
-        await page.getByRole('heading', { level: 1, name: words('page.unknown') }).waitFor();
-        await look('no page, with a job', page.getByRole('region', { name: words('batch.bar') }));
-      },
-      { locale },
-    );
-  });
+/** Runs with a Russian page. */
+const inRussian = (test: (page: Page, stage: Stage) => Promise<void>) =>
+  withPanel('current', test, { locale: 'ru-RU' });
 
-  it('so it is in the list: with a selection, a row that is edited, an order that is kept, and the sheet of a key', async () => {
-    await withPanel(
-      'current',
-      async (page, stage) => {
-        const look = (where: string, shown: Locator) => expectReachable(page, language, where, shown);
-        await goTo(page, words('page.keys'));
-        await page.getByRole('link', { name: 'Guests' }).hover();
-        stage.app.keyway.local?.keys.setCounters('guest-2026', { bytesUp: 1n, bytesDown: 10n ** 17n, connections: 1n });
-        const told = page.locator('.toolbar .stale');
-        await expect.poll(async () => refreshNow(page).then(() => told.count())).toBe(1);
-        await page.getByLabel(words('keys.selectAll')).check();
-        await look('a selection', button(page, words('keys.unselect')));
-        await resize(page, { width: 1280, height: 800 });
-        await button(page, `${words('key.edit')}: Guests`).click();
-        await look('a row that is edited', page.getByLabel(words('keys.limit'), { exact: true }));
-        await page.keyboard.press('Escape');
-        await button(page, words('keys.unselect')).click();
-        await page.getByRole('link', { name: 'Guests' }).click();
-        await look('the sheet', page.getByRole('img', { name: words('key.qr.link') }));
-      },
-      { locale },
-    );
-  });
-
-  it('so it is in every window', async () => {
-    await withPanel(
-      'current',
-      async (page, stage) => {
-        /** Opens a window, looks at it, and leaves it. */
-        const look = async (where: string, ...presses: readonly (readonly [Locator | null, string])[]) => {
-          await resize(page, { width: 1280, height: 800 });
-          for (const [within, name] of presses)
-            await (within ?? page).getByRole('button', { name, exact: true }).click();
-          const screens = SCREENS[language].filter(isForWindows);
-          await expectReachable(page, language, where, page.getByRole('dialog').last(), screens);
-          await leave(page);
-        };
-        const tools = page.getByRole('toolbar');
-        const sheet = page.getByRole('dialog');
-        await goTo(page, words('page.keys'));
-        for (const name of ['edit.new', 'keys.bulk', 'import.open'] as const) await look(name, [null, words(name)]);
-        await page.getByLabel(words('keys.selectAll')).check();
-        for (const name of ['keys.limit', 'key.resetCounters', 'key.delete', 'bulk.sheet'] as const)
-          await look(`selected ${name}`, [tools, words(name)]);
-        for (const name of ['key.edit', 'key.resetCounters', 'key.rotate', 'key.delete'] as const) {
-          await page.getByRole('link', { name: 'Guests' }).click();
-          await look(`sheet ${name}`, [sheet, words(name)]);
-        }
-        await goTo(page, words('page.rules'));
-        await look('rules.add', [null, words('rules.add')]);
-        await stage.call('POST', '/audit', { eventEn: 'Looked', eventRu: 'Осмотр', success: true });
-        await goTo(page, words('page.audit'));
-        await look('audit.clear', [null, words('audit.clear')]);
-        await goTo(page, words('page.tokens'));
-        await look('tokens.new', [null, words('tokens.new')]);
-        await goTo(page, words('page.configuration'));
-        await page.getByLabel(words('config.webpath')).fill('mine');
-        await stage.writeFile((await stage.fileText()).replace('office/panel', 'theirs'));
-        await look('config.review', [null, words('config.review')]);
-        await page.keyboard.press('?');
-        await look('shortcuts');
-      },
-      { locale },
-    );
+it('at every width every control of every page is the element at its own centre, on a phone with 44 pixels around it, and nothing is cut', async () => {
+  await inRussian(async (page, stage) => {
+    const look = (where: string, shown: Locator) => expectReachable(page, where, shown);
+    for (const name of ['overview', 'keys', 'configuration', 'rules', 'dns', 'audit', 'tokens'] as const) {
+      await goTo(page, words(`page.${name}`));
+      await page.locator('.loading').waitFor({ state: 'detached' });
+      await look(name, page.getByRole('heading', { level: 1, name: words(`page.${name}`) }));
+    }
+    await button(page, words('usage.title')).click();
+    await look('usage', page.locator('.entry').first());
+    await goTo(page, words('page.audit'));
+    await button(page, words('events.title')).click();
+    await look('events', page.getByRole('combobox'));
+    await goTo(page, words('page.configuration'));
+    await button(page, words('config.view.text')).click();
+    await look('the file as text', page.getByLabel(words('config.editor')));
+    await stage.call('POST', '/../keyway/v1/keys/batch?delay=60', {
+      items: [{ op: 'reset', access_key: 'guest-2026' }],
+    });
+    await page.evaluate('location.hash = "#/kyes"');
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: words('page.unknown') }).waitFor();
+    await look('no page, with a job', page.getByRole('region', { name: words('batch.bar') }));
   });
 });
 
-it('a window of 1440 pixels at 200 % zoom keeps the table, with its head', async () => {
-  await withPanel(
-    'current',
-    async (page) => {
-      await goTo(page, 'Keys');
-      await page.getByRole('columnheader', { name: 'Name' }).waitFor();
-      await page.locator('.row:not(.row-head)', { hasText: 'Guests' }).first().waitFor();
-      const head = await page.getByRole('columnheader', { name: 'Name' }).boundingBox();
+it('at every width so it is in the list: with a selection, a row that is edited, an order that is kept, and the sheet of a key', async () => {
+  await inRussian(async (page, stage) => {
+    const look = (where: string, shown: Locator) => expectReachable(page, where, shown);
+    await goTo(page, words('page.keys'));
+    await page.getByRole('link', { name: 'Guests' }).hover();
+    stage.app.keyway.local?.keys.setCounters('guest-2026', { bytesUp: 1n, bytesDown: 10n ** 17n, connections: 1n });
+    const told = page.locator('.toolbar .stale');
+    await expect.poll(async () => refreshNow(page).then(() => told.count())).toBe(1);
+    await page.getByLabel(words('keys.selectAll')).check();
+    await look('a selection', button(page, words('keys.unselect')));
+    await resize(page, { width: 1280, height: 800 });
+    await button(page, `${words('key.edit')}: Guests`).click();
+    await look('a row that is edited', page.getByLabel(words('keys.limit'), { exact: true }));
+    await page.keyboard.press('Escape');
+    await button(page, words('keys.unselect')).click();
+    const dots = page.locator('.row .status-online');
+    for (const { width, height } of SCREENS.slice(2)) {
+      await resize(page, { width, height });
+      for (const dot of await dots.all()) expect(await dot.evaluate(isSeen), `the dot at ${width} pixels`).toBe(true);
+      const head = await page.getByRole('columnheader', { name: words('keys.name') }).boundingBox();
       const cell = await page.locator('.cell-name', { hasText: 'Guests' }).boundingBox();
-      expect(head?.x).toBe(cell?.x);
-    },
-    { viewport: { width: 720, height: 450 } },
-  );
+      expect(head?.x, `the head of the names at ${width} pixels`).toBe(cell?.x);
+    }
+    await page.getByRole('link', { name: 'Guests' }).click();
+    await look('the sheet', page.getByRole('img', { name: words('key.qr.link') }));
+  });
+});
+
+it('so it is in every window, on a phone and on a screen', async () => {
+  await inRussian(async (page, stage) => {
+    /** Opens a window, looks at it, and leaves it. */
+    const look = async (where: string, ...presses: readonly (readonly [Locator | null, string])[]) => {
+      await resize(page, { width: 1280, height: 800 });
+      for (const [within, name] of presses) await (within ?? page).getByRole('button', { name, exact: true }).click();
+      await expectReachable(page, where, page.getByRole('dialog').last(), FOR_WINDOWS);
+      while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape');
+    };
+    const tools = page.getByRole('toolbar');
+    const sheet = page.getByRole('dialog');
+    await goTo(page, words('page.keys'));
+    for (const name of ['edit.new', 'keys.bulk', 'import.open'] as const) await look(name, [null, words(name)]);
+    await page.getByLabel(words('keys.selectAll')).check();
+    for (const name of ['keys.limit', 'key.resetCounters', 'key.delete', 'bulk.sheet'] as const)
+      await look(`selected ${name}`, [tools, words(name)]);
+    for (const name of ['key.edit', 'key.resetCounters', 'key.rotate', 'key.delete'] as const) {
+      await page.getByRole('link', { name: 'Guests' }).click();
+      await look(`sheet ${name}`, [sheet, words(name)]);
+    }
+    await goTo(page, words('page.rules'));
+    await look('rules.add', [null, words('rules.add')]);
+    await stage.call('POST', '/audit', { eventEn: 'Looked', eventRu: 'Осмотр', success: true });
+    await goTo(page, words('page.audit'));
+    await look('audit.clear', [null, words('audit.clear')]);
+    await goTo(page, words('page.tokens'));
+    await look('tokens.new', [null, words('tokens.new')]);
+    await goTo(page, words('page.configuration'));
+    await page.getByLabel(words('config.webpath')).fill('mine');
+    await stage.writeFile((await stage.fileText()).replace('office/panel', 'theirs'));
+    await look('config.review', [null, words('config.review')]);
+    await page.keyboard.press('?');
+    await look('shortcuts');
+  });
 });
 
 it('on a phone a row shows the limit and the pencil, which opens a window, the sheet is as wide as the screen, and no icon of an action stands twice', async () => {
@@ -257,10 +217,7 @@ it('on a phone a row shows the limit and the pencil, which opens a window, the s
   );
 });
 
-it.each([
-  { width: 390, height: 780 },
-  { width: 720, height: 450 },
-])('the menu of a window of $width × $height pixels closes at Escape, beside it and with a page, and gives the focus back', async (viewport) => {
+it('the menu of a phone closes at Escape, beside it and with a page, and gives the focus back', async () => {
   await withPanel(
     'current',
     async (page) => {
@@ -282,11 +239,11 @@ it.each([
       await page.getByRole('button', { name: 'Выйти' }).click();
       await page.getByLabel('Имя пользователя').waitFor();
     },
-    { viewport },
+    { viewport: { width: 390, height: 780 } },
   );
 });
 
-it.each([390, 1440])('at %d pixels a message covers no button of a selection or of the sheet', async (width) => {
+it('a message covers no button of a selection or of the sheet, on a phone or on a screen', async () => {
   await withPanel(
     'current',
     async (page) => {
@@ -295,16 +252,19 @@ it.each([390, 1440])('at %d pixels a message covers no button of a selection or 
       await holdTime(page);
       await page.getByRole('button', { name: 'Copy link: Guests' }).click();
       await page.locator('.toast').waitFor();
-      const buttons = page.getByRole('toolbar').getByRole('button');
-      for (const button of await buttons.all()) {
-        expect(await isWhole(button), (await button.innerText()) || 'Clear selection').toBe(true);
-      }
+      const expectWhole = async (buttons: Locator) => {
+        for (const width of [390, 1440]) {
+          await page.setViewportSize({ width, height: 780 });
+          await buttons.first().waitFor();
+          for (const each of await buttons.all())
+            expect(await isWhole(each), `${await each.innerText()} at ${width} pixels`).toBe(true);
+        }
+      };
+      await expectWhole(page.getByRole('toolbar').getByRole('button'));
       await page.getByRole('link', { name: 'Guests' }).click();
-      const foot = page.getByRole('dialog').locator('.dialog-foot').getByRole('button');
-      await foot.first().waitFor();
-      for (const button of await foot.all()) expect(await isWhole(button), await button.innerText()).toBe(true);
+      await expectWhole(page.getByRole('dialog').locator('.dialog-foot').getByRole('button'));
     },
-    { viewport: { width, height: 780 }, clock: true, permissions: ['clipboard-read', 'clipboard-write'] },
+    { clock: true, permissions: ['clipboard-read', 'clipboard-write'] },
   );
 });
 
@@ -316,22 +276,6 @@ async function isWhole(element: Locator): Promise<boolean> {
     return points.every(([x, y]) => button.contains(document.elementFromPoint(x, y)));
   });
 }
-
-it('the dot of a key that is online is seen beside its Russian status in windows of every width', async () => {
-  await withPanel(
-    'current',
-    async (page) => {
-      await goTo(page, 'Ключи');
-      const dots = page.locator('.row .status-online');
-      for (const width of [720, 1024, 1440]) {
-        await resize(page, { width, height: 900 });
-        await dots.first().waitFor();
-        for (const dot of await dots.all()) expect(await dot.evaluate(isSeen), `the dot at ${width} pixels`).toBe(true);
-      }
-    },
-    { locale: 'ru-RU' },
-  );
-});
 
 /** Tells whether an element is what is seen at its centre, and whole in its cell. */
 function isSeen(element: Element): boolean {

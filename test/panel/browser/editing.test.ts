@@ -311,25 +311,3 @@ it('the query log follows the server and is filtered by name, client and outcome
     { clock: true, stage: { resolver } },
   );
 });
-
-it('the audit list shows the language of the viewer, and is cleared for everybody', async () => {
-  await withPanel(
-    'current',
-    async (page, stage) => {
-      await stage.call('POST', '/audit', { eventEn: 'Door opened', eventRu: 'Дверь открыта', success: false });
-      await stage.call('POST', '/audit', { eventEn: 'English alone', eventRu: '', success: true });
-      await goTo(page, 'Audit');
-      await page.getByRole('row', { name: /Door opened Failed/ }).waitFor();
-      await page.getByRole('button', { name: 'RU Русский' }).click();
-      await page.getByRole('row', { name: /Дверь открыта Ошибка/ }).waitFor();
-      await page.getByRole('row', { name: /English alone Выполнено/ }).waitFor();
-      await page.getByRole('row', { name: /Вход в панель/ }).waitFor();
-      await page.getByRole('button', { name: 'Очистить журнал' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Очистить журнал' }).click();
-      await page.getByText('Записей нет').waitFor();
-      expect(await stage.call('GET', '/audit')).toEqual([]);
-    },
-    // The panel notes a sign-in that was typed.
-    { typed: true },
-  );
-});

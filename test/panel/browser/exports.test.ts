@@ -1,21 +1,9 @@
-import { describe, expect, it } from 'vitest';
-import { keyTable } from '../../../panel/state/key-table.js';
+import { expect, it } from 'vitest';
 import { parseExact } from '../../../panel/text/exact-json.js';
 import { withPanel } from './in-browser.js';
 import { contentOf, goTo } from './stage.js';
 
 const COLUMNS = 'name,access_key,link,limit_bytes,bytes_up,bytes_down,bytes_used,connections,online,status';
-
-describe('the table of keys', () => {
-  it('leaves empty what the server does not tell of a key, or not yet', () => {
-    const old = { access_key: 'a', bytes_up: 1, bytes_down: 2, connections: 3, limit_bytes: null, online: true };
-    const linked = ['a', 'b'].map((key) => ({ key, name: '', link: `ostp://${key}` }));
-    const [known, unknown] = keyTable(linked, new Map([['a', old]]));
-    expect(known).toMatchObject({ name: null, bytes_used: 3, online: null, status: 'active', limit_bytes: null });
-    expect(unknown).toMatchObject({ access_key: 'b', link: 'ostp://b', bytes_up: null, status: null });
-    expect(Object.keys(unknown ?? {}).join(',')).toBe(COLUMNS);
-  });
-});
 
 it('selected keys are saved with all columns as CSV, without a formula, and as JSON with every digit', async () => {
   await withPanel('current', async (page, stage) => {
@@ -50,27 +38,4 @@ it('selected keys are saved with all columns as CSV, without a formula, and as J
       status: 'active',
     });
   });
-});
-
-it('each chart says since when the page has recorded it, and what moved', async () => {
-  await withPanel(
-    'current',
-    async (page, stage) => {
-      // In the list of keys that the page has.
-      await page.getByRole('link', { name: 'Guests' }).first().waitFor();
-      const counted = { bytesUp: 4_000_000_000n, bytesDown: 45_000_000_000n + 2n * 1024n ** 3n, connections: 0n };
-      stage.app.keyway.local?.keys.setCounters('guest-2026', counted);
-      const caption = page.getByText(/^Since .*, while this page was open: 2\sGiB down, 0\sB up\./);
-      await expect
-        .poll(async () => {
-          await page.clock.fastForward(6_000);
-          return caption.count();
-        })
-        .toBe(1);
-      await page.evaluate('location.hash = "#/keys/guest-2026"');
-      await page.getByRole('dialog', { name: 'Guests' }).waitFor();
-      await expect.poll(() => caption.count()).toBe(1);
-    },
-    { clock: true },
-  );
 });

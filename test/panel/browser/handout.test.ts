@@ -71,26 +71,13 @@ it('the code of a key is read as the link below it, and a link that is too long 
   });
 });
 
-it('subscription URLs name the address that is for subscriptions alone', async () => {
-  await withPanel(
-    'current',
-    async (page) => {
-      await goTo(page, 'Keys');
-      await page.getByRole('button', { name: 'Show QR code: Guests' }).click();
-      await page.getByRole('button', { name: 'Subscription URL' }).click();
-      await page.getByText('https://127.0.0.1:8443/office/panel/api/subscribe/guest-2026').waitFor();
-    },
-    { stage: { subscriptions: { host: null, port: 8443, tls: true } } },
-  );
-});
-
-it('a sheet of 1,200 codes is drawn in portions, while the page goes on', { timeout: 180_000 }, async () => {
+it('a sheet of 300 codes is drawn in portions, while the page goes on', async () => {
   await withPanel('current', async (page) => {
     await goTo(page, 'Keys');
     await page.getByRole('button', { name: 'Create several' }).click();
-    await page.getByLabel('How many').fill('1200');
+    await page.getByLabel('How many').fill('300');
     await page.getByRole('button', { name: 'Create', exact: true }).click();
-    await page.getByRole('heading', { name: '1,200 keys created' }).waitFor();
+    await page.getByRole('heading', { name: '300 keys created' }).waitFor();
     await page.evaluate(`{
       window.seen = new Set();
       setInterval(() => window.seen.add(document.querySelectorAll('.sheet .qr').length), 0);
@@ -99,10 +86,10 @@ it('a sheet of 1,200 codes is drawn in portions, while the page goes on', { time
     const print = page.getByRole('button', { name: 'Print' });
     await print.waitFor();
     expect(await print.isDisabled()).toBe(true);
-    await expect.poll(() => page.locator('.sheet .qr').count(), { timeout: 120_000 }).toBe(1_200);
+    await expect.poll(() => page.locator('.sheet .qr').count()).toBe(300);
     await expect.poll(() => print.isDisabled()).toBe(false);
     // What else the page does had its turn in between, again and again: a portion is 20 of them.
-    expect(Number(await page.evaluate('window.seen.size'))).toBeGreaterThan(50);
+    expect(Number(await page.evaluate('window.seen.size'))).toBeGreaterThan(10);
   });
 });
 

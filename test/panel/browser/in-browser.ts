@@ -11,9 +11,7 @@ import {
 } from './stage.js';
 
 /** The pages by the names in their menu. */
-export const PAGES = ['Overview', 'Keys', 'Configuration', 'Rules', 'DNS', 'Audit'];
-/** Those that are there where Keyway's own interface is. */
-export const OWN_PAGES = ['Tokens'];
+export const PAGES = ['Overview', 'Keys', 'Configuration', 'Rules', 'DNS', 'Audit', 'Tokens'];
 
 export interface PanelOptions extends PageOptions {
   /** Whether the test begins signed in, by default it does. */
@@ -59,12 +57,4 @@ export async function cutWords(page: Page): Promise<unknown> {
   return page.evaluate(`[...document.querySelectorAll('.button, .segments button, h1, h2, th, label, dt, nav a > span, .badge')]
     .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).display !== 'inline' && !element.closest('.visually-hidden'))
     .map((element) => element.textContent)`);
-}
-
-/** Has the page believe that it is in a hidden tab, or in sight again. */
-export async function setHidden(page: Page, hidden: boolean): Promise<void> {
-  await page.evaluate(`{
-    Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${hidden} });
-    document.dispatchEvent(new Event('visibilitychange'));
-  }`);
 }

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { SERVER_FILE } from '../server-files.js';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
@@ -10,71 +10,44 @@ const FIRST_DAY = SERVER_FILE.replace('203.0.113.7', '0.0.0.0').replace(
   '"access_keys": []',
 );
 
-describe('the first steps of a server', () => {
-  const steps = (page: Page) => page.getByRole('region', { name: 'First steps' });
+const steps = (page: Page) => page.getByRole('region', { name: 'First steps' });
 
-  it('lead from an empty list to the first client, and go when it is seen', async () => {
-    await withPanel(
-      'current',
-      async (page, stage) => {
-        await steps(page).waitFor();
-        await expectAccessible(page);
-        await picture(page, 'first-day');
-        expect(await page.locator('.board').count()).toBe(0);
-        expect(await steps(page).getByRole('button', { name: 'Show link and code' }).isDisabled()).toBe(true);
-        await steps(page).getByRole('button', { name: 'Create the first key' }).click();
-        await page.getByLabel('Name').fill('Anna');
-        await page.getByLabel('Key', { exact: true }).fill('first-key');
-        await page.getByRole('button', { name: 'Create', exact: true }).click();
-        await page.getByRole('dialog', { name: 'Anna' }).waitFor();
-        await page.keyboard.press('Escape');
-        await goTo(page, 'Overview');
-        await steps(page).getByText('The server’s links name 0.0.0.0, which no client can reach.').waitFor();
-        await steps(page).getByRole('button', { name: 'Set address' }).click();
-        const question = page.getByRole('dialog', { name: 'Address for clients' });
-        await question.getByLabel('Address for clients').fill('vpn.example.com');
-        await question.getByRole('button', { name: 'Use this address' }).click();
-        await steps(page).getByText('Links lead clients to the server.').waitFor();
-        await expectAccessible(page);
-        await steps(page).getByRole('button', { name: 'Show link and code' }).click();
-        await page.getByRole('dialog', { name: 'Anna' }).getByText('ostp://first-key@vpn.example.com:50000').waitFor();
-        await page.keyboard.press('Escape');
-        await goTo(page, 'Overview');
-        await steps(page).waitFor();
-        stage.app.keyway.local?.keys.setCounters('first-key', { bytesUp: 1n, bytesDown: 1n, connections: 1n });
-        await expect.poll(async () => refreshNow(page).then(() => steps(page).count())).toBe(0);
-        await page.reload();
-        await page.locator('.board').waitFor();
-        expect(await steps(page).count()).toBe(0);
-      },
-      { stage: { file: FIRST_DAY, counters: [] } },
-    );
-  });
-
-  it('go when they are sent away, and stay away; the empty overview then invites to make a key', async () => {
-    await withPanel(
-      'current',
-      async (page) => {
-        await steps(page).getByRole('button', { name: 'Hide the first steps' }).click();
-        await page.getByRole('heading', { name: 'No keys yet' }).waitFor();
-        expect(await steps(page).count()).toBe(0);
-        await page.reload();
-        await page.getByRole('button', { name: 'Create the first key' }).waitFor();
-        expect(await steps(page).count()).toBe(0);
-      },
-      { stage: { file: FIRST_DAY, counters: [] } },
-    );
-  });
-
-  it('are not shown for a server that is in use, whose links lead to it', async () => {
-    await withPanel('current', async (page) => {
+it('the first steps of a server lead from an empty list to the first client, and go when it is seen', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await steps(page).waitFor();
+      await expectAccessible(page);
+      await picture(page, 'first-day');
+      expect(await page.locator('.board').count()).toBe(0);
+      expect(await steps(page).getByRole('button', { name: 'Show link and code' }).isDisabled()).toBe(true);
+      await steps(page).getByRole('button', { name: 'Create the first key' }).click();
+      await page.getByLabel('Name').fill('Anna');
+      await page.getByLabel('Key', { exact: true }).fill('first-key');
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
+      await page.getByRole('dialog', { name: 'Anna' }).waitFor();
+      await page.keyboard.press('Escape');
+      await goTo(page, 'Overview');
+      await steps(page).getByText('The server’s links name 0.0.0.0, which no client can reach.').waitFor();
+      await steps(page).getByRole('button', { name: 'Set address' }).click();
+      const question = page.getByRole('dialog', { name: 'Address for clients' });
+      await question.getByLabel('Address for clients').fill('vpn.example.com');
+      await question.getByRole('button', { name: 'Use this address' }).click();
+      await steps(page).getByText('Links lead clients to the server.').waitFor();
+      await expectAccessible(page);
+      await steps(page).getByRole('button', { name: 'Show link and code' }).click();
+      await page.getByRole('dialog', { name: 'Anna' }).getByText('ostp://first-key@vpn.example.com:50000').waitFor();
+      await page.keyboard.press('Escape');
+      await goTo(page, 'Overview');
+      await steps(page).waitFor();
+      stage.app.keyway.local?.keys.setCounters('first-key', { bytesUp: 1n, bytesDown: 1n, connections: 1n });
+      await expect.poll(async () => refreshNow(page).then(() => steps(page).count())).toBe(0);
+      await page.reload();
       await page.locator('.board').waitFor();
-      await expect
-        .poll(() => page.evaluate('Object.keys(localStorage).some((name) => name.startsWith("keyway:started:"))'))
-        .toBe(true);
       expect(await steps(page).count()).toBe(0);
-    });
-  });
+    },
+    { stage: { file: FIRST_DAY, counters: [] } },
+  );
 });
 
 /** Has the page see some bytes move, and five minutes go by. */
@@ -95,54 +68,60 @@ async function seeTraffic(page: Page, stage: Stage, turn: bigint): Promise<void>
     .not.toBe(before);
 }
 
-describe('the chart', () => {
-  it('begins when something moves, has round marks, a range to choose, and a card of values by pointer and by keyboard', async () => {
-    await withPanel(
-      'current',
-      async (page, stage) => {
-        await expect
-          .poll(async () => {
-            await page.clock.fastForward(60_000);
-            await refreshNow(page);
-            return page.getByText('Nothing has moved since').count();
-          })
-          .toBe(1);
-        const chart = page.getByRole('img', { name: 'Traffic' });
-        expect(await chart.count()).toBe(0);
-        for (let turn = 1n; turn <= 5n; turn += 1n) await seeTraffic(page, stage, turn);
-        await chart.waitFor();
-        const marks = await chart.locator('text[text-anchor=end]').allTextContents();
-        const sizes = marks.filter((mark) => mark.endsWith('/s')).map((mark) => Number.parseFloat(mark));
-        expect(sizes.length).toBeGreaterThan(1);
-        const step = sizes[0] ?? 0;
-        expect([1, 2, 5]).toContain(Number(step.toExponential().split('e')[0]));
-        sizes.forEach((size, index) => {
-          expect(size).toBeCloseTo(step * (index + 1));
-        });
+it('the chart of a server in use begins when something moves, has round marks, a range to choose, and a card of values by pointer and by keyboard', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await expect
+        .poll(async () => {
+          await page.clock.fastForward(60_000);
+          await refreshNow(page);
+          return page.getByText('Nothing has moved since').count();
+        })
+        .toBe(1);
+      expect(await steps(page).count(), 'nothing is left of the first steps').toBe(0);
+      const chart = page.getByRole('img', { name: 'Traffic' });
+      expect(await chart.count()).toBe(0);
+      for (let turn = 1n; turn <= 5n; turn += 1n) await seeTraffic(page, stage, turn);
+      await chart.waitFor();
+      const caption = page.getByText(/^Since .*, while this page was open: [\d.]+\sGiB down, [\d.]+\sGiB up\./);
+      await caption.waitFor();
+      const marks = await chart.locator('text[text-anchor=end]').allTextContents();
+      const sizes = marks.filter((mark) => mark.endsWith('/s')).map((mark) => Number.parseFloat(mark));
+      expect(sizes.length).toBeGreaterThan(1);
+      const step = sizes[0] ?? 0;
+      expect([1, 2, 5]).toContain(Number(step.toExponential().split('e')[0]));
+      sizes.forEach((size, index) => {
+        expect(size).toBeCloseTo(step * (index + 1));
+      });
 
-        const card = page.locator('.board-chart .chart-card');
-        expect(await card.count()).toBe(0);
-        await chart.hover();
-        expect(await card.innerText()).toMatch(/–.*Down \d.*Up \d/);
-        await expectAccessible(page);
-        await page.mouse.move(5, 5);
-        await card.waitFor({ state: 'detached' });
-        await chart.focus();
-        const latest = await card.innerText();
-        await page.keyboard.press('ArrowLeft');
-        expect(await card.innerText()).not.toBe(latest);
+      const card = page.locator('.board-chart .chart-card');
+      expect(await card.count()).toBe(0);
+      await chart.hover();
+      expect(await card.innerText()).toMatch(/–.*Down \d.*Up \d/);
+      await expectAccessible(page);
+      await page.mouse.move(5, 5);
+      await card.waitFor({ state: 'detached' });
+      await chart.focus();
+      const latest = await card.innerText();
+      await page.keyboard.press('ArrowLeft');
+      expect(await card.innerText()).not.toBe(latest);
 
-        const ranges = page.getByRole('group', { name: 'Range of the chart' });
-        const area = () => page.locator('.board-chart .chart-area').getAttribute('d');
-        const all = (await area()) ?? '';
-        await ranges.getByRole('button', { name: '15 min' }).click();
-        await expect.poll(async () => ((await area()) ?? '').length).toBeLessThan(all.length);
-        await ranges.getByRole('button', { name: 'All seen' }).click();
-        await expect.poll(area).toBe(all);
-      },
-      { clock: true },
-    );
-  });
+      const ranges = page.getByRole('group', { name: 'Range of the chart' });
+      const area = () => page.locator('.board-chart .chart-area').getAttribute('d');
+      const all = (await area()) ?? '';
+      await ranges.getByRole('button', { name: '15 min' }).click();
+      await expect.poll(async () => ((await area()) ?? '').length).toBeLessThan(all.length);
+      await ranges.getByRole('button', { name: 'All seen' }).click();
+      await expect.poll(area).toBe(all);
+      await page.evaluate('location.hash = "#/keys/guest-2026"');
+      await page
+        .getByRole('dialog', { name: 'Guests' })
+        .getByText(/^Since .*, while this page was open/)
+        .waitFor();
+    },
+    { clock: true },
+  );
 });
 
 it('no bar reaches its figure, and cards of one row end at one line, at every width', async () => {

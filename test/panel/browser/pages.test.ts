@@ -1,95 +1,64 @@
 import type { Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
-import { formatSize } from '../../../panel/text/sizes.js';
-import { localOf } from '../../local-of.js';
+import { expect, it } from 'vitest';
 import { gate } from '../gate.js';
 import { SERVER_FILE } from '../server-files.js';
 import { expectAccessible, expectLegible } from './axe.js';
-import { cutWords, expectFits, OWN_PAGES, PAGES, withPanel } from './in-browser.js';
+import { expectFits, PAGES, withPanel } from './in-browser.js';
 import { goTo, holdTime, picture, resize } from './stage.js';
 
-const ALL_PAGES = [...PAGES, ...OWN_PAGES];
+/** The layouts of a page, with what axe looks at: all but what is seen is the same in each. */
+const SCREENS = [
+  { width: 1280, height: 800, colorScheme: 'light', audit: expectAccessible },
+  { width: 1280, height: 800, colorScheme: 'dark', audit: expectLegible },
+  { width: 390, height: 780, colorScheme: 'dark', audit: expectLegible },
+] as const;
 
-/** Leaves the page as it was: in English, light and wide. */
-async function pictures(page: Page, name: string): Promise<void> {
-  await picture(page, name);
-  await page.emulateMedia({ colorScheme: 'dark' });
-  await expectLegible(page);
-  await picture(page, `${name}-dark`);
-  await page.emulateMedia({ colorScheme: 'light' });
-}
-
-it('shows every page of a server that lacks some, greys those, and axe finds nothing, light or dark', async () => {
-  await withPanel('dns', async (page) => {
-    for (const name of ALL_PAGES) {
-      await goTo(page, name);
+it('axe finds nothing on any page, on a screen or a phone, light or dark', async () => {
+  await withPanel('current', async (page, stage) => {
+    const look = async (name: string) => {
       await page.locator('.loading').waitFor({ state: 'detached' });
-      await expectAccessible(page);
-      await expectFits(page);
-      await pictures(page, `dns-${name.toLowerCase()}`);
+      for (const { width, height, colorScheme, audit } of SCREENS) {
+        await resize(page, { width, height });
+        await page.emulateMedia({ colorScheme });
+        await audit(page);
+        await expectFits(page);
+        await picture(page, `${width}-${name}-${colorScheme}`);
+      }
+      await resize(page, SCREENS[0]);
+    };
+    const own = `${stage.api}/../keyway/v1`;
+    const headers = { authorization: 'Bearer static-token-1', 'content-type': 'application/json' };
+    const body = JSON.stringify({ name: 'relay-frankfurt-am-main-2', may: 'relay' });
+    await fetch(`${own}/tokens`, { method: 'POST', headers, body });
+    await stage.call('POST', '/users', { name: 'A rather long name of a key' });
+    for (const name of PAGES) {
+      await goTo(page, name);
+      await look(name.toLowerCase());
     }
+    expect(await page.locator('nav a.missing').count()).toBe(0);
+    await page.getByRole('button', { name: 'Usage', exact: true }).click();
+    await page.locator('summary').first().click();
+    await look('usage');
+    await goTo(page, 'Audit');
+    await page.getByRole('button', { name: 'Events', exact: true }).click();
+    await page.getByRole('listitem').filter({ hasText: 'A rather long name' }).first().waitFor();
+    await look('events');
+    await page.evaluate('location.hash = "#/keys/guest-2026"');
+    await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+    await look('key');
+  });
+});
+
+it('a server that lacks some pages has them grey, and says why', async () => {
+  await withPanel('dns', async (page) => {
+    await goTo(page, 'Keys');
+    await page.getByText('cannot tell which keys are online').waitFor();
     const missing = await page.locator('nav a.missing').allInnerTexts();
     expect(missing.map((text) => text.split('\n')[0])).toEqual(['Audit']);
     await goTo(page, 'Audit');
     await page.getByRole('heading', { name: 'Not available on this server' }).waitFor();
+    await expectAccessible(page);
   });
-});
-
-/** The screens of each language, with what axe looks at: one with the layout of the one before differs in what is seen alone. */
-const LANGUAGES = {
-  en: {
-    pages: ALL_PAGES,
-    keys: 'Keys',
-    code: 'QR code of the link',
-    screens: [
-      { width: 1280, height: 800, colorScheme: 'light', audit: expectAccessible },
-      { width: 1280, height: 800, colorScheme: 'dark', audit: expectLegible },
-      { width: 1440, height: 900, colorScheme: 'dark', audit: expectLegible },
-      { width: 1920, height: 1080, colorScheme: 'light', audit: expectLegible },
-    ],
-  },
-  ru: {
-    pages: ['Обзор', 'Ключи', 'Конфигурация', 'Правила', 'DNS', 'Журнал', 'Токены'],
-    keys: 'Ключи',
-    code: 'QR-код ссылки',
-    screens: [
-      { width: 390, height: 780, colorScheme: 'dark', audit: expectAccessible },
-      { width: 768, height: 1024, colorScheme: 'light', audit: expectAccessible },
-    ],
-  },
-} as const;
-
-it.each([
-  'en',
-  'ru',
-] as const)('every page in %s fits screens of every width, with nothing cut and nothing that axe finds, light or dark', async (language) => {
-  const { pages, keys, code, screens } = LANGUAGES[language];
-  const look = async (page: Page, name: string) => {
-    for (const { width, height, colorScheme, audit } of screens) {
-      await resize(page, { width, height });
-      await page.emulateMedia({ colorScheme });
-      await audit(page);
-      await expectFits(page);
-      expect(await cutWords(page)).toEqual([]);
-      await picture(page, `${width}-${name}-${colorScheme}-${language}`);
-    }
-  };
-  const test = async (page: Page) => {
-    for (const [index, name] of pages.entries()) {
-      await goTo(page, name);
-      await page.locator('.loading').waitFor({ state: 'detached' });
-      await look(page, ALL_PAGES[index]?.toLowerCase() ?? name);
-      await resize(page, { width: 320, height: 640 });
-      await expectFits(page);
-      await resize(page, screens[0]);
-    }
-    expect(await page.locator('nav a.missing').count()).toBe(0);
-    await goTo(page, keys);
-    await page.getByRole('link', { name: 'Guests' }).click();
-    await page.getByRole('img', { name: code }).waitFor();
-    await look(page, 'key');
-  };
-  await withPanel('current', test, { viewport: screens[0], ...(language === 'ru' ? { locale: 'ru-RU' } : {}) });
 });
 
 it('on a phone the list is the page: one line of header, a menu of filters, and what is selected at the bottom', async () => {
@@ -179,58 +148,6 @@ it('a page without entries has one button in the accent: that of its invitation'
   );
 });
 
-it('folds its menu at 768 pixels, and uses 1,920', async () => {
-  await withPanel('current', async (page) => {
-    const width = async (selector: string) => (await page.locator(selector).first().boundingBox())?.width;
-    await resize(page, { width: 768, height: 1024 });
-    expect(await width('.side')).toBeLessThan(70);
-    await resize(page, { width: 1920, height: 1080 });
-    expect(await width('.board')).toBeGreaterThan(1_600);
-  });
-});
-
-it('draws what moved since it was opened, in total and for each key', async () => {
-  await withPanel(
-    'current',
-    async (page, stage) => {
-      await page.getByText('The chart starts in a few seconds.').waitFor();
-      const { keys } = localOf(stage.app.keyway);
-      const chart = page.getByRole('figure').first();
-      for (let turn = 1n; turn <= 3n; turn += 1n) {
-        keys.setCounters('guest-2026', {
-          bytesUp: 10_000_000_000n,
-          bytesDown: 60_000_000_000n * turn,
-          connections: 1n,
-        });
-        const guests = page
-          .locator('.card', { hasText: 'Top keys' })
-          .getByRole('listitem')
-          .filter({ hasText: 'Guests' });
-        const refreshed = async () => {
-          // The time leaps again only when the list has come: a leap ends the patience with one that is on its way.
-          const list = page.waitForEvent('requestfinished', (request) => request.url().endsWith('/users'));
-          await page.clock.fastForward(60_000);
-          await list;
-          return guests.innerText();
-        };
-        await expect.poll(refreshed).toContain(formatSize(60_000_000_000n * turn, 'en'));
-      }
-      await chart.getByRole('img', { name: 'Traffic' }).focus();
-      const readout = async () => {
-        await page.keyboard.press('ArrowLeft');
-        return chart.getByRole('status').innerText();
-      };
-      await expect.poll(readout).toMatch(/–.*Down \d[\d.]*\s[KMG]iB\/s/);
-      await page.locator('.ranking .sparkline path').first().waitFor();
-      await page.locator('.card', { hasText: 'Near or over their limit' }).getByText('353%').waitFor();
-      await pictures(page, 'current-traffic');
-      await page.getByRole('link', { name: 'Guests' }).first().click();
-      await page.getByRole('dialog').getByRole('figure').getByText(/Up \d/).first().waitFor();
-    },
-    { clock: true, stage: { ownApi: false } },
-  );
-});
-
 it('has the colours and the language that were chosen last, without motion where none is wanted', async () => {
   await withPanel(
     'current',
@@ -253,58 +170,48 @@ it('has the colours and the language that were chosen last, without motion where
   );
 });
 
-describe('the texts', () => {
-  /** The language files that the page asks for from now on, by their languages. */
-  const languagesAsked = (page: Page) => {
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(...(/assets\/(en|ru)-/.exec(request.url())?.slice(1) ?? [])));
-    return asked;
+/** The language files that the page asks for from now on, by their languages. */
+const languagesAsked = (page: Page) => {
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(...(/assets\/(en|ru)-/.exec(request.url())?.slice(1) ?? [])));
+  return asked;
+};
+
+it('the texts are Russian alone for a Russian browser, without a moment of English, and others once they are chosen', async () => {
+  const test = async (page: Page) => {
+    const asked = languagesAsked(page);
+    // Notes every heading that is ever drawn.
+    await page.addInitScript(`{
+      globalThis.drawn = new Set();
+      new MutationObserver(() => document.querySelectorAll('h1, nav a').forEach((each) => drawn.add(each.textContent)))
+        .observe(document, { subtree: true, childList: true, characterData: true });
+    }`);
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
+    expect(asked).toEqual(['ru']);
+    const drawn = await page.evaluate('[...drawn]');
+    expect(drawn).toContain('Обзор');
+    expect(drawn).not.toContain('Overview');
+    await page.getByRole('button', { name: 'EN English' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    expect(asked).toEqual(['ru', 'en']);
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    expect(asked).toEqual(['ru', 'en', 'en']);
   };
-  const RUSSIAN = { locale: 'ru-RU' };
+  await withPanel('current', test, { locale: 'ru-RU' });
+});
 
-  it('are fetched in the language that is read, also after a reload, and in the other when it is chosen', async () => {
-    await withPanel('current', async (page) => {
-      const asked = languagesAsked(page);
-      await page.reload();
-      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-      expect(asked).toEqual(['en']);
-      await page.getByRole('button', { name: 'RU Русский' }).click();
-      await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
-      expect(asked).toEqual(['en', 'ru']);
-      await page.reload();
-      await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
-      expect(asked).toEqual(['en', 'ru', 'ru']);
-    });
-  });
-
-  it('are Russian alone for a Russian browser, without a moment of English', async () => {
-    const test = async (page: Page) => {
-      const asked = languagesAsked(page);
-      // Notes every heading that is ever drawn.
-      await page.addInitScript(`{
-        globalThis.drawn = new Set();
-        new MutationObserver(() => document.querySelectorAll('h1, nav a').forEach((each) => drawn.add(each.textContent)))
-          .observe(document, { subtree: true, childList: true, characterData: true });
-      }`);
-      await page.reload();
-      await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
-      expect(asked).toEqual(['ru']);
-      const drawn = await page.evaluate('[...drawn]');
-      expect(drawn).toContain('Обзор');
-      expect(drawn).not.toContain('Overview');
-      await page.getByRole('button', { name: 'EN English' }).click();
-      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-      expect(asked).toEqual(['ru', 'en']);
-    };
-    await withPanel('current', test, RUSSIAN);
-  });
-
-  it('are those that were chosen last, though others that were chosen before come later', async () => {
-    await withPanel('current', async (page) => {
+it('the texts stay as they are while others cannot be fetched or come too late, and without any the page says so', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      const language = () => page.evaluate('document.documentElement.lang');
       const fetched = gate();
+      let isThere = true;
       await page.route(/assets\/ru-/, async (route) => {
         await fetched.opened;
-        await route.continue();
+        return isThere ? route.continue() : route.abort();
       });
       const asked = page.waitForRequest(/assets\/ru-/);
       await page.getByRole('button', { name: 'RU Русский' }).click();
@@ -313,33 +220,18 @@ describe('the texts', () => {
       fetched.open();
       // The page has it by then, for it asked for it before.
       await page.evaluate(`import('${url}').then(() => new Promise((done) => setTimeout(done)))`);
-      expect(await page.evaluate('document.documentElement.lang')).toBe('en');
-    });
-  });
-
-  it('stay as they are while others cannot be fetched', async () => {
-    const test = async (page: Page) => {
-      let isThere = false;
-      await page.route(/assets\/ru-/, (route) => (isThere ? route.continue() : route.abort()));
+      expect(await language()).toBe('en');
+      isThere = false;
+      await page.reload();
       await page.getByRole('button', { name: 'RU Русский' }).click();
       await page.getByText('The server does not answer.').waitFor();
-      expect(await page.evaluate('document.documentElement.lang')).toBe('en');
-      isThere = true;
-      await page.reload();
-      await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
-    };
-    await withPanel('current', test, { expected: /ERR_FAILED/ });
-  });
-
-  it('are those of the other language where the chosen ones cannot be fetched, and without any the page says so', async () => {
-    const test = async (page: Page) => {
-      await page.route(/assets\/ru-/, (route) => route.abort());
+      expect(await language()).toBe('en');
       await page.reload();
       await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
       await page.route(/assets\/en-/, (route) => route.abort());
       await page.reload();
       await page.getByText('обновите её').waitFor();
-    };
-    await withPanel('current', test, { ...RUSSIAN, expected: /ERR_FAILED/ });
-  });
+    },
+    { expected: /ERR_FAILED/ },
+  );
 });

@@ -4,7 +4,7 @@ import { gate } from '../gate.js';
 import { SERVER_FILE } from '../server-files.js';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
-import { goTo, refreshNow, resize, signIn } from './stage.js';
+import { goTo, refreshNow, resize } from './stage.js';
 
 const NUMBERS = Array.from({ length: 14 }, (_, index) => index + 1);
 /** Fourteen keys besides the four of the file. */
@@ -38,27 +38,7 @@ it('what is selected and not on the screen is counted, and named before it is de
   );
 });
 
-it('a selection outlives a reload, as the search does, and ends with the session', async () => {
-  await withPanel('current', async (page) => {
-    await goTo(page, 'Keys');
-    await page.getByLabel('Select Guests').check();
-    await page.getByLabel('Select Exact').check();
-    await page.getByLabel('Search by name or key').fill('guests');
-    await page.reload();
-    await page.getByText('2 selected').waitFor();
-    expect(await page.getByLabel('Search by name or key').inputValue()).toBe('guests');
-    await page.getByText('1 of them is not shown in the list').waitFor();
-    await page.getByRole('button', { name: 'Sign out' }).first().click();
-    await page.getByLabel('Username').waitFor();
-    await page.reload();
-    await signIn(page);
-    await goTo(page, 'Keys');
-    await page.getByRole('link', { name: 'Guests' }).waitFor();
-    expect(await page.getByText('2 selected').count()).toBe(0);
-  });
-});
-
-it('nothing moves when the first key is ticked, and Shift takes the rows between, by mouse and by keyboard', async () => {
+it('nothing moves when the first key is ticked, Shift takes the rows between, by mouse and by keyboard, and Ctrl+A all', async () => {
   await withPanel(
     'current',
     async (page) => {
@@ -79,46 +59,12 @@ it('nothing moves when the first key is ticked, and Shift takes the rows between
       await page.keyboard.press('Shift+ArrowDown');
       await page.keyboard.press('Shift+ArrowDown');
       await page.getByText('3 selected').waitFor();
+      await page.keyboard.press('Control+a');
+      await page.getByText('18 selected').waitFor();
+      expect(await page.evaluate('getSelection().isCollapsed')).toBe(true);
     },
     { stage: { file: MORE } },
   );
-});
-
-it('each key has one word for its quota and a dot while it is online, the filters count both, and search, filter and order outlive a reload', async () => {
-  await withPanel('current', async (page) => {
-    await goTo(page, 'Keys');
-    const filters = page.getByRole('group', { name: 'Show' });
-    await resize(page, { width: 1440, height: 900 });
-    await expect
-      .poll(() => filters.getByRole('button').allInnerTexts())
-      .toEqual(['All 4', 'Over limit 0', 'Near limit 1', 'Online 2', 'Active 3', 'Never used 0', 'No limit 2']);
-    await filters.getByRole('button', { name: 'Online' }).click();
-    const words = () => page.locator('[role=gridcell].cell-status').allInnerTexts();
-    await expect.poll(words).toEqual(['Active', 'Active']);
-    expect(await page.getByRole('gridcell').getByRole('img', { name: 'Online' }).count()).toBe(2);
-    await page.getByRole('columnheader', { name: 'Name' }).getByRole('button').click();
-    await page.getByLabel('Search by name or key').fill('anna');
-    await page.reload();
-    await page.getByRole('link', { name: 'Anna' }).waitFor();
-    expect(await words()).toEqual(['Active']);
-    expect(await page.getByLabel('Search by name or key').inputValue()).toBe('anna');
-    expect(await page.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort')).toBe('ascending');
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('Username').waitFor();
-    expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('anna');
-  });
-});
-
-it('a server that cannot know who is online shows nobody so, and the list says why', async () => {
-  await withPanel('dns', async (page) => {
-    await goTo(page, 'Keys');
-    await page.getByRole('link', { name: 'Guests' }).waitFor();
-    await page.getByText('cannot tell which keys are online').waitFor();
-    expect(await page.locator('.status-online').count()).toBe(0);
-    expect(await page.locator('[role=gridcell].cell-status').allInnerTexts()).toContain('Active');
-    await resize(page, { width: 1440, height: 900 });
-    expect(await page.getByRole('group', { name: 'Show' }).getByRole('button', { name: 'Online' }).count()).toBe(0);
-  });
 });
 
 it('an order that is kept is told in the toolbar at every width, and put right there', async () => {
@@ -235,77 +181,7 @@ it('a row that is saved leaves another one open that is edited meanwhile, and th
   });
 });
 
-it('a key that is saved after a sign-out is not named any more, and noted as what it was: of a session', async () => {
-  await withPanel('current', async (page, stage) => {
-    const answer = await saveUnanswered(page);
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('Username').waitFor();
-    answer.open();
-    await expect
-      .poll(async () => JSON.stringify(await stage.call('GET', '/audit')))
-      .toContain('Changed a key · session · ');
-    expect(await page.locator('.toast').allInnerTexts()).toEqual([]);
-  });
-});
-
-it.each([
-  true,
-  false,
-])('what others change of a key while it is edited stays (with the interface: %s)', async (ownApi) => {
-  await withPanel(
-    'current',
-    async (page, stage) => {
-      await goTo(page, 'Keys');
-      const guests = () => stage.call('GET', '/users/guest-2026');
-      const setLimit = (bytes: number) => stage.call('PUT', '/users/guest-2026/limit', { limit_bytes: bytes });
-      await page.getByRole('link', { name: 'Guests' }).hover();
-      await page.getByRole('button', { name: 'Edit: Guests' }).click();
-      await page.getByLabel('Name', { exact: true }).fill('Visitors');
-      await setLimit(1024);
-      const over = page.locator('[role=gridcell].cell-status', { hasText: 'Over limit' });
-      await expect.poll(async () => refreshNow(page).then(() => over.count())).toBe(1);
-      await page.keyboard.press('Enter');
-      await page.getByText('Saved: Visitors.').waitFor();
-      expect(await guests()).toMatchObject({ name: 'Visitors', limit_bytes: 1024 });
-      await page.getByRole('link', { name: 'Visitors' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Edit' }).click();
-      const dialog = page.getByRole('dialog', { name: 'Edit key' });
-      await dialog.getByLabel('Limit', { exact: true }).fill('7 GiB');
-      await stage.call('PUT', '/users/guest-2026', { name: 'By a bot', limit_bytes: 1024 });
-      await dialog.getByRole('button', { name: 'Save' }).click();
-      await dialog.waitFor({ state: 'detached' });
-      expect(await guests()).toMatchObject({ name: 'By a bot', limit_bytes: 7_516_192_768 });
-    },
-    { stage: { ownApi } },
-  );
-});
-
-it('a table of keys cannot be taken before the list has come: what exists would be made anew', async () => {
-  await withPanel('current', async (page, stage) => {
-    const asked = gate();
-    await page.route(`${stage.api}/users`, async (route) => {
-      await asked.opened;
-      await route.continue();
-    });
-    await page.reload();
-    await goTo(page, 'Keys');
-    const table = page.getByRole('button', { name: 'Import' });
-    await expect.poll(() => table.isDisabled()).toBe(true);
-    expect(await table.getAttribute('title')).toBe('Loading keys…');
-    await page.getByRole('button', { name: 'New key' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Key', { exact: true }).fill('guest-2026');
-    await dialog.getByText('Loading keys…').waitFor();
-    await dialog.getByRole('button', { name: 'Create' }).click();
-    asked.open();
-    await dialog.getByText('This key already exists.').waitFor();
-    await page.keyboard.press('Escape');
-    await expect.poll(() => table.isEnabled()).toBe(true);
-    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ name: 'Guests', bytes_up: 4_000_000_000 });
-  });
-});
-
-it('the tile, the card and the filter count the same keys as online, whatever their quota is', async () => {
+it('each key has one word for its quota and a dot while it is online, and tile, card and filters count the same', async () => {
   await withPanel('current', async (page, stage) => {
     stage.app.keyway.local?.keys.setCounters('guest-2026', { bytesUp: 0n, bytesDown: 10n ** 11n, connections: 4n });
     await refreshNow(page);
@@ -314,8 +190,20 @@ it('the tile, the card and the filter count the same keys as online, whatever th
     expect(await page.locator('.board-present li').count()).toBe(3);
     await goTo(page, 'Keys');
     await resize(page, { width: 1440, height: 900 });
-    await page.getByRole('group', { name: 'Show' }).getByRole('button', { name: 'Online 3' }).click();
-    await expect.poll(() => page.locator('.cell-status .status-over + .status-online').count()).toBe(1);
+    const filters = page.getByRole('group', { name: 'Show' });
+    await expect
+      .poll(() => filters.getByRole('button').allInnerTexts())
+      .toEqual(['All 4', 'Over limit 1', 'Near limit 0', 'Online 3', 'Active 3', 'Never used 0', 'No limit 2']);
+    await filters.getByRole('button', { name: 'Online 3' }).click();
+    const words = () =>
+      page
+        .getByRole('gridcell')
+        .filter({ hasText: /^(Over limit|Active)/ })
+        .allInnerTexts();
+    await expect
+      .poll(async () => (await words()).map((text) => text.trim()).sort())
+      .toEqual(['Active', 'Active', 'Over limit']);
+    expect(await page.getByRole('gridcell').getByRole('img', { name: 'Online' }).count()).toBe(3);
     await expectAccessible(page);
   });
 });
@@ -364,83 +252,6 @@ it('limits of a selection are set, raised or removed as is chosen, with what bec
   });
 });
 
-it('for the limits of more than ten keys their number is typed', async () => {
-  await withPanel(
-    'current',
-    async (page, stage) => {
-      await goTo(page, 'Keys');
-      await page.getByLabel('Search by name or key').fill('desk');
-      await page.getByText('14 of 18').waitFor();
-      await page.getByLabel('Select all shown').check();
-      await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
-      const dialog = page.getByRole('dialog');
-      await dialog.getByLabel('Limit', { exact: true }).fill('7');
-      await dialog.getByRole('button', { name: 'Save' }).click();
-      await dialog.getByText('Type the number of keys: 14.').waitFor();
-      expect(await stage.call('GET', '/users/desk-1')).toMatchObject({ limit_bytes: null });
-      await dialog.getByLabel('Type 14 to confirm.').fill('14');
-      await dialog.getByRole('button', { name: 'Save' }).click();
-      await page.getByText('Limit of 14 keys set.').waitFor();
-      expect(await stage.call('GET', '/users/desk-14')).toMatchObject({ limit_bytes: 7_516_192_768 });
-    },
-    { stage: { file: MORE } },
-  );
-});
-
-it('a half-typed key survives Escape, and goes when it is cancelled or created', async () => {
-  await withPanel('current', async (page) => {
-    await goTo(page, 'Keys');
-    const open = () => page.getByRole('button', { name: 'New key' }).click();
-    const name = page.getByRole('dialog').getByLabel('Name', { exact: true });
-    const limit = page.getByRole('dialog').getByLabel('Limit', { exact: true });
-    await open();
-    await name.fill('Recep');
-    await limit.fill('7');
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await open();
-    expect([await name.inputValue(), await limit.inputValue()]).toEqual(['Recep', '7']);
-    await page.getByRole('button', { name: 'Cancel' }).click();
-    await open();
-    expect([await name.inputValue(), await limit.inputValue()]).toEqual(['', '']);
-    await name.fill('Reception');
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    await page.getByRole('dialog', { name: 'Reception' }).waitFor();
-    await page.keyboard.press('Escape');
-    await open();
-    expect(await name.inputValue()).toBe('');
-  });
-});
-
-it('Ctrl+A in the list selects all that it shows', async () => {
-  await withPanel(
-    'current',
-    async (page) => {
-      await goTo(page, 'Keys');
-      await page.getByLabel('Search by name or key').fill('desk');
-      await page.getByText('14 of 18').waitFor();
-      await page.getByRole('grid').focus();
-      await page.keyboard.press('Control+a');
-      await page.getByText('14 selected').waitFor();
-      expect(await page.evaluate('getSelection().isCollapsed')).toBe(true);
-    },
-    { stage: { file: MORE } },
-  );
-});
-
-it('what a name hides is shown: direction marks by their code points', async () => {
-  const file = SERVER_FILE.replace('"Guests"', '"Gue\\u202estsil\\u2066"');
-  await withPanel(
-    'current',
-    async (page) => {
-      await goTo(page, 'Keys');
-      await page.getByRole('link', { name: 'Gue[U+202E]stsil[U+2066]' }).click();
-      await page.getByRole('dialog', { name: 'Gue[U+202E]stsil[U+2066]' }).waitFor();
-    },
-    { stage: { file } },
-  );
-});
-
 it('the slash finds the search from every page, the question mark lists the keys, and the focus stays where it was', async () => {
   await withPanel('current', async (page) => {
     await page.keyboard.press('/');
@@ -455,36 +266,4 @@ it('the slash finds the search from every page, the question mark lists the keys
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await page.evaluate('document.activeElement.className')).toBe('grid');
   });
-});
-
-it('keys of characters that stand for something in an address are opened, changed and deleted as any other', async () => {
-  const odd = ['a/b', 'a%2Fb', '#x?q=1', ' 🦊 ', '__proto__'];
-  const list = odd.map((key, index) => JSON.stringify({ access_key: key, name: `odd ${index}` })).join();
-  const file = SERVER_FILE.replace('"access_keys": [', () => `"access_keys": [ ${list},`);
-  await withPanel(
-    'current',
-    async (page, stage) => {
-      await goTo(page, 'Keys');
-      for (const [index, key] of odd.entries()) {
-        await page.getByRole('link', { name: `odd ${index}` }).click();
-        await page.getByRole('dialog').getByRole('button', { name: 'Edit' }).click();
-        const edit = page.getByRole('dialog', { name: 'Edit key' });
-        await edit.getByLabel('Limit', { exact: true }).fill('7 GiB');
-        await edit.getByRole('button', { name: 'Save' }).click();
-        await edit.waitFor({ state: 'detached' });
-        await page.keyboard.press('Escape');
-        await page.getByRole('dialog').waitFor({ state: 'detached' });
-        const path = `/users/${encodeURIComponent(key)}`;
-        expect(await stage.call('GET', path)).toMatchObject({ access_key: key, limit_bytes: 7_516_192_768 });
-      }
-      await page.getByLabel('Search by name or key').fill('odd');
-      await page.getByText('5 of 9').waitFor();
-      await page.getByLabel('Select all shown').check();
-      await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-      await page.getByText('5 keys deleted.').waitFor();
-      expect(await stage.call('GET', '/users')).toHaveLength(4);
-    },
-    { stage: { file } },
-  );
 });

@@ -178,6 +178,13 @@ export async function holdTime(page: Page): Promise<void> {
   await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 10_000);
 }
 
+/** Has deletions and resets begin at once: their time to undo is nothing to wait for here. */
+export async function hurry(page: Page): Promise<void> {
+  await page.route('**/keys/batch?delay=5', (route) =>
+    route.continue({ url: route.request().url().replace('delay=5', 'delay=0') }),
+  );
+}
+
 /** Resizes the window. Resolves once the page has drawn itself anew for it: some of it has another form on a phone. */
 export async function resize(page: Page, size: { readonly width: number; readonly height: number }): Promise<void> {
   await page.setViewportSize(size);

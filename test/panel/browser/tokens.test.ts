@@ -1,108 +1,65 @@
-import { describe, expect, it } from 'vitest';
-import type { UsageRow } from '../../../panel/api/usage.js';
-import { lastDays, lastUseOf, useByRevision } from '../../../panel/state/revision-use.js';
+import { expect, it } from 'vitest';
 import { overHomes } from './over-homes.js';
 import { goTo } from './stage.js';
 
-const NOW = Date.parse('2026-11-23T12:00:00Z');
-
-function row(more: Partial<UsageRow>): UsageRow {
-  const day = '2026-11-23';
-  const common = { by: 'bot', program: 'bot/1', revision: 'current', operation: 'listUsers', day, count: 1 };
-  return { ...common, lastSeen: Date.parse(`${more.day ?? day}T10:00:00Z`), sunset: null, ...more };
-}
-
-describe('the use of revisions', () => {
-  it('is summed up by program, in days and exact calls, and a revision that will end stands first', () => {
-    const rows = [
-      row({ count: 2n ** 63n }),
-      row({ operation: 'createUser', count: 3, day: '2026-11-22' }),
-      row({ by: 'relay', program: 'relay/2', revision: '0.2.48', day: '2026-11-01', sunset: NOW }),
-    ];
-    const [ending, current] = useByRevision(rows);
-    expect(ending).toMatchObject({ revision: '0.2.48', sunset: NOW, callers: [{ by: 'relay', program: 'relay/2' }] });
-    expect(current).toMatchObject({
-      revision: 'current',
-      calls: 2n ** 63n + 3n,
-      lastSeen: Date.parse('2026-11-23T10:00:00Z'),
-    });
-    expect(current?.callers).toMatchObject([{ by: 'bot', operations: ['listUsers', 'createUser'] }]);
-    expect(current?.days.size).toBe(2);
-  });
-
-  it('tells the last call of a token, and knows that it may be among the others', () => {
-    const rows = [row({}), row({ day: '2026-11-01' }), row({ by: 'relay' })];
-    expect(lastUseOf(rows, 'bot')).toBe(Date.parse('2026-11-23T10:00:00Z'));
-    expect(lastUseOf(rows, 'idle')).toBeNull();
-    expect(lastUseOf([...rows, row({ by: 'others' })], 'idle')).toBeUndefined();
-  });
-
-  it('of the last seven days has today and the six before', () => {
-    const days = ['2026-11-23', '2026-11-17', '2026-11-16'].map((day) => row({ day }));
-    expect(lastDays(days, 7, NOW).map(({ day }) => day)).toEqual(['2026-11-23', '2026-11-17']);
-  });
-});
-
-overHomes((withPanel) => {
-  it('a token is made, shown once, used, seen as used, and removed after a question', async () => {
-    await withPanel(async ({ page, expectAccessible, own, app, base }) => {
-      await goTo(page, 'Tokens');
-      await page.getByRole('heading', { name: 'No named tokens' }).waitFor();
-      await expectAccessible();
-      await page.getByRole('button', { name: 'New token' }).click();
-      const form = page.getByRole('dialog', { name: 'New token' });
-      await form.getByRole('button', { name: 'Create' }).click();
-      await form.getByText('and none of Keyway’s own words').waitFor();
-      await form.getByLabel('Name').fill('relay-eu');
-      await form.getByLabel('May').selectOption('relay');
-      await form.getByText('Reads the keys.').waitFor();
-      await form.getByLabel('Lasts').selectOption('30 days');
-      await expectAccessible();
-      await form.getByRole('button', { name: 'Create' }).click();
-      const shown = page.getByRole('dialog', { name: 'The token relay-eu' });
-      await shown.getByRole('button', { name: 'Copy: Token' }).waitFor();
-      const secret = (await shown.locator('code').textContent()) ?? '';
-      await expectAccessible();
-      expect(secret).toMatch(/^kw_/);
-      await shown.getByRole('button', { name: 'I have it' }).click();
-      expect(await page.getByText(secret).count()).toBe(0);
-      const [token] = (await own('GET', '/tokens')) as readonly { readonly expires_at: string }[]; // docs/api.md
-      expect(token).toMatchObject({ name: 'relay-eu', may: 'relay', made_by: 'session' });
-      expect(Math.abs(Date.parse(token?.expires_at ?? '') - Date.now() - 30 * 86_400_000)).toBeLessThan(600_000);
-
-      const entry = page.getByRole('listitem').filter({ hasText: 'relay-eu' });
-      await entry.getByText('not in 90 days').waitFor();
-      const used = await fetch(`${base}/api/users`, {
-        headers: { authorization: `Bearer ${secret}`, 'user-agent': 'relay/7.1 x' },
-      });
-      expect(used.status).toBe(200);
-      await page.getByRole('button', { name: 'Usage', exact: true }).click();
-      const revision = page.locator('details').filter({ has: page.getByText(/^0\.2\.96$|^current$/) });
-      await revision.locator('summary').click();
-      await revision.getByText('would be cut off').waitFor();
-      // What the page knew from its visit before stands there until the new answer has come.
-      await revision.getByRole('row', { name: /relay-eu relay\/7\.1 1 1/ }).waitFor();
-      await expectAccessible();
-      await page.getByRole('button', { name: 'Tokens', exact: true }).click();
-      await entry.getByText('not in 90 days').waitFor({ state: 'detached' });
-
-      await page.getByRole('button', { name: 'Remove relay-eu' }).click();
-      const asked = page.getByRole('dialog', { name: 'Remove the token relay-eu?' });
-      await asked.getByRole('button', { name: 'Cancel' }).click();
-      expect(await own('GET', '/tokens')).toHaveLength(1);
-      await page.getByRole('button', { name: 'Remove relay-eu' }).click();
-      await asked.getByRole('button', { name: 'Remove' }).click();
-      await page.getByText('Token removed: relay-eu.').waitFor();
-      expect(await own('GET', '/tokens')).toEqual([]);
-      const refused = await fetch(`${base}/api/users`, { headers: { authorization: `Bearer ${secret}` } });
-      expect(refused.status).toBe(401);
-      expect(JSON.stringify(await app.keyway.core.audit.list())).not.toContain(secret);
-    });
-  });
-});
-
 overHomes(
   (withPanel) => {
+    it('a token is made, shown once, used, seen as used, and removed after a question', async () => {
+      await withPanel(async ({ page, expectAccessible, own, app, base }) => {
+        await goTo(page, 'Tokens');
+        await page.getByRole('heading', { name: 'No named tokens' }).waitFor();
+        await expectAccessible();
+        await page.getByRole('button', { name: 'New token' }).click();
+        const form = page.getByRole('dialog', { name: 'New token' });
+        await form.getByRole('button', { name: 'Create' }).click();
+        await form.getByText('and none of Keyway’s own words').waitFor();
+        await form.getByLabel('Name').fill('relay-eu');
+        await form.getByLabel('May').selectOption('relay');
+        await form.getByText('Reads the keys.').waitFor();
+        await form.getByLabel('Lasts').selectOption('30 days');
+        await expectAccessible();
+        await form.getByRole('button', { name: 'Create' }).click();
+        const shown = page.getByRole('dialog', { name: 'The token relay-eu' });
+        await shown.getByRole('button', { name: 'Copy: Token' }).waitFor();
+        const secret = (await shown.locator('code').textContent()) ?? '';
+        await expectAccessible();
+        expect(secret).toMatch(/^kw_/);
+        await shown.getByRole('button', { name: 'I have it' }).click();
+        expect(await page.getByText(secret).count()).toBe(0);
+        const [token] = (await own('GET', '/tokens')) as readonly { readonly expires_at: string }[]; // docs/api.md
+        expect(token).toMatchObject({ name: 'relay-eu', may: 'relay', made_by: 'session' });
+        expect(Math.abs(Date.parse(token?.expires_at ?? '') - Date.now() - 30 * 86_400_000)).toBeLessThan(600_000);
+
+        const entry = page.getByRole('listitem').filter({ hasText: 'relay-eu' });
+        await entry.getByText('not in 90 days').waitFor();
+        const used = await fetch(`${base}/api/users`, {
+          headers: { authorization: `Bearer ${secret}`, 'user-agent': 'relay/7.1 x' },
+        });
+        expect(used.status).toBe(200);
+        await page.getByRole('button', { name: 'Usage', exact: true }).click();
+        const revision = page.locator('details').filter({ has: page.getByText(/^0\.2\.96$|^current$/) });
+        await revision.locator('summary').click();
+        await revision.getByText('would be cut off').waitFor();
+        // What the page knew from its visit before stands there until the new answer has come.
+        await revision.getByRole('row', { name: /relay-eu relay\/7\.1 1 1/ }).waitFor();
+        await expectAccessible();
+        await page.getByRole('button', { name: 'Tokens', exact: true }).click();
+        await entry.getByText('not in 90 days').waitFor({ state: 'detached' });
+
+        await page.getByRole('button', { name: 'Remove relay-eu' }).click();
+        const asked = page.getByRole('dialog', { name: 'Remove the token relay-eu?' });
+        await asked.getByRole('button', { name: 'Cancel' }).click();
+        expect(await own('GET', '/tokens')).toHaveLength(1);
+        await page.getByRole('button', { name: 'Remove relay-eu' }).click();
+        await asked.getByRole('button', { name: 'Remove' }).click();
+        await page.getByText('Token removed: relay-eu.').waitFor();
+        expect(await own('GET', '/tokens')).toEqual([]);
+        const refused = await fetch(`${base}/api/users`, { headers: { authorization: `Bearer ${secret}` } });
+        expect(refused.status).toBe(401);
+        expect(JSON.stringify(await app.keyway.core.audit.list())).not.toContain(secret);
+      });
+    });
+
     it('a revision that will end is marked, and says whom that would cut off', async () => {
       const sunset = Date.parse('2099-03-01T00:00:00Z');
       await withPanel(

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { en } from '../../../panel/i18n/en.js';
-import { ru } from '../../../panel/i18n/ru.js';
-import { PANEL, ROOT } from '../../clone.js';
-import { startStage } from './stage.js';
+import { en } from '../../panel/i18n/en.js';
+import { ru } from '../../panel/i18n/ru.js';
+import { PANEL, ROOT } from '../clone.js';
+import { startStage } from './browser/stage.js';
 
 const LANGUAGES = ['en', 'ru'];
 
