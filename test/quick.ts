@@ -22,6 +22,7 @@ export const SLOW: readonly string[] = [
   'test/homes/file/crash.test.ts',
   'test/document/replacement-steps.test.ts',
   'test/homes/file/settle-requests.test.ts',
+  'test/replay/own-serve.test.ts',
   'test/revisions/taken-out.test.ts',
   'test/package/compose.test.ts',
 ];
