@@ -31,6 +31,8 @@ const BEARER = `Bearer ${PREFIX}`;
 const SECRET_BYTES = 32;
 /** The form of a secret, which is 32 bytes as base64url. */
 const SECRET = /^Bearer kw_[\w-]{43}$/;
+/** Digits of a token's digest that tell it from one of the same name. */
+const TOLD_APART = 16;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Names under which what others do is told. */
 const RESERVED_NAMES = ['static', 'session', 'terminal', 'open', 'others'];
@@ -50,6 +52,7 @@ export class NamedTokens {
   readonly #random: RandomPort;
   /** By the digest of the secret. */
   #known: ReadonlyMap<string, Known> = new Map();
+  #byName: ReadonlyMap<string, Known> = new Map();
 
   constructor({ records, clock, random }: NamedTokensOptions) {
     this.#records = records;
@@ -88,6 +91,12 @@ export class NamedTokens {
     const { lookUp } = this.#records;
     if (lookUp === undefined || this.#known.has(digest) || !SECRET.test(authorization)) return find();
     return lookUp().then(find);
+  }
+
+  /** Tells whether the token of a name is still that of a principal, and has not expired. */
+  isHeld(name: string, token: string): boolean {
+    const held = this.#byName.get(name);
+    return held?.principal.token === token && !this.hasExpired(held.token);
   }
 
   hasExpired({ expiresAt }: Pick<NamedToken, 'expiresAt'>): boolean {
@@ -138,9 +147,14 @@ export class NamedTokens {
       const { token, digest } = read;
       const before = this.#known.get(digest);
       const principal = before?.token.may === token.may && before.token.name === name ? before.principal : null;
-      next.set(digest, { token, digest, principal: principal ?? { name, may: token.may } });
+      next.set(digest, {
+        token,
+        digest,
+        principal: principal ?? { name, may: token.may, token: digest.slice(0, TOLD_APART) },
+      });
     }
     this.#known = next;
+    this.#byName = new Map([...next.values()].map((known) => [known.token.name, known]));
   }
 }
 

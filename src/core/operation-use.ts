@@ -25,6 +25,10 @@ export const OPEN = 'open';
 const OTHERS = 'others';
 /** Rows of a day that tell who; what comes beyond is summed by revision, which leaves a day with at most 1,000. */
 const MOST_ROWS = 980;
+/** Programs of one caller that a day tells apart, and rows that tell of him: he says of himself what he likes. */
+const MOST_PROGRAMS_OF_ONE = 50;
+const MOST_ROWS_OF_ONE = 200;
+const OTHER = 'other';
 export const MOST_DAYS = 90;
 const DAY = 86_400_000;
 /** Programs that one route tells apart in a row without looking them up anew. */
@@ -58,6 +62,10 @@ export class OperationUse {
   readonly #clock: ClockPort;
   /** By the text of the use. */
   #rows = new Map<string, Counted>();
+  /** What has a row, by caller. */
+  #callers = new Map<string, { readonly programs: Set<string>; rows: number }>();
+  /** True where something has no row of its own for want of room. */
+  #isFull = false;
   #day = '';
   #writing: Promise<void> = Promise.resolve();
 
@@ -118,10 +126,29 @@ export class OperationUse {
     const name = nameOf(use);
     const found = this.#rows.get(name);
     if (found !== undefined) return found;
-    if (this.#rows.size >= MOST_ROWS && use.by !== OTHERS) return this.#rowOf(summed(use));
+    const bounded = use.by === OTHERS ? use : this.#bounded(use);
+    if (bounded !== use) {
+      this.#isFull = true;
+      return this.#rowOf(bounded);
+    }
     const row = { use, count: 0, lastSeen: 0, total: 0 };
     this.#rows.set(name, row);
     return row;
+  }
+
+  /** The use as there is room for it: the same, or with others of its caller, or with those of all. */
+  #bounded(use: Use): Use {
+    const own = this.#callers.get(use.by) ?? { programs: new Set<string>(), rows: 0 };
+    if (use.program !== OTHER) {
+      if (!own.programs.has(use.program) && own.programs.size >= MOST_PROGRAMS_OF_ONE)
+        return { ...use, program: OTHER };
+      if (own.rows >= MOST_ROWS_OF_ONE) return { ...use, program: OTHER, operation: OTHERS };
+    }
+    if (this.#rows.size >= MOST_ROWS) return summed(use);
+    own.programs.add(use.program);
+    own.rows += 1;
+    this.#callers.set(use.by, own);
+    return use;
   }
 
   async #writeAll(): Promise<void> {
@@ -137,7 +164,11 @@ export class OperationUse {
     }
     const today = dayOf(this.#clock.now());
     // Yesterday's callers leave room for today's.
-    if (today !== this.#day && this.#rows.size >= MOST_ROWS) this.#rows = new Map();
+    if (today !== this.#day && this.#isFull) {
+      this.#rows = new Map();
+      this.#callers = new Map();
+      this.#isFull = false;
+    }
     this.#day = today;
     for (const [day, uses] of taken) if (!(await this.#writeDay(day, uses))) this.#takeBack(uses);
     await this.#forget();

@@ -8,6 +8,8 @@ export interface Principal {
   /** `static`, `session` or `terminal`, or the name of a token. What is kept for a credential is kept by it. */
   readonly name: string;
   readonly may: Preset;
+  /** Tells the token from one that is made later under its name; absent for other credentials. */
+  readonly token?: string;
 }
 
 /** The holder of the mount's static token. */

@@ -124,7 +124,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     isInCharge: () => jobs.isInCharge(),
   });
   const jobs = new Jobs({
-    ...{ core, backend, records, makers, rotations, clock, random, log },
+    ...{ core, backend, records, makers, named, rotations, clock, random, log },
     onEnded: async ({ id, owner, state, total }, { done, failed, successors }) => {
       await events.emitKeys('key.rotated', successors);
       await events.emit('job.ended', { job: id, by: owner, state, total, done, failed });

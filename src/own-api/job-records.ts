@@ -14,6 +14,8 @@ export interface KeptJob {
   /** The name of the credential that began it, and what that was allowed. */
   readonly owner: string;
   readonly may: Principal['may'];
+  /** The named token that began it, as its principal has it. */
+  readonly token?: string;
   readonly state: JobState;
   readonly total: number;
   /** Items that are kept and looked at together. */
@@ -28,6 +30,8 @@ export interface KeptJob {
   readonly once: string | null;
   /** Somebody has asked for its end. */
   readonly stops: boolean;
+  /** Why it was stopped, where nobody has asked for it. */
+  readonly reason?: string;
   /** The process that ran it has ended between two items, so that no change is in doubt. */
   readonly isPaused: boolean;
   /** Its end stands in the audit list. */

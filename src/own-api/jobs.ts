@@ -5,6 +5,7 @@ import { DomainError, type DomainErrorCode } from '../core/errors.js';
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
 import { expectNoOthersKey, type KeyMakers, seesOwnAlone } from '../core/keys/key-makers.js';
 import { Lease } from '../core/lease.js';
+import type { NamedTokens } from '../core/named-tokens.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { type Principal, permits } from '../core/principal.js';
 import { changeKey, whatBecameOf } from './changes.js';
@@ -36,6 +37,7 @@ export interface JobsOptions {
   readonly backend: Backend;
   readonly records: KeptRecords;
   readonly makers: KeyMakers;
+  readonly named: Pick<NamedTokens, 'isHeld'>;
   /** Told of each job that has ended: again where it was killed or rejected before it had resolved. */
   readonly onEnded?: (job: Pick<KeptJob, 'id' | 'owner' | 'state' | 'total'>, outcome: JobOutcome) => Promise<void>;
   readonly clock: ClockPort;
@@ -60,6 +62,8 @@ export interface AskedJob {
   readonly once: { readonly key: string; readonly digest: string } | null;
 }
 
+/** Jobs of one token that may wait: others must not be kept out by it. */
+const MOST_OF_TOKEN = 10;
 /** Jobs that may wait, and characters of their items together. */
 const MOST_WAITING = 100;
 const MOST_WAITING_CHARACTERS = 128 * 2 ** 20;
@@ -72,6 +76,8 @@ const KEPT = 86_400_000;
 const MOST_ENDED = 1_000;
 const MOST_ENDED_CHARACTERS = 64 * 2 ** 20;
 const SWEEP = 3_600_000;
+/** Milliseconds that a batch is held back at most, whatever the time of day has become since. */
+const LONGEST_DELAY = 60_000;
 /** Milliseconds between two tries while whoever holds the state is away. */
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 15_000;
@@ -91,6 +97,8 @@ export class Jobs {
   readonly #options: JobsOptions;
   readonly #lease: Lease;
   readonly #endings = new Map<string, Set<() => void>>();
+  /** When jobs that wait may begin, by the clock that only rises. */
+  readonly #dueAt = new Map<string, number>();
   #working: Promise<void> | null = null;
   #wake: NodeJS.Timeout | null = null;
   #sweep: NodeJS.Timeout | null = null;
@@ -108,6 +116,7 @@ export class Jobs {
       onHeld: () => this.#goOn(),
     });
     records.onChange('jobs', (ids) => this.#changed(ids));
+    records.onChange('tokens', () => this.#tokensChanged());
   }
 
   /** Tells whether this gateway is the one that works for the state. */
@@ -115,6 +124,7 @@ export class Jobs {
 
   /** Goes on with what was begun before. */
   start(): void {
+    for (const job of allJobs(this.#options.records)) if (job.state === 'waiting') this.#untilDue(job);
     this.#lease.start();
     this.#sweep = setInterval(() => this.#goOn(), SWEEP).unref();
   }
@@ -133,14 +143,16 @@ export class Jobs {
           throw new DomainError('conflict', 'the batch under this Idempotency-Key has ended, and is not kept any more');
       }
       const items = itemsText(changes);
-      this.#expectRoom(items.length);
+      this.#expectRoom(by, items.length);
       const now = clock.now();
       const job: KeptJob = {
-        ...{ id: random.uuid(), owner: by.name, may: by.may, state: 'waiting', total: changes.length, createdAt: now },
+        ...{ id: random.uuid(), owner: by.name, may: by.may, ...(by.token === undefined ? {} : { token: by.token }) },
+        ...{ state: 'waiting', total: changes.length, createdAt: now },
         chunk: backend.batches?.most ?? SINGLE_CHUNK,
         ...{ notBefore: now + delay, startedAt: null, endedAt: null, counts: null, once: onceId },
         ...{ stops: false, isPaused: false, isTold: false },
       };
+      this.#dueAt.set(job.id, clock.monotonic() + delay);
       const isMade = await records.change([
         put(itemsRecord(job.id), items),
         put(jobRecord(job.id), JSON.stringify(job)),
@@ -153,7 +165,10 @@ export class Jobs {
               },
             ]),
       ]);
-      if (!isMade) continue;
+      if (!isMade) {
+        this.#dueAt.delete(job.id);
+        continue;
+      }
       this.#goOn();
       return job;
     }
@@ -245,15 +260,30 @@ export class Jobs {
     for (const id of ids) {
       const [kind = '', job = ''] = id.split('/');
       if (kind !== 'job') continue;
-      if ((jobIn(this.#options.records, job)?.endedAt ?? null) !== null)
-        for (const over of [...(this.#endings.get(job) ?? [])]) over();
+      const present = jobIn(this.#options.records, job);
+      if (present?.state !== 'waiting') this.#dueAt.delete(job);
+      if ((present?.endedAt ?? null) !== null) for (const over of [...(this.#endings.get(job) ?? [])]) over();
     }
     this.#goOn();
   }
 
-  #expectRoom(characters: number): void {
+  #tokensChanged(): void {
+    const { records, log } = this.#options;
+    if (this.#isClosed || !this.#lease.isHeld()) return;
+    this.#stopOrphans(allJobs(records)).then(
+      () => {
+        this.#hurry?.();
+        this.#goOn();
+      },
+      (error: unknown) => log.warn({ err: error }, 'batches of a token that has ended are stopped later'),
+    );
+  }
+
+  #expectRoom({ name, token }: Principal, characters: number): void {
     const { records } = this.#options;
     const waiting = allJobs(records).filter(({ state }) => state === 'waiting');
+    if (token !== undefined && waiting.filter(({ owner }) => owner === name).length >= MOST_OF_TOKEN)
+      throw new OwnError('tooManyJobs', `${MOST_OF_TOKEN} of this token wait`, 5);
     const held = waiting.reduce((sum, { id }) => sum + (records.of('jobs').get(itemsRecord(id))?.length ?? 0), 0);
     if (waiting.length >= MOST_WAITING || (waiting.length > 0 && held + characters > MOST_WAITING_CHARACTERS))
       throw new OwnError('tooManyJobs', '', 5);
@@ -277,10 +307,18 @@ export class Jobs {
     if (this.#wake !== null) clearTimeout(this.#wake);
     const due = allJobs(this.#options.records).flatMap((job) => {
       if (job.endedAt !== null) return [];
-      return job.state === 'running' ? [0] : [job.notBefore - this.#options.clock.now()];
+      return job.state === 'running' ? [0] : [this.#untilDue(job)];
     });
     if (due.length === 0) return;
     this.#wake = setTimeout(() => this.#goOn(), Math.max(pause, Math.min(...due), 1)).unref();
+  }
+
+  /** Milliseconds until a job may begin. What is kept is a time of day, which is read once: that may be set back later. */
+  #untilDue({ id, notBefore }: KeptJob): number {
+    const { clock } = this.#options;
+    const due = this.#dueAt.get(id) ?? clock.monotonic() + Math.min(notBefore - clock.now(), LONGEST_DELAY);
+    this.#dueAt.set(id, due);
+    return due - clock.monotonic();
   }
 
   async #work(): Promise<void> {
@@ -289,16 +327,32 @@ export class Jobs {
     while (!this.#isClosed && this.#lease.isHeld()) {
       const jobs = allJobs(this.#options.records);
       for (const job of jobs) if (job.endedAt !== null && !job.isTold) await this.#tell(job);
-      const now = this.#options.clock.now();
+      if (await this.#stopOrphans(jobs)) continue;
       const next =
         jobs.find(({ state }) => state === 'running') ??
-        jobs.find(({ state, notBefore }) => state === 'waiting' && notBefore <= now);
+        jobs.find((job) => job.state === 'waiting' && this.#untilDue(job) <= 0);
       if (next === undefined) {
         await this.#forgetOld(jobs);
         return;
       }
       await this.#run(next);
     }
+  }
+
+  /** Stops the jobs of tokens that have ended. False where there are none. */
+  async #stopOrphans(jobs: readonly KeptJob[]): Promise<boolean> {
+    const orphans = jobs.filter((job) => job.endedAt === null && !job.stops && !this.#isOwned(job));
+    for (const job of orphans) {
+      const reason = `the token ${job.owner} has ended`;
+      // One that runs is told as far as it came.
+      const end = { state: 'stopped', endedAt: this.#options.clock.now(), counts: countsIn([]) } as const;
+      await this.#change(job, job.state === 'waiting' ? { reason, ...end } : { reason, stops: true });
+    }
+    return orphans.length > 0;
+  }
+
+  #isOwned({ owner, token }: KeptJob): boolean {
+    return token === undefined || this.#options.named.isHeld(owner, token);
   }
 
   async #run(job: KeptJob): Promise<void> {
@@ -480,7 +534,8 @@ export class Jobs {
   }
 
   #mayGoOn({ id }: KeptJob): boolean {
-    return !this.#isClosed && this.#lease.isHeld() && jobIn(this.#options.records, id)?.stops === false;
+    const job = jobIn(this.#options.records, id);
+    return !this.#isClosed && this.#lease.isHeld() && job?.stops === false && this.#isOwned(job);
   }
 
   async #keep({ id }: KeptJob, chunk: number, outcomes: readonly ChangeOutcome[]): Promise<void> {
@@ -513,8 +568,8 @@ export class Jobs {
     const outcomes = this.outcomesOf(job);
     const { done, failed } = countsIn(outcomes);
     const left = job.total - outcomes.length;
-    const eventEn = `Batch ${job.id} (${job.owner}): ${done} of ${job.total} keys done, ${failed} failed${left > 0 ? `, ${left} stopped` : ''}`;
-    const eventRu = `Пакет ${job.id} (${job.owner}): выполнено ${done} из ${job.total} ключей, с ошибкой ${failed}${left > 0 ? `, остановлено ${left}` : ''}`;
+    const eventEn = `Batch ${job.id} (${job.owner}): ${done} of ${job.total} keys done, ${failed} failed${left > 0 ? `, ${left} stopped` : ''}${job.reason === undefined ? '' : `: ${job.reason}`}`;
+    const eventRu = `Пакет ${job.id} (${job.owner}): выполнено ${done} из ${job.total} ключей, с ошибкой ${failed}${left > 0 ? `, остановлено ${left}` : ''}${job.reason === undefined ? '' : `: токен ${job.owner} больше не действует`}`;
     // A gateway may have gone between the two steps.
     const entries = await core.audit.list();
     if (!entries.some((entry) => entry.eventEn === eventEn))

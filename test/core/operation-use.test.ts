@@ -49,7 +49,7 @@ it('keeps at most 1,000 rows a day, and sums the rest by revision', async () => 
   const uses = [0, 1].map(() => new OperationUse({ records, clock }));
   for (const [at, use] of uses.entries()) {
     const count = use.counting('dns', 'listUsers');
-    for (let n = 0; n < 1_500; n += 1) count(relay, `p${at}-${n}/1`);
+    for (let n = 0; n < 1_500; n += 1) count({ name: `relay-${at}-${n}` }, 'curl/8');
     await use.write();
   }
   const rows = uses[0]?.days(1) ?? [];
@@ -59,6 +59,22 @@ it('keeps at most 1,000 rows a day, and sums the rest by revision', async () => 
     { revision: 'dns', operation: 'others', program: '' },
   ]);
   expect(uses[0]?.totals().length).toBeLessThanOrEqual(1_000);
+});
+
+it('tells fifty programs of a caller apart, and two hundred of his rows, so that who comes later keeps his own', async () => {
+  const { use } = stage();
+  for (let operation = 0; operation < 10; operation += 1) {
+    const count = use.counting('dns', `operation-${operation}`);
+    for (let n = 0; n < 1_000; n += 1) count(relay, `p${n}/1`);
+  }
+  use.counting('dns', 'listUsers')({ name: 'late' }, 'curl/8.5.0');
+  await use.write();
+  const rows = use.days(1);
+  expect(rows.filter(({ by }) => by === 'late')).toMatchObject([{ program: 'curl/8.5.0', count: 1 }]);
+  const own = rows.filter(({ by }) => by === 'relay-eu');
+  expect(own.reduce((sum, { count }) => sum + count, 0)).toBe(10_000);
+  expect(new Set(own.map(({ program }) => program)).size).toBe(51);
+  expect(own.length).toBeLessThanOrEqual(220);
 });
 
 it('forgets what is older than 90 days', async () => {

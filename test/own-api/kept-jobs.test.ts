@@ -14,20 +14,26 @@ const DAY = 86_400_000;
 
 /** Jobs over a state in memory, with records of their own and a clock that stands still. */
 async function stage() {
-  const now = { time: Date.UTC(2026, 10, 23) };
-  const clock = { now: () => now.time, monotonic: () => now.time };
+  const now = { time: Date.UTC(2026, 10, 23), passed: 0 };
+  const clock = { now: () => now.time, monotonic: () => now.passed };
   const { app } = await ownStage();
   const { core, backend } = app.keyway;
   const records = new LocalRecords();
   const makers = new KeyMakers(records, clock);
+  const named = { isHeld: (_name: string, _token: string) => true };
   const start = ({ over = backend, ends = true } = {}) => {
     const own = { core, records, makers, clock, log: silent, random: systemRandom };
-    const jobs = new Jobs({ ...own, backend: over, rotations: { follow: async () => undefined } });
+    const jobs = new Jobs({
+      ...own,
+      named,
+      backend: over,
+      rotations: { follow: async () => undefined },
+    });
     jobs.start();
     if (ends) onTestFinished(() => jobs.close());
     return jobs;
   };
-  return { now, core, backend, records, start };
+  return { now, core, backend, records, named, start };
 }
 
 const create = (accessKey: string) => ({ op: 'create', key: recordOf(accessKey, {}) }) as const;
@@ -149,4 +155,63 @@ it('an item that is no object is named, with what was expected of it', async () 
   const { call } = await ownStage();
   const answer = await call('POST /keys/batch', { body: { items: [{ op: 'create' }, null] } });
   expect(answer.body).toMatchObject({ error: 'items[1]: expected a JSON object' });
+});
+
+it('a batch that is held back begins after that time, however far the time of day is set back meanwhile', async () => {
+  const { now, core, start } = await stage();
+  const jobs = start();
+  const { id } = await jobs.begin({ by: STATIC, changes: [create('late')], delay: 5_000, once: null });
+  now.time -= DAY;
+  now.passed += 4_999;
+  await jobs.begin({ by: STATIC, changes: [create('other')], delay: 0, once: null });
+  await expect.poll(() => core.keys.get('other')).toBeDefined();
+  expect(jobs.find(STATIC, id).state).toBe('waiting');
+  now.passed += 1;
+  await jobs.begin({ by: STATIC, changes: [create('another')], delay: 0, once: null });
+  await expect.poll(() => jobs.find(STATIC, id).state).toBe('done');
+});
+
+it('a batch that was kept before the time of day was set back waits a minute at most', async () => {
+  const { now, records, start } = await stage();
+  const before = start({ ends: false });
+  const { id } = await before.begin({ by: STATIC, changes: [create('late')], delay: 60_000, once: null });
+  await before.close();
+  now.time -= DAY;
+  const jobs = start();
+  await expect.poll(() => allJobs(records).length).toBe(1);
+  now.passed += 60_000;
+  await jobs.begin({ by: STATIC, changes: [create('other')], delay: 0, once: null });
+  await expect.poll(() => jobs.find(STATIC, id).state).toBe('done');
+});
+
+it('a batch ends with the token that began it, waiting or running, and one of the same name revives nothing', async () => {
+  const { core, backend, records, named, start } = await stage();
+  const held = new Set(['first']);
+  named.isHeld = (_name, token) => held.has(token);
+  const made: string[] = [];
+  const singly = {
+    ...backend,
+    batches: null,
+    createKey: async (record: { readonly accessKey: string }) => {
+      made.push(record.accessKey);
+      if (made.length > 1) return;
+      held.clear();
+      held.add('second');
+      await records.change([{ kind: 'tokens', id: 'bot', body: '{}' }]);
+    },
+  };
+  const jobs = start({ over: singly as unknown as Backend });
+  const by = { name: 'bot', may: 'keys', token: 'first' } as const;
+  const begin = (keys: readonly string[], delay: number) =>
+    jobs.begin({ by, changes: keys.map(create), delay, once: null });
+  const waiting = await begin(['x', 'y'], 30_000);
+  const running = await begin(['a', 'b', 'c'], 0);
+  const reason = 'the token bot has ended';
+  await expect
+    .poll(() => jobs.find(STATIC, running.id))
+    .toMatchObject({ state: 'stopped', reason, counts: { done: 1 } });
+  await expect.poll(() => jobs.find(STATIC, waiting.id)).toMatchObject({ state: 'stopped', reason, isTold: true });
+  expect(made).toEqual(['a']);
+  const told = (await core.audit.list()).map(({ eventEn }) => eventEn).filter((text) => text.endsWith(reason));
+  expect(told).toHaveLength(2);
 });

@@ -43,6 +43,24 @@ describe('a named token', () => {
     expect(JSON.stringify((await waiting[0])?.body)).not.toContain('later');
   });
 
+  it('holds at most ten of the batches that wait, and ends them with itself', async () => {
+    const { call, asBot } = await stage('create');
+    const batch = { items: [{ op: 'create', access_key: 'never' }] };
+    for (let count = 0; count < 10; count += 1)
+      expect((await asBot('POST /keys/batch?delay=60', batch)).status).toBe(202);
+    expect(await asBot('POST /keys/batch?delay=60', batch)).toMatchObject({
+      status: 429,
+      body: { code: 'too_many_jobs', error: 'too many batches wait: try again: 10 of this token wait' },
+    });
+    expect((await call('POST /keys/batch?wait=10', { body: { items: [{ op: 'create' }] } })).status).toBe(200);
+    await call('DELETE /tokens/bot');
+    await call('POST /tokens', { body: { name: 'bot', may: 'create' } });
+    const ended = { state: 'stopped', reason: 'the token bot has ended' };
+    await expect
+      .poll(async () => dataOf(await call('GET /jobs')))
+      .toMatchObject([{ state: 'done' }, ...Array(10).fill(ended)]);
+  });
+
   it('ends at a time that is written as RFC 3339 says', async () => {
     const { call } = await ownStage();
     for (const time of ['2099', '1 Jan 2099', '2099-01-01', '2099-01-01T00:00:00'])

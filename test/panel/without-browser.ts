@@ -202,7 +202,7 @@ function placeOf({ base, api, revision }: Mount, hasOwnApi: boolean): Place {
 }
 
 export async function openDesk(revision: string, { file, signed = true, ...options }: DeskOptions = {}): Promise<Desk> {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const folder = await mkdtemp(join(tmpdir(), 'keyway-stores-'));
   onTestFinished(() => rm(folder, { recursive: true }));

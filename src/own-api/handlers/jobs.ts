@@ -64,6 +64,7 @@ function headerOf(job: KeptJob, { done, failed }: JobCounts) {
     ...{ id: job.id, kind: 'keys', state: job.state, total: job.total },
     ...{ done, failed },
     ...{ started_at: timeOf(job.startedAt), ended_at: timeOf(job.endedAt) },
+    ...(job.reason === undefined ? {} : { reason: job.reason }),
   };
 }
 

@@ -63,6 +63,7 @@ const HEADER = {
   failed: u64('Items that were not.'),
   started_at: time('Null while it waits.'),
   ended_at: time('Null until it has ended.'),
+  reason: Type.Optional(text('Why it was stopped, where nobody asked for it.')),
 };
 
 const JOB = exactly({ ...HEADER, items: Type.Array(ITEM_OUTCOME) });
