@@ -1,5 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
-
 /** Work in pieces that are each done in some milliseconds: a generator that pauses between them and returns the result. */
 export type Steps<Result> = Generator<void, Result, void>;
 
@@ -11,12 +9,14 @@ export function finish<Result>(steps: Steps<Result>): Result {
   }
 }
 
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
 /** Does a piece of the work a turn of the event loop, so that others are answered meanwhile. */
 export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    await setImmediate();
+    await nextTurn();
   }
 }
 
@@ -33,6 +33,38 @@ export class Pace {
     if (this.#left > 0) return false;
     this.#left = PIECE;
     return true;
+  }
+}
+
+/** Lets long works go on by turns: one piece of one of them a turn of the event loop, however many there are. */
+export class Turns {
+  readonly #waiting: (() => void)[] = [];
+  #isTurning = false;
+
+  /** Resolves when it is the caller's turn to do a piece. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      if (!this.#isTurning) this.#turn();
+    });
+  }
+
+  /** Does all of a work. */
+  async run<Result>(steps: Steps<Result>): Promise<Result> {
+    for (;;) {
+      await this.next();
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    }
+  }
+
+  #turn(): void {
+    this.#isTurning = this.#waiting.length > 0;
+    if (!this.#isTurning) return;
+    setImmediate(() => {
+      this.#waiting.shift()?.();
+      this.#turn();
+    });
   }
 }
 

@@ -10,6 +10,7 @@ import type { OperationUse } from '../core/operation-use.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import type { Principal } from '../core/principal.js';
 import { SharedAnswers } from '../core/shared-answers.js';
+import { Turns } from '../core/steps.js';
 import type { OfferFacts } from '../subscription/offer.js';
 import { successEnvelope } from '../wire/envelope.js';
 import { type Encodable, encodeJson } from '../wire/json/write-json.js';
@@ -50,6 +51,8 @@ export interface OwnContext {
   readonly sharedChanges: SharedAnswers<Promise<ChangesPage | null>>;
   /** Lists of events that callers who see all keys are told. */
   readonly sharedEvents: SharedAnswers<OwnAnswer>;
+  /** The turns of those who read many keys. */
+  readonly turns: Turns;
   /** Callers who wait for the next change of keys. */
   readonly keysWaiting: Waiting;
   readonly events: Events;
@@ -60,7 +63,14 @@ export interface OwnContext {
 export function createOwnContext(
   parts: Omit<
     OwnContext,
-    'fingerprints' | 'keyChanges' | 'keyPages' | 'sharedChanges' | 'sharedEvents' | 'keysWaiting' | 'eventsWaiting'
+    | 'fingerprints'
+    | 'keyChanges'
+    | 'keyPages'
+    | 'turns'
+    | 'sharedChanges'
+    | 'sharedEvents'
+    | 'keysWaiting'
+    | 'eventsWaiting'
   >,
 ): OwnContext {
   const { keys } = parts.core;
@@ -69,6 +79,7 @@ export function createOwnContext(
     fingerprints: new KnownFingerprints(),
     keyChanges: new KeyChanges(keys, parts),
     keyPages: new KeyPages(parts.clock),
+    turns: new Turns(),
     sharedChanges: new SharedAnswers(),
     sharedEvents: new SharedAnswers(),
     keysWaiting: createWaiting(keys.changes),

@@ -8,6 +8,7 @@ import { KeyMakers } from '../../src/core/keys/key-makers.js';
 import { KeyRegistry } from '../../src/core/keys/registry.js';
 import { createWaiting } from '../../src/core/keys/waiting.js';
 import { STATIC } from '../../src/core/principal.js';
+import { Turns } from '../../src/core/steps.js';
 import type { OwnContext } from '../../src/own-api/call.js';
 import { keyStream } from '../../src/own-api/handlers/keys.js';
 import { KeyChanges } from '../../src/own-api/key-changes.js';
@@ -303,6 +304,7 @@ describe('a stream of the changes of keys', () => {
       core: { keys: registry, freshenKeys: () => undefined },
       makers: new KeyMakers(new LocalRecords(), clock),
       backend: { replica: null },
+      turns: new Turns(),
       clock,
       keyChanges: new KeyChanges(registry, { clock, random: systemRandom }),
       keysWaiting: {

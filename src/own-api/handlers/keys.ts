@@ -1,13 +1,13 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DomainError } from '../../core/errors.js';
 import { seesOwnAlone } from '../../core/keys/key-makers.js';
 import type { KeyEntry } from '../../core/keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
 import type { KeySnapshot } from '../../core/model.js';
-import { pieces } from '../../core/steps.js';
+import { Pace, pieces, type Steps, type Turns } from '../../core/steps.js';
 import { subscriptionAddress } from '../../subscription/offer.js';
 import { subscriptionToken } from '../../subscription/token.js';
 import { successEnvelopeOf } from '../../wire/envelope.js';
+import { encodeJson } from '../../wire/json/write-json.js';
 import {
   answer,
   answerOfChange,
@@ -28,22 +28,25 @@ import { type EventSource, type StreamEvent, Streams } from '../streams.js';
 import { wireKey } from '../wire-key.js';
 
 /** The keys behind one, in the order of their texts. Keys that come and go meanwhile move no other from its page. */
-function pageOf<Key extends { readonly accessKey: string }>(
+function* pageSteps<Key extends { readonly accessKey: string }>(
   keys: Iterable<Key>,
   after: string,
   limit: number,
-): readonly Key[] {
+): Steps<readonly Key[]> {
+  const pace = new Pace();
   const firstOf = (found: readonly Key[]) =>
     found.toSorted((a, b) => (a.accessKey < b.accessKey ? -1 : 1)).slice(0, limit);
   let found: Key[] = [];
   let last: string | undefined;
   for (const key of keys) {
+    if (pace.isDue()) yield;
     if (key.accessKey <= after || (last !== undefined && key.accessKey > last)) continue;
     found.push(key);
     if (found.length < 2 * limit) continue;
     // Sorting all of 100,000 keys for each page would hold everybody up.
     found = firstOf(found);
     last = found.at(-1)?.accessKey;
+    yield;
   }
   return firstOf(found);
 }
@@ -97,14 +100,25 @@ function nextPage(call: OwnCall, after: string, since: Place | null): MaybeAsync
   return pageOfAll(call, after, { begun: keyChanges.now(), since: null }, keyChanges.unknown());
 }
 
-function pageOfAll(call: OwnCall, after: string, listing: Listing, cursor?: string): OwnAnswer {
-  const { core, keyChanges, keyPages, makers } = call.context;
+async function pageOfAll(call: OwnCall, after: string, listing: Listing, cursor?: string): Promise<OwnAnswer> {
+  const { core, keyChanges, keyPages, makers, turns } = call.context;
   const limit = Number(call.query.limit ?? DEFAULT_LIMIT);
-  const keys = pageOf(makers.seen(core.keys, call.principal), after, limit).map(wireKey);
-  const last = keys.at(-1)?.access_key;
+  const keys = await turns.run(pageSteps(makers.seen(core.keys, call.principal), after, limit));
+  const last = keys.at(-1)?.accessKey;
   if (last !== undefined && keys.length === limit && cursor === undefined)
     keyPages.note(call.principal.name, last, listing);
-  return answer({ cursor: cursor ?? keyChanges.cursor(listing.begun), whole: true, keys, removed: [] });
+  const head = encodeJson({ cursor: cursor ?? keyChanges.cursor(listing.begun), whole: true });
+  const texts = await turns.run(textSteps(keys));
+  return { payload: successEnvelopeOf(`${head.slice(0, -1)},"keys":[${texts.join()}],"removed":[]}`) };
+}
+
+function* textSteps(keys: readonly KeyEntry[]): Steps<readonly string[]> {
+  const texts: string[] = [];
+  for (const some of pieces(keys, KEYS)) {
+    texts.push(some.map((key) => encodeJson(wireKey(key))).join());
+    yield;
+  }
+  return texts;
 }
 
 async function pageOfChanges(call: OwnCall, after: string, listing: Listing): Promise<OwnAnswer> {
@@ -128,7 +142,7 @@ const placeText = ({ records, counters, toldAt }: Place): string => [records, co
 
 /** A page of changes, with its last key where there may be more; null where these are not known any more. */
 async function changesIn(
-  { context: { keyChanges, makers }, principal }: OwnCall,
+  { context: { keyChanges, makers, turns }, principal }: OwnCall,
   after: string,
   limit: number,
   { begun, since }: { readonly begun: Place; readonly since: Place },
@@ -136,7 +150,7 @@ async function changesIn(
   const changed = await keyChanges.after(since);
   if (changed === null) return null;
   const seen = changed.keys.filter(({ accessKey }) => makers.sees(principal, accessKey));
-  const page = pageOf(seen, after, limit);
+  const page = await turns.run(pageSteps(seen, after, limit));
   const next = page.length === limit ? (page.at(-1)?.accessKey ?? null) : null;
   return { answer: { payload: successEnvelopeOf(keyChanges.text(begun, false, page)) }, next };
 }
@@ -146,14 +160,14 @@ const KEYS = 1_000;
 
 /** The changes after a cursor as they come; all keys first, where these are not known. */
 export function keyStream({ context, principal }: Pick<OwnCall, 'context' | 'principal'>, cursor: string): EventSource {
-  const { core, keyChanges, keysWaiting, makers } = context;
+  const { core, keyChanges, keysWaiting, makers, turns } = context;
   return async function* (signal) {
     await follow(context, LOOK);
     let place = keyChanges.place(cursor);
     while (!signal.aborted && !keysWaiting.isReleased) {
       if (place === null) {
         place = keyChanges.now();
-        yield* eventsOf(keyChanges, place, wholeKeys(makers.seen(core.keys, principal)), true);
+        yield* eventsOf(keyChanges, turns, place, wholeKeys(makers.seen(core.keys, principal)), true);
       }
       await follow(context, LOOK);
       const due = keyChanges.due(place) * 1000;
@@ -166,7 +180,7 @@ export function keyStream({ context, principal }: Pick<OwnCall, 'context' | 'pri
       });
       place = changed?.place ?? null;
       const keys = changed?.keys.filter(({ accessKey }) => makers.sees(principal, accessKey)) ?? [];
-      if (changed !== null && keys.length > 0) yield* eventsOf(keyChanges, changed.place, keys, false);
+      if (changed !== null && keys.length > 0) yield* eventsOf(keyChanges, turns, changed.place, keys, false);
     }
   };
 }
@@ -178,6 +192,7 @@ function* wholeKeys(keys: Iterable<KeyEntry>): Generator<ChangedKey, void> {
 /** Changed keys in events, of which the first says whether these are all keys, and the last alone is gone on from. */
 async function* eventsOf(
   changes: KeyChanges,
+  turns: Turns,
   place: Place,
   keys: Iterable<ChangedKey>,
   isWhole: boolean,
@@ -186,12 +201,13 @@ async function* eventsOf(
   let waiting: readonly ChangedKey[] = [];
   for (const some of pieces(keys, KEYS)) {
     if (waiting.length > 0) {
+      await turns.next();
       yield { event: 'keys', data: changes.text(place, whole, waiting) };
       whole = false;
-      await nextTurn();
     }
     waiting = some;
   }
+  await turns.next();
   yield { event: 'keys', id: changes.cursor(place), data: changes.text(place, whole, waiting) };
 }
 
