@@ -72,6 +72,7 @@ describe('the list of keys', () => {
     );
     desk.tab.setHidden(true);
     desk.tab.setHidden(false);
+    await settle();
     await pass(1_000);
     await call('POST', 'api/users', CREATED);
     await pass(4_000);
