@@ -30,8 +30,11 @@ describe.each(SERVERS)('the stand-in of %s', (version) => {
   });
 });
 
+/** A server comes to be without keys by removals alone: it does not start so. */
+const STARTED = scenariosOf('lines').filter(({ name }) => !name.endsWith('status-without-keys'));
+
 describe('the stand-in of a line of which facts are known', () => {
-  test.each(scenariosOf('lines'))('$name: answers as they say, and leaves the same file', async ({ scenario }) => {
+  test.each(STARTED)('$name: answers as they say, and leaves the same file', async ({ scenario }) => {
     expect(await playOn(scenario.revision, scenario)).toEqual([]);
   });
 });
