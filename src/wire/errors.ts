@@ -29,10 +29,10 @@ export const commonErrors: ErrorTable = {
   userNotFound: { code: 'userNotFound', status: 400, text: 'user not found' },
   userNotFoundCapital: { code: 'userNotFound', status: 400, text: 'User not found' },
   invalidAccessKey: { code: 'userNotFound', status: 404, text: 'invalid access key' },
-  /** Nothing was made: the state took no change. */
-  saveFailed: { code: 'saveFailed', status: 400, text: 'failed to save configuration' },
   /** Concerns the configuration file alone: counters that could not be written are logged, and the next write carries them. */
   savedInMemory: { code: 'savedInMemory', status: 400, text: 'failed to save configuration' },
+  /** Nothing was made: the state took no change. It has the words of the row before, as which it is read. */
+  saveFailed: { code: 'saveFailed', status: 400, text: 'failed to save configuration' },
   /** The words of servers from 0.4.6 on, whatever the file is called. */
   appliedUnsaved: {
     code: 'savedInMemory',

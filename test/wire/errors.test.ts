@@ -15,12 +15,13 @@ describe.each(tables.map((table) => ({ table })))('the errors of a line', ({ tab
     const detail = fc.string({ unit: codePoint, minLength: 1 }).map((text) => `member: expected ${text}`);
     fc.assert(
       fc.property(fc.constantFrom(...OPERATIONS), fc.constantFrom(...codes), detail, (operation, code, text) => {
-        const withDetail = Object.values(table).some((row) => row.code === code && row.withDetail === true);
+        const named = operation.failures.find((name) => table[name].code === code) ?? code;
+        const withDetail = table[named].withDetail === true;
         const error = new DomainError(code, withDetail ? text : '');
         const read = decodeError(table, operation, encodeError(table, operation, error));
         // A failure without words of its own is told from a body's fault by nothing.
         const hasWords = Object.values(table).some((row) => row.code === code && row.text !== '');
-        // Nothing tells a login that is kept waiting from a refused one where they have the same words.
+        // Nothing tells two failures with the same words apart: a login that is kept waiting from a refused one.
         const { status, text: words } = table[code];
         const first = Object.values(table).find((row) => row.status === status && row.text === words)?.code;
         expect([read?.code, read?.detail]).toEqual([hasWords ? first : 'invalidBody', error.detail]);
