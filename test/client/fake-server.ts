@@ -14,6 +14,7 @@ import {
 } from '../../src/core/model.js';
 import { parseJson } from '../../src/wire/json/json.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
+import { SETTLED_AFTER } from '../../src/wire/traits/storing.js';
 import type { Outside } from '../ports/memory-backend.js';
 
 /** How a call goes: how long until the server does it, and until its answer is here; ms. */
@@ -83,6 +84,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
   const keys = new Map<string, Held>();
   const reports = new Set<string>();
   const before = new Map<string, Held | undefined>();
+  const changedAt = new Map<string, number>();
   const calls: string[] = [];
   const listeners: (() => void)[] = [];
   let { revision } = options;
@@ -141,6 +143,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
 
   function change(accessKey: string, held: Held | undefined): void {
     before.set(accessKey, keys.get(accessKey));
+    changedAt.set(accessKey, monotonic());
     if (held === undefined) keys.delete(accessKey);
     else keys.set(accessKey, held);
     server.onWrite?.();
@@ -287,7 +290,8 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
         });
       }
     },
-    mayLose: (accessKey) => before.has(accessKey),
+    mayLose: (accessKey) =>
+      before.has(accessKey) && monotonic() < (changedAt.get(accessKey) ?? Number.NEGATIVE_INFINITY) + SETTLED_AFTER,
     lose(accessKey) {
       const held = before.get(accessKey);
       before.delete(accessKey);
