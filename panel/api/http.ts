@@ -126,7 +126,7 @@ function eventIn(block: string): readonly StreamedEvent[] {
   return data.length === 0 ? [] : [{ event: values('event').at(-1) ?? 'message', data: data.join('\n') }];
 }
 
-/** What the revisions answer where a change could not be written. */
+/** The revisions' answers where a change could not be written. */
 const UNSAVED = /^(failed to save configuration$|applied, but )/;
 
 function failureOf(response: Response, text: string): ApiFailure {

@@ -33,7 +33,7 @@ export interface UpstreamStatus {
   readonly uptimeSeconds: bigint;
   readonly activeUsers: bigint;
   readonly totalUsers: bigint;
-  /** Where clients find it, as its links name it; null where its line does not tell that. */
+  /** The address in its links; null where its line does not tell it. */
   readonly endpoint: UpstreamEndpoint | null;
 }
 

@@ -1,7 +1,7 @@
 import { createCaller } from '../client/caller.js';
 import { isJsonObject, type JsonValue, parseJson } from '../wire/json/json.js';
 
-/** What was done and stands in memory alone; the message says where and why. */
+/** A change that was made in memory alone; the message says where and why. */
 export class UnsavedError extends Error {
   readonly data: JsonValue;
 

@@ -157,7 +157,7 @@ function withLists(lists: readonly DnsList[], wanted: readonly string[]): readon
   return [...kept, ...[...missing].map(namedList)];
 }
 
-/** Of answers with one name the older forms show the last address: the others, and names for answers, are none of their affair. */
+/** Changes the last address of each name, the one that the older forms show; keeps the other addresses and the aliases. */
 function withDomains(rewrites: readonly DnsRewrite[], wanted: ReadonlyMap<string, string>): readonly DnsRewrite[] {
   const shown = new Map(rewrites.flatMap((rewrite, place) => (hasAddress(rewrite) ? [[rewrite.domain, place]] : [])));
   const kept = rewrites.flatMap((rewrite, place) => {

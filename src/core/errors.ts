@@ -47,7 +47,7 @@ export function isInMemory(error: unknown): error is DomainError {
   return error instanceof DomainError && error.code === 'savedInMemory';
 }
 
-/** Where a change stands that is in memory alone, and why; a server does not tell that of its own. */
+/** Says in whose memory alone a change is, and why; a running server does not tell why. */
 export function inMemoryWords({ detail }: DomainError): string {
   return detail === '' ? 'in the memory of the server until it ends; not in its file: its log says why' : detail;
 }

@@ -62,7 +62,7 @@ export class OperationUse {
   readonly #clock: ClockPort;
   /** By the text of the use. */
   #rows = new Map<string, Counted>();
-  /** What has a row, by caller. */
+  /** The programs and the number of rows of each caller. */
   #callers = new Map<string, { readonly programs: Set<string>; rows: number }>();
   /** True where something has no row of its own for want of room. */
   #isFull = false;

@@ -16,7 +16,7 @@ const MOST_HANDED_OUT = 10_000;
 /** Longer ones are no tokens that anybody was let in with. */
 const LONGEST_TOKEN = 4096;
 
-/** Whether a credential is right; `own`: the configuration's own token, or a session. */
+/** The outcome of a check of a credential; `own`: it is the configuration's own token, or a session. */
 export type Rightness = boolean | 'own';
 
 /** The outcome of an authorization: right, wrong, or the seconds until it may be looked at. */

@@ -112,7 +112,7 @@ function respond(
   return resolved instanceof Promise ? resolved.then(reply) : reply(resolved);
 }
 
-/** Whether a name can be asked for. */
+/** Tells whether a name can be asked for. */
 function isLegal(name: string): boolean {
   return domainName(name) === name && !name.startsWith('*.');
 }

@@ -94,7 +94,7 @@ export interface ListArrangement {
 interface LoadedList {
   readonly rules: ListRules | null;
   readonly bytes: number;
-  /** What its lines were taken for. */
+  /** The reader by which its lines were taken. */
   readonly readBy: LineReader | null;
   readonly fetchedAt: number | null;
   readonly error: string | null;

@@ -3,10 +3,10 @@ import { domainToASCII } from 'node:url';
 import { isAddress } from '../wire/dns-values.js';
 import type { ListRules, NameRules } from './list-rules.js';
 
-/** What became of a line: rules came of it, it says nothing about names, or it says what is not understood. */
+/** The outcome of reading a line: it made rules, says nothing about names, or is not understood. */
 export type LineOutcome = 'taken' | 'comment' | 'unsupported';
 
-/** What a line, without blanks around it, is to the servers of a family of lines. */
+/** Reads a trimmed line of a list as the servers of a family of lines do. */
 export type LineReader = (line: string, rules: ListRules) => LineOutcome;
 
 /** Names of the machine itself in hosts files. */
@@ -25,7 +25,7 @@ const COSMETIC = /##|#@#|#\?#|#\$#/;
 const PATTERN = /^[a-z0-9._*-]+$/;
 
 /**
- * As servers from 0.4.6 on read a line: `||name^` and a plain name block the name and those below, `|name^` the name alone, `*` stands
+ * Reads a line as servers from 0.4.6 on do: `||name^` and a plain name block the name and those below, `|name^` the name alone, `*` stands
  * for any characters, `@@` begins an exception, `$important` wins over those, and a hosts line blocks its names alone, or
  * answers for them where its address leads somewhere. Names with one label, other modifiers and `/…/` are not supported.
  */
@@ -93,7 +93,7 @@ const ANY_SCRIPT = /^[\w.\u0080-\uffff-]+$/;
 const NOWHERE = new Set(['0.0.0.0', '127.0.0.1', '0', '::', '::0', '::1', '0:0:0:0:0:0:0:0', '0:0:0:0:0:0:0:1']);
 
 /**
- * As Keyway reads a line for lines before 0.4.6: hosts lines, plain names and `||name^` all block a name and those below, and `@@||name^`
+ * Reads a line as Keyway does for lines before 0.4.6: hosts lines, plain names and `||name^` all block a name and those below, and `@@||name^`
  * excepts it; names may be in any script (RFC 5891 by the URL standard's mapping).
  */
 export const readOlderLine: LineReader = (line, rules) => {

@@ -13,7 +13,7 @@ export interface Wildcard {
   readonly isExact: boolean;
 }
 
-/** What one list says. */
+/** The rules of one list. */
 export interface ListRules {
   readonly blocked: NameRules;
   readonly excepted: NameRules;

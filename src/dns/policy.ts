@@ -4,7 +4,7 @@ import type { Blocklist } from './blocklist.js';
 import { type LineReader, readLineOfAnEngine, readOlderLine } from './line-rules.js';
 import { canonicalAddress, createOwnNames, plainName } from './own-names.js';
 
-/** What becomes of a question for a name before anybody is asked. */
+/** The decision on a question for a name, made before any upstream is asked. */
 export interface Decision extends Pick<DnsExplanation, 'outcome' | 'rule' | 'source'> {
   readonly detail: string;
   /** The addresses of an own name, or the name that it stands for. */
@@ -65,7 +65,7 @@ const BROWSERS_SERVERS: ReadonlySet<string> = new Set([
   'common.dot.dns.yandex.net',
 ]);
 
-/** What lists, rules and own names are to the servers of a family of lines. */
+/** The way in which the servers of a family of lines understand lists, rules and own names. */
 export interface Dialect {
   readonly readLine: LineReader;
   /** Every own name that fits answers, and not the nearest alone. */

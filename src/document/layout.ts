@@ -28,7 +28,7 @@ export type RulesHome =
   | {
       readonly missing: ListHolder;
       readonly member: string;
-      /** What the owner must have besides. */
+      /** Further members that the owner must have. */
       readonly others: ReadonlyMap<string, Rendered>;
     };
 

@@ -128,7 +128,7 @@ export function renderItems(
   return `${first}${items.join(between)}${last}`;
 }
 
-/** What stands before, between and behind items. */
+/** Returns the text before, between and after items. */
 export function itemsFrame(open: string, close: string, style: TextStyle, indent: string) {
   if (!style.manyLines) {
     const pad = open === '{' ? style.pad : '';

@@ -64,7 +64,7 @@ const UNMADE = 600_000;
  */
 export class Rotations {
   readonly #options: RotationsOptions;
-  /** Of one rotation, by its id, one thing is done at a time. */
+  /** Does one thing at a time for each rotation, by its id. */
   readonly #queue = new PerKeyQueue();
   #looking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -123,7 +123,7 @@ export class Rotations {
     return { successor, unsaved: null };
   }
 
-  /** What is kept under an id. Throws where that was asked for by another body. */
+  /** Returns what is kept under an id. Throws where another body asked for it. */
   #known<T extends { readonly digest?: string | undefined }>(
     kind: 'jobs' | 'rotations',
     id: string,

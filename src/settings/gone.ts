@@ -7,7 +7,7 @@ interface GoneSetting {
   readonly takesValue: boolean;
   /** The option of `createGateway`, perhaps as a member of another. */
   readonly option: string;
-  /** What holds now, and what to do. */
+  /** The rule that holds now, and what to do. */
   readonly instead: string;
 }
 

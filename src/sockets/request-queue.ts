@@ -18,13 +18,13 @@ export interface QueuedConnection {
   readonly socket: Socket;
   /** The one that HTTP is spoken on: another where TLS is between them. */
   readonly spoken: Socket;
-  /** Whether it came over a Unix socket. */
+  /** True where it came over a Unix socket. */
   readonly isLocal: boolean;
   /** Requests that have begun and whose answers are not out. */
   readonly running: number;
-  /** Those that came behind them and have not begun. */
+  /** Requests behind those, which have not begun. */
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
-  /** Whether some have ever waited. */
+  /** True once a request has waited. */
   wasHeld: boolean;
 }
 
@@ -36,10 +36,10 @@ type Begin<C> = (connection: C, request: IncomingMessage, response: ServerRespon
  */
 export class RequestQueue<C extends QueuedConnection> {
   readonly #begin: Begin<C>;
-  /** Those with requests that wait. */
+  /** Connections with requests that wait. */
   readonly #held = new Set<C>();
   #count = 0;
-  /** Those of which some may begin, in the order in which they could. */
+  /** Connections of which requests may begin, in the order in which they became due. */
   readonly #due = new Set<C>();
   #hasTurn = false;
 

@@ -6,9 +6,9 @@ import { memberOf, type ValueNode } from '../tree.js';
 import type { FileCheck } from './file-check.js';
 import { keysAtStart, rootListProblem, startProblem } from './start.js';
 
-/** What servers of a line make of a file. */
+/** A file as the servers of a line read it. */
 export interface ServerReading {
-  /** What ends their start, as a clause that begins with the place; null where nothing does. */
+  /** The reason why they do not start, a clause that begins with the place; null where they start. */
   readonly problem: string | null;
   readonly atStart: KeysRead;
   /** When the file has changed under a running server, or 5 s after its start. */

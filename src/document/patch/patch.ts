@@ -22,7 +22,7 @@ const MOST_OPERATIONS = 1_000;
 /** Values that the copies of a patch may make: each could double what the one before it made. */
 const MOST_COPIED = 100_000;
 
-/** What a patch brings: values that were copied, and bytes, its own and copied ones. */
+/** The growth that a patch brings: copied values, and bytes, its own and copied ones. */
 export interface Growth {
   copied: number;
   bytes: number;

@@ -320,7 +320,7 @@ function problemsOf(
   return problems;
 }
 
-/** What the running server's status says of TLS wins over its configuration, which may count from its next start alone. */
+/** Prefers what the running server's status says of TLS: its configuration may count only from its next start. */
 function asTold(published: Published, told: UpstreamStatus['endpoint']): Published {
   if (told === null) return published;
   const { tls } = told;

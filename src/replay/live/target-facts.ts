@@ -21,7 +21,7 @@ export interface TargetFacts {
   /** Its configuration file; `none` when it has none, null when it does not tell. */
   readonly config: JsonObject | 'none' | null;
   readonly dnsEnabled: boolean;
-  /** Where its status says that clients find it; undefined where it does not tell. */
+  /** The address for clients in its status; undefined where it has none. */
   readonly endpoint: JsonValue | undefined;
   /** The keys that stand there, in the order of the list. */
   readonly keys: readonly AccessKey[];

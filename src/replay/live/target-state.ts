@@ -55,7 +55,7 @@ async function statusOf(control: Control, facts: TargetFacts): Promise<JsonObjec
   return isJsonObject(data) ? data : {};
 }
 
-/** Where clients find the scenario's own server, as its status tells; undefined where it does not. */
+/** Finds the scenario's own address for clients in its status; undefined where it has none. */
 function endpointIn(exchanges: readonly Exchange[]): JsonValue | undefined {
   const told = exchanges.flatMap(({ operation, response: { body } }) => {
     const data = operation === 'getStatus' && isJsonObject(body) ? body.data : undefined;

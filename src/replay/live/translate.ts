@@ -27,7 +27,7 @@ export interface Translation {
     readonly before: JsonObject;
     /** The number of the scenario's keys that the server is taken to have. */
     readonly keysThere: bigint;
-    /** Where clients find the scenario's server; undefined where it does not tell. */
+    /** The address for clients of the scenario's server; undefined where it does not tell. */
     readonly endpoint: JsonValue | undefined;
   };
   /** Called between wrong logins, so that a server that slows guessing does not lock the run out. */

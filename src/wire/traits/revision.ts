@@ -65,7 +65,7 @@ export interface Revision {
   readonly anyOrigin: boolean;
   /** The status and text of each failure. */
   readonly errors: ErrorTable;
-  /** What the line's own servers make of their configuration file; Keyway serves any file in any revision. */
+  /** The way in which the line's own servers read their configuration file; Keyway serves any file in any revision. */
   readonly file: ServerFile;
   /** The way in which the line's own servers store what their API changes. */
   readonly storing: Storing;

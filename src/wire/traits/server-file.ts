@@ -50,7 +50,7 @@ export interface FileRule {
   isKept(given: GivenMembers): boolean;
 }
 
-/** What servers of a line make of their configuration file: evidence in `fixtures/starts/`. */
+/** The way in which servers of a line read their configuration file: evidence in `fixtures/starts/`. */
 export interface ServerFile {
   readonly name: string;
   /** The layout in which these servers look for keys. */
@@ -59,7 +59,7 @@ export interface ServerFile {
   readonly rules: readonly FileRule[];
   /** The number that such a file has in `config_version`; null where it has none. */
   readonly configVersion: number | null;
-  /** Of the members that older servers pass over, those that these read. */
+  /** The members that these servers read and older ones pass over. */
   readonly laterMembers: readonly string[];
   /** True where no API is served that nobody could sign in to. */
   readonly wantsCredential: boolean;
@@ -460,7 +460,7 @@ const subscriptionPath = ({ text }: GivenMembers) => (text('subscription.path') 
 const panelPath = ({ text }: GivenMembers) => `/${(text('api.webpath') || 'panel').replace(/^\/+|\/+$/g, '')}`;
 const isWithin = (path: string, other: string) => path === other || path.startsWith(`${other}/`);
 
-/** Of TLS that is enabled. */
+/** Makes a rule that counts where TLS is enabled. */
 const secure = (place: string, expected: string, isKept: (given: GivenMembers) => boolean): FileRule => ({
   place,
   expected,
@@ -471,7 +471,7 @@ const secure = (place: string, expected: string, isKept: (given: GivenMembers) =
 const certificate = ({ text }: GivenMembers) =>
   text('tls.frontend') === 'caddy' ? 'none' : (text('tls.cert') ?? 'acme');
 
-/** Of subscriptions that are enabled. */
+/** Makes a rule that counts where subscriptions are enabled. */
 const subscribed = (place: string, expected: string, isKept: (given: GivenMembers) => boolean): FileRule => ({
   place,
   expected,

@@ -21,7 +21,7 @@ export interface ServedFile {
   /** 0 for no polling. */
   readonly pollMilliseconds: number;
   readonly watch: boolean;
-  /** Those that may read the file. */
+  /** The servers that may read the file. */
   readonly servers: readonly FileServer[];
   readonly givesUpUnsaved: boolean;
   /** The process in whose memory changes stand, for people. */

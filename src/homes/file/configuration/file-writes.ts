@@ -284,7 +284,7 @@ export class FileWrites {
     this.#lastKept = clock.now();
   }
 
-  /** What waits for the next write of that which was not written. */
+  /** Returns the part of an unwritten change that the next write carries. */
   #waiting(unwritten: ConfigurationChange): ConfigurationChange {
     return this.#served.givesUpUnsaved ? {} : unwritten;
   }

@@ -13,9 +13,9 @@ interface StartWatchOptions {
 /** Says of Keyway's own writes, which the protocol asked for, that a server which started from the file does not any more. */
 export class StartWatch {
   readonly #options: StartWatchOptions;
-  /** What ends the start of each server besides its keys, as the file is now. */
+  /** The reason, other than its keys, why each server would not start from the file as it is now. */
   #sections: ReadonlyMap<FileServer, string | null> = new Map();
-  /** Those that start from the file, or did before a write of Keyway's. */
+  /** The servers that start from the file, or did before a write of Keyway's. */
   #started: readonly FileServer[] = [];
   #trouble: string | null = null;
 

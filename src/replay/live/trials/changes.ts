@@ -18,7 +18,7 @@ export interface Trial {
   isMade?(ground: Ground): Promise<boolean>;
 }
 
-/** As long as people make them and longer, with a character outside the basic plane: servers cut such names. */
+/** A name longer than people make them, with a character outside the basic plane: servers cut such names. */
 const NAME = `keyway-replay \u{1f511} ${'n'.repeat(184)}`;
 
 /** Every change that touches the run's own keys or replaces nothing, in an order in which each finds the key that it needs. */
