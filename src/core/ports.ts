@@ -89,8 +89,8 @@ export interface FileSystemPort {
   create(path: string, content: Buffer, mode: number): Promise<void>;
   /** Creates a file as `create` does and syncs it; resolves to the stat that it was written with. */
   createSynced(path: string, content: Buffer, rights: FileRights): Promise<FileStat>;
-  /** Truncates an existing file and writes these bytes into it, keeping the inode. */
-  overwrite(path: string, content: Buffer): Promise<void>;
+  /** Truncates an existing file and writes these bytes into it, keeping the inode; resolves to the stat of the file written. */
+  overwrite(path: string, content: Buffer): Promise<FileStat>;
   /** Adds these bytes at the end of an existing file. After a rejection some of them may be there. */
   append(path: string, content: Buffer): Promise<void>;
   sync(path: string): Promise<void>;

@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import type { FileSystemPort } from '../core/ports.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { holderOf, InUseError, type Lock, type LockPlace, type LockPorts, takeLock } from './lock.js';
-import { isMountPoint } from './try-writing.js';
+import { isMountPoint } from './mounts.js';
 import { otherNames } from './write-file.js';
 
 export type FileHold = ReturnType<typeof createFileHold>;

@@ -4,7 +4,15 @@ import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileStat, FileSystemPort, LogPort } from '../core/ports.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
-import { checkReadable, checkUnchanged, readTarget, sameFile, type TargetFile } from './write-file.js';
+import { mountedFrom } from './mounts.js';
+import {
+  checkReadable,
+  checkUnchanged,
+  readTarget,
+  sameFile,
+  TargetChangedError,
+  type TargetFile,
+} from './write-file.js';
 
 export type InPlaceWriting = ReturnType<typeof createInPlaceWriting>;
 
@@ -16,6 +24,9 @@ export interface InPlaceOptions {
   /** Takes a content that must not be lost; resolves when it is durable. */
   readonly keep: (bytes: Buffer) => Promise<void>;
 }
+
+/** The file that is to be overwritten is not the one that its path leads to where it is mounted from. */
+export class TakenFileError extends Error {}
 
 interface Copy {
   readonly before: Buffer;
@@ -34,6 +45,28 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   const folder = dirname(copyPath);
   /** The file's stat after an overwriting of ours whose copy is still there: changed since, it was edited and is not torn. */
   let left: FileStat | null = null;
+  /** The path that the file was mounted from when it was first seen with a name. */
+  let source: string | null = null;
+  let taken: string | null = null;
+
+  /** Says why what is written at this path would be lost; null where it stays. */
+  async function lossAt(path: string): Promise<string | null> {
+    const realPath = await fileSystem.realPath(path);
+    const [{ links }, from] = await Promise.all([fileSystem.stat(realPath), mountedFrom(fileSystem, realPath)]);
+    if (links > 0) source ??= from;
+    if (links > 0 && from === source) return null;
+    const how = links === 0 ? 'replaced or removed' : `renamed from ${source} or unmounted`;
+    return `${path} was ${how} where it is mounted from, and what is written into it is lost: have it mounted again, best by its folder`;
+  }
+
+  /** Rejects while the file was taken from under its path, which an editor on the host does that renames another one over it. */
+  async function checkThere(path: string): Promise<void> {
+    const loss = await lossAt(path);
+    if (loss !== null && taken === null) log.error({ file: path }, loss);
+    if (loss === null && taken !== null) log.info({ file: path }, 'the configuration file is mounted as it was again');
+    taken = loss;
+    if (loss !== null) throw new TakenFileError(loss);
+  }
 
   /** Removes the copy. One that stays is emptied: after a crash an edit could else pass for a torn file. */
   async function removeCopy(): Promise<void> {
@@ -61,10 +94,11 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     }
   }
 
-  async function overwrite(realPath: string, content: Buffer): Promise<void> {
+  async function overwrite(realPath: string, content: Buffer): Promise<FileStat> {
     try {
-      await fileSystem.overwrite(realPath, content);
+      const written = await fileSystem.overwrite(realPath, content);
       await fileSystem.sync(realPath);
+      return written;
     } finally {
       left = await fileSystem.stat(realPath).catch(() => null);
     }
@@ -72,10 +106,11 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
 
   /**
    * As `replaceTarget`, but keeping the inode: old and new content are made durable in the data folder first. Rejects
-   * with EEXIST while an overwriting waits for `recover`.
+   * with EEXIST while an overwriting waits for `recover`, and as `checkThere` does.
    */
   async function replace(target: TargetFile, content: Buffer): Promise<FileStat | null> {
     checkReadable(target.path, content);
+    await checkThere(target.path);
     await makeCopy({ before: target.bytes, after: content });
     try {
       // Every time of the file may be hiding another change: its bytes are compared.
@@ -84,14 +119,15 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
       await removeCopy();
       throw error;
     }
-    try {
-      await overwrite(target.realPath, content);
-    } catch (error) {
+    const written = await overwrite(target.realPath, content).catch(async (error: unknown) => {
       await putBack(target);
       throw error;
-    }
+    });
     await removeCopy();
+    await checkThere(target.path);
     const present = await fileSystem.stat(target.realPath);
+    // Another file came to the path while this one was open.
+    if (present.dev !== written.dev || present.ino !== written.ino) throw new TargetChangedError(target.path);
     return present.size === BigInt(content.length) ? present : null;
   }
 
@@ -138,7 +174,13 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     }
   }
 
-  return { replace, recover };
+  return {
+    replace,
+    recover,
+    checkThere,
+    /** The reason why the last `checkThere` rejected; null where it did not. */
+    taken: () => taken,
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
-import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
-import { failureCode, failureWords } from '../platform/failure-words.js';
+import { failureWords } from '../platform/failure-words.js';
+import { isMountPoint } from './mounts.js';
 import { temporaryPath } from './write-file.js';
 
 /** Something that a write of the configuration file would meet. */
@@ -86,27 +86,4 @@ async function tryReplacing(
   } finally {
     await fileSystem.remove(temporary).catch(() => undefined);
   }
-}
-
-/** A mounted file is on another device than its folder, or, where it comes from the same one, in the list of mounts. */
-export async function isMountPoint(fileSystem: FileSystemPort, realPath: string): Promise<boolean> {
-  const file = await fileSystem.stat(realPath);
-  const folder = await fileSystem.stat(dirname(realPath));
-  if (file.dev !== folder.dev) return true;
-  const mounts = await fileSystem.read('/proc/self/mountinfo', FILE_LIMITS.mounts).catch((error: unknown) => {
-    // Only Linux has the list.
-    if (failureCode(error) !== null) return Buffer.alloc(0);
-    throw error;
-  });
-  return mountPoints(mounts.toString('utf8')).includes(realPath);
-}
-
-/** The fifth field of each line; blanks and the like in it are written as octal escapes (proc_pid_mountinfo(5)). */
-function mountPoints(mountInfo: string): readonly string[] {
-  return mountInfo
-    .split('\n')
-    .flatMap((line) => line.split(' ')[4] ?? [])
-    .map((field) =>
-      field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))),
-    );
 }

@@ -45,6 +45,7 @@ export function createFileSystem(): FileSystemPort {
       withFile(path, 'r+', async (file) => {
         await file.truncate(0);
         await writeWhole(file, content);
+        return statFrom(await file.stat({ bigint: true }));
       }),
     append: (path, content) => withFile(path, APPENDING, (file) => appendWhole(file, content)),
     sync: (path) => withFile(path, READING, (file) => file.sync()),

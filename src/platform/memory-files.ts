@@ -104,6 +104,12 @@ export function createMemoryFiles(): FileSystemPort {
     changed(path);
   }
 
+  async function stat(path: string): Promise<FileStat> {
+    const entry = present(path, 'stat');
+    const links = [...entries.values()].filter((one) => one === entry).length;
+    return statOf(entry, links);
+  }
+
   return {
     async read(path, limit) {
       const { content } = file(path, 'read');
@@ -119,18 +125,17 @@ export function createMemoryFiles(): FileSystemPort {
       };
     },
     matches: async (path, content) => file(path, 'read').content.equals(content),
-    async stat(path) {
-      const entry = present(path, 'stat');
-      const links = [...entries.values()].filter((one) => one === entry).length;
-      return statOf(entry, links);
-    },
+    stat,
     realPath: async (path) => {
       present(path, 'realpath');
       return path;
     },
     create: async (path, content, mode) => void create(path, content, mode),
     createSynced: async (path, content, { mode }) => statOf(create(path, content, mode), 1),
-    overwrite: async (path, content) => write(path, file(path, 'open'), Buffer.from(content)),
+    async overwrite(path, content) {
+      write(path, file(path, 'open'), Buffer.from(content));
+      return stat(path);
+    },
     append: async (path, content) => append(path, file(path, 'open'), content),
     sync: async (path) => void present(path, 'open'),
     syncFolder: async (path) => void present(path, 'open'),

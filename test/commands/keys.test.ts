@@ -263,6 +263,13 @@ describe('keyway keys', () => {
       complaints: expect.stringContaining('there is no configuration file'),
     });
   });
+
+  it('says of a file of another mode that no server starts from it', async () => {
+    await writeFile(join(folder, 'keyway.jsonc'), (await file()).replace('"mode": "server"', '"mode": "client"'));
+    const { code, complaints } = await keys(['list']);
+    expect(code).toBe(0);
+    expect(complaints).toContain('keyway.jsonc: the mode is not "server": no server starts from it');
+  });
 });
 
 describe('keyway keys on a running server', () => {

@@ -33,17 +33,18 @@ async function reasonsAt(ops: string, ...problems: string[]): Promise<readonly s
 }
 
 /** A gateway and its ops listener over the disk, of which some calls can be made to fail. */
-async function failingStage() {
+async function failingStage({ inPlace = false }: { readonly inPlace?: boolean } = {}) {
   const folder = await temporaryFolder();
   const configPath = join(folder, 'server.json');
   await writeFile(configPath, configurationOf({ access_keys: ['a'] }));
-  const failing = { rename: false, counters: false };
+  const failing = { rename: false, counters: false, taken: false };
   const full = () => Promise.reject(Object.assign(new Error('no space'), { code: 'ENOSPC' }));
   const disk = createFileSystem();
   const isOfCounters = (path: string) => path.includes('/counters-');
   const fileSystem: FileSystemPort = {
     ...disk,
     rename: (from, to) => (failing.rename && to === configPath ? full() : disk.rename(from, to)),
+    stat: async (path) => ({ ...(await disk.stat(path)), ...(failing.taken && path === configPath && { links: 0 }) }),
     create: (path, ...rest) => (failing.counters && isOfCounters(path) ? full() : disk.create(path, ...rest)),
     append: (path, ...rest) => (failing.counters && isOfCounters(path) ? full() : disk.append(path, ...rest)),
   };
@@ -54,15 +55,16 @@ async function failingStage() {
   const { keyway: gateway } = await createGateway({
     mounts: [{ revision: 'current' }],
     configPath,
+    inPlace,
     fileSystem,
     log,
     observer: ops.observer,
   });
   onTestFinished(() => gateway.app.close());
   ops.watch(gateway, { feed: null, resolver: null });
-  const call = (method: 'POST' | 'DELETE', url: string, payload?: object) =>
+  const call = (method: 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object) =>
     gateway.app.inject({ method, url, headers: { authorization: `Bearer ${TOKEN}` }, ...(payload && { payload }) });
-  return { ops: ops.url, failing, call };
+  return { ops: ops.url, configPath, failing, call };
 }
 
 describe('/healthz', () => {
@@ -99,6 +101,23 @@ describe('/healthz', () => {
     failing.rename = false;
     await call('POST', '/panel/api/users', { access_key: 'c' });
     expect(await reasonsAt(ops)).toEqual([]);
+  });
+
+  it('is 503 while the file is taken from under --in-place, answers a write as not saved, and is 200 once that is written', async () => {
+    const { ops, configPath, failing, call } = await failingStage({ inPlace: true });
+    failing.taken = true;
+    const added = await call('POST', '/panel/api/users', { access_key: 'b' });
+    expect([added.statusCode, added.json()]).toEqual([400, { ok: false, error: 'failed to save configuration' }]);
+    const limited = await call('PATCH', '/panel/keyway/v1/keys/b', { limit_bytes: 5 });
+    expect(limited.json()).toMatchObject({ ok: false, code: 'saved_in_memory', data: { limit_bytes: 5 } });
+    expect(limited.statusCode).toBe(507);
+    expect(await reasonsAt(ops, 'configuration_unwritable')).toEqual([
+      expect.stringMatching(/^.*server\.json was replaced or removed where it is mounted from/),
+    ]);
+    expect(await readFile(configPath, 'utf8')).not.toContain('"b"');
+    failing.taken = false;
+    expect(await reasonsAt(ops)).toEqual([]);
+    expect(await readFile(configPath, 'utf8')).toMatch(/"b"[^}]*5/);
   });
 
   it('is 503 after a write of counters failed, and 200 after one that did not', async () => {

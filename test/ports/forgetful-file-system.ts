@@ -29,6 +29,8 @@ export interface ForgetfulFileSystem {
   setOwner(path: string, uid: number, gid: number): void;
   /** Makes the file a device of its own: a single-file mount. Renames over it answer EBUSY. */
   mount(path: string): void;
+  /** Takes the name of a mounted file where it is mounted from, or gives it back: `mount` again. */
+  takeFromUnder(path: string): void;
   isLink(path: string): boolean;
 }
 
@@ -67,6 +69,8 @@ interface FileNode {
   mtimeNs: bigint;
   ctimeNs: bigint;
   mounted: boolean;
+  /** It has no name where it is mounted from. */
+  taken?: boolean;
 }
 
 interface FolderNode {
@@ -196,7 +200,7 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
     return {
       dev: node.kind === 'file' && node.mounted ? 2n : 1n,
       ino: node.ino,
-      links: namesOf(node, root),
+      links: node.kind === 'file' && node.taken ? 0 : namesOf(node, root),
       size: node.kind === 'file' ? BigInt(node.state.content.length) : 0n,
       mtimeNs: node.mtimeNs,
       ctimeNs: node.kind === 'file' ? node.ctimeNs : node.mtimeNs,
@@ -263,6 +267,7 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
           const file = fileAt(path);
           setState(file, { ...file.state, content: Buffer.alloc(0) });
           setState(file, { ...file.state, content: Buffer.from(content) });
+          return statOf(file, path);
         }),
       append: (path, content) =>
         call('append', path, () => {
@@ -411,7 +416,10 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
       syncFile(file);
     },
     mount: (path) => {
-      fileAt(path).mounted = true;
+      Object.assign(fileAt(path), { mounted: true, taken: false, ctimeNs: tick() });
+    },
+    takeFromUnder: (path) => {
+      Object.assign(fileAt(path), { taken: true, ctimeNs: tick() });
     },
     isLink: (path) => entryAt(path).node?.kind === 'link',
   };

@@ -21,8 +21,8 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   ),
   fc.tuple(name, content).map(
     ([path, bytes]): Act =>
-      (files, folder) =>
-        files.overwrite(at(folder, path), bytes),
+      async (files, folder) =>
+        (await files.overwrite(at(folder, path), bytes)).size,
   ),
   fc.tuple(name, content).map(
     ([path, bytes]): Act =>

@@ -16,7 +16,10 @@ export const FILE_PROBLEMS = {
 /** The sources of problems; null where there is no such thing. */
 export interface ProblemSources {
   readonly configuration:
-    | (() => Pick<ConfigurationFileStatus, 'parseError' | 'lastWriteError' | 'inboundsError' | 'startError'>)
+    | (() => Pick<
+        ConfigurationFileStatus,
+        'parseError' | 'lastWriteError' | 'takenError' | 'inboundsError' | 'startError'
+      >)
     | null;
   readonly counters: (() => { readonly movedAside: string | null; readonly lastWriteError: string | null }) | null;
   readonly fileSystem: Pick<FileSystemPort, 'stat'>;
@@ -31,6 +34,7 @@ export function createProblems({ configuration, counters, fileSystem }: ProblemS
     const file = configuration?.() ?? {
       parseError: null,
       lastWriteError: null,
+      takenError: null,
       inboundsError: null,
       startError: null,
     };
@@ -41,7 +45,8 @@ export function createProblems({ configuration, counters, fileSystem }: ProblemS
         file.parseError,
         'the configuration file cannot be read, the last good state stays live',
       ),
-      configuration_unwritable: said(file.lastWriteError, 'the last write of the configuration file failed'),
+      configuration_unwritable:
+        file.takenError ?? said(file.lastWriteError, 'the last write of the configuration file failed'),
       counters_unwritable: said(store.lastWriteError, 'the last write of the counters failed'),
       counters_moved_aside: said(
         aside,

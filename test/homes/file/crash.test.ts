@@ -113,8 +113,9 @@ function naming(port: FileSystemPort, seen: Set<string>, omit: string | null): F
       changed('create', path);
     },
     overwrite: async (path, content) => {
-      await port.overwrite(path, content);
+      const written = await port.overwrite(path, content);
       changed('overwrite', path);
+      return written;
     },
     rename: async (from, to) => {
       await port.rename(from, to);

@@ -75,6 +75,8 @@ export interface ConfigurationFileStatus {
   readonly writing: boolean;
   /** Why the last write failed; null after one that did not. */
   readonly lastWriteError: string | null;
+  /** Why whatever is written into the file would be lost at present; null when it would stay. */
+  readonly takenError: string | null;
   /** Why the file cannot be read as a configuration at present; null when it can. */
   readonly parseError: string | null;
   /** The reason why a file with inbounds is not live as it stands, when a server writes it, too; null while nothing is wrong. */
@@ -151,6 +153,10 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
       inbounds: new InboundsWatch({ path, log, legacyListReading: oldestReading(servers) }),
       starts: new StartWatch({ path, log, servers }),
     };
+    // Where it is not, the next look is to ask again.
+    await served.overwriting?.checkThere(path).catch(() => {
+      served.state.reading = 'unavailable';
+    });
     return serve(served, first);
   } catch (error) {
     await hold.release();
@@ -224,6 +230,12 @@ function onMonotonicClock(clock: ClockPort, epoch: number): number {
 
 function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
   const { fileSystem, clock, path, log, hold, versions, overwriting, state, inbounds, starts } = served;
+  const { mode } = first.configuration;
+  if (mode !== 'server')
+    log.warn(
+      { file: path, mode },
+      `${path}: the mode is not "server": no server starts from it, and edits are not applied`,
+    );
   inbounds.look(first.document);
   starts.found(first.document);
   const reloads = new Reloads(served);
@@ -293,6 +305,7 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
     status: () => ({
       writing: writes.isWriting,
       lastWriteError: writes.lastError,
+      takenError: overwriting?.taken() ?? null,
       parseError: reloads.parseError,
       inboundsError: inbounds.trouble,
       startError: starts.trouble,

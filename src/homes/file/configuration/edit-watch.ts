@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import type { FileStat } from '../../../core/ports.js';
+import { TakenFileError } from '../../../files/in-place.js';
 import { TICK_MS } from '../../../files/write-file.js';
 import { failureCode } from '../../../platform/failure-words.js';
 import type { CommitQueue } from './commit-queue.js';
@@ -85,8 +86,9 @@ export class EditWatch {
   }
 
   async #read(): Promise<void> {
-    const { state } = this.#served;
+    const { path, state, overwriting } = this.#served;
     try {
+      await overwriting?.checkThere(path);
       const { touched } = await this.#file.look();
       this.#reloads.readable();
       // The file can be read, so that what waits for a write goes with this occasion; without any, that it can is news.
@@ -94,7 +96,7 @@ export class EditWatch {
       state.reading = 'good';
       if (isDue) this.#queue.add({}).catch(() => undefined);
     } catch (error) {
-      this.#reloads.unreadable(error, this.#file.document.bytes);
+      if (!(error instanceof TakenFileError)) this.#reloads.unreadable(error, this.#file.document.bytes);
       state.reading = error instanceof BrokenFileError ? 'broken' : 'unavailable';
     }
   }

@@ -195,6 +195,8 @@ export class FileWrites {
     const { path, overwriting } = this.#served;
     await this.#served.hold.renew();
     return undisturbed(path, async () => {
+      // Also where nothing is to be written: a change that such a file has already would be lost as well.
+      await this.#reading(async () => overwriting?.checkThere(path));
       await overwriting?.recover(path);
       return attempt();
     });

@@ -36,7 +36,7 @@ interface Stage {
 
 async function stage(
   text = START,
-  options: { pid?: number; disk?: ForgetfulFileSystem; poll?: number; port?: FileSystemPort } = {},
+  options: { pid?: number; disk?: ForgetfulFileSystem; poll?: number; port?: FileSystemPort; inPlace?: boolean } = {},
 ): Promise<Stage> {
   const disk = options.disk ?? createForgetfulFileSystem();
   if (!options.disk) disk.write(PATH, text);
@@ -56,6 +56,7 @@ async function stage(
     clock: { now: () => time++, monotonic: () => time++ },
     log,
     pollMilliseconds: options.poll ?? 0,
+    inPlace: options.inPlace ?? false,
     observer: {
       wrote: ({ milliseconds, ...write }) => {
         expect(milliseconds).toBeGreaterThanOrEqual(0);
@@ -112,6 +113,7 @@ describe('a save that fails', () => {
     expect(file.status()).toEqual({
       writing: false,
       lastWriteError: null,
+      takenError: null,
       parseError: null,
       inboundsError: null,
       startError: null,
@@ -175,6 +177,7 @@ describe('a read that fails for a moment', () => {
     expect(file.status()).toEqual({
       writing: false,
       lastWriteError: null,
+      takenError: null,
       parseError: null,
       inboundsError: null,
       startError: null,
@@ -245,6 +248,7 @@ describe('a save that failed, once the file is mended by hand', () => {
     expect(file.status()).toEqual({
       writing: false,
       lastWriteError: null,
+      takenError: null,
       parseError: null,
       inboundsError: null,
       startError: null,
@@ -389,6 +393,11 @@ describe('replace', () => {
     expect(keysOf(file.load())).toEqual(['alpha']);
   });
 
+  it('with another mode is told so at the next start', async () => {
+    const { lines } = await stage('{"mode":"client","access_keys":["alpha"]}');
+    expect(lines).toContain(`${PATH}: the mode is not "server": no server starts from it, and edits are not applied`);
+  });
+
   it('that removes more than 10 keys keeps the version before for ever and says how many', async () => {
     const keys = Array.from({ length: 12 }, (_, n) => `"k${n}"`).join();
     const { disk, file, lines } = await stage(`{"mode":"server","access_keys":[${keys}]}`);
@@ -456,6 +465,102 @@ describe('the start', () => {
     await expect(stage(START, { disk })).rejects.toMatchObject({ reason: 'missing' });
     disk.write(PATH, START);
     await stage(START, { disk, pid: 2 });
+  });
+});
+
+describe('a file that is taken from under --in-place', () => {
+  const MOUNTS = '/proc/self/mountinfo';
+  const from = (path: string) => `63 43 254:0 ${path} ${PATH} rw - ext4 /dev/vda rw\n`;
+
+  async function mounted(poll = 0) {
+    const disk = createForgetfulFileSystem();
+    disk.write(PATH, START);
+    disk.mount(PATH);
+    disk.write(MOUNTS, from('/host/server\\040file.json'));
+    return stage(START, { disk, inPlace: true, poll });
+  }
+
+  it('has no name any more: a save waits, is not written, and goes in once the path leads to a file with one', async () => {
+    const { disk, file } = await mounted(5);
+    disk.takeFromUnder(PATH);
+    await expect(file.save(adding('beta'))).rejects.toEqual(saveFailed);
+    expect(disk.readText(PATH)).toBe(START);
+    expect(keysOf(file.load())).toEqual(['alpha', 'beta']);
+    disk.mount(PATH);
+    await until(() => disk.readText(PATH)?.includes('"beta"') === true);
+    await until(() => file.status().pendingChanges === 0);
+    expect(file.status()).toMatchObject({ takenError: null, lastWriteError: null });
+  });
+
+  it('has another name, as an editor renames it that keeps a backup: the same', async () => {
+    const { disk, file } = await mounted();
+    disk.write(MOUNTS, from('/host/server.json~'));
+    await expect(file.save(adding('beta'))).rejects.toEqual(saveFailed);
+    expect(file.status().takenError).toContain('renamed from /host/server file.json');
+    expect(disk.readText(PATH)).toBe(START);
+    disk.write(MOUNTS, from('/host/server\\040file.json'));
+    await file.save(adding('gamma'));
+    expect(disk.readText(PATH)).toMatch(/"beta".*"gamma"/s);
+  });
+
+  it.each([
+    ['a change that it has already', (file: ConfigurationFile) => file.save(adding('alpha')), 'savedInMemory'],
+    ['a replacement', (file: ConfigurationFile) => file.replace(Buffer.from('{"mode":"server"}')), 'configWriteFailed'],
+    ['a restore', (file: ConfigurationFile) => file.restore(Buffer.from(START)), 'configWriteFailed'],
+    [
+      'a patch',
+      (file: ConfigurationFile) =>
+        file.patch({ form: 'merge', body: Buffer.from('{"debug":true}'), condition: () => undefined }),
+      'configWriteFailed',
+    ],
+  ])('fails %s', async (_, write, code) => {
+    const { disk, file } = await mounted();
+    disk.takeFromUnder(PATH);
+    await expect(write(file)).rejects.toMatchObject({ code });
+    expect(disk.readText(PATH)).toBe(START);
+  });
+
+  it('is found at the moment of the write: what went into it is not saved', async () => {
+    const { disk, file } = await mounted();
+    disk.before((call, path) => {
+      if (call === 'overwrite' && path === PATH) disk.takeFromUnder(PATH);
+    });
+    await expect(file.save(adding('beta'))).rejects.toEqual(saveFailed);
+    disk.before(null);
+    disk.replace(PATH, START.replace('alpha', 'edited'));
+    disk.mount(PATH);
+    await file.save(adding('gamma'));
+    expect(disk.readText(PATH)).toMatch(/"edited".*"beta".*"gamma"/s);
+  });
+
+  it('is said at once, before anything is written, at the start too, and followed no further', async () => {
+    const { disk, file, lines, reloads } = await mounted(5);
+    disk.takeFromUnder(PATH);
+    await until(() => file.status().takenError !== null);
+    expect(lines.at(-1)).toMatch(/server\.json was replaced or removed where it is mounted from/);
+    await file.close();
+    const next = await stage(START, { disk, inPlace: true, poll: 5 });
+    expect(next.file.status().takenError).toMatch(/replaced or removed/);
+    disk.mount(PATH);
+    await until(() => next.file.status().takenError === null);
+    expect(next.lines.at(-1)).toBe('the configuration file is mounted as it was again');
+    expect(reloads).toEqual([]);
+  });
+
+  it('in place that is replaced while it is open gets the change, too', async () => {
+    const disk = createForgetfulFileSystem();
+    disk.write(PATH, START);
+    const { file } = await stage(START, { disk, inPlace: true });
+    let isReplaced = false;
+    disk.before((call, path) => {
+      // The first sync behind the overwriting.
+      if (call !== 'sync' || path !== PATH || isReplaced) return;
+      isReplaced = true;
+      disk.replace(PATH, START.replace('alpha', 'edited'));
+    });
+    await file.save(adding('beta'));
+    expect(isReplaced).toBe(true);
+    expect(disk.readText(PATH)).toMatch(/"edited".*"beta"/s);
   });
 });
 
