@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 
 /** Where servers and the load run, so that neither takes the other's time. */
 export const SERVER_CORE = 0;
@@ -27,7 +28,7 @@ const STOP_MS = 20_000;
 
 /** Starts `node script …args` on a core, or wherever there is room. With `talks` false it is a program that knows nothing of messages. */
 export function startChild(script: URL, args: readonly string[], core: number | null, talks = true): Child {
-  const command = [process.execPath, script.pathname, ...args];
+  const command = [process.execPath, fileURLToPath(script), ...args];
   const [program = '', ...rest] = canPin && core !== null ? ['taskset', '-c', String(core), ...command] : command;
   const child = spawn(program, rest, {
     stdio: ['ignore', 'ignore', 'pipe', ...(talks ? (['ipc'] as const) : [])],
@@ -62,7 +63,7 @@ function untilEnded(child: ChildProcess, script: URL): Promise<never> {
   return new Promise((_resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code, signal) => {
-      reject(new Error(`${script.pathname} has ended (${signal ?? code}): ${complaint}`));
+      reject(new Error(`${fileURLToPath(script)} has ended (${signal ?? code}): ${complaint}`));
     });
   });
 }

@@ -3,6 +3,7 @@ import { createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { openDatabaseBackend } from '../src/homes/database/backend.js';
 import { systemClock, systemRandom } from '../src/platform/system-ports.js';
@@ -225,7 +226,7 @@ async function readConfiguration(server: BenchServer): Promise<void> {
 
 /** Runs a command of Keyway to its end; resolves to the resident bytes that it had at its highest. Rejects where it fails. */
 async function highestOf(args: readonly string[]): Promise<number> {
-  const cli = new URL('../src/cli.js', import.meta.url).pathname;
+  const cli = fileURLToPath(new URL('../src/cli.js', import.meta.url));
   const running = promisify(execFile)(process.execPath, [cli, ...args]);
   let highest = 0;
   const timer = setInterval(() => {

@@ -87,9 +87,10 @@ function folderOf(name, mode) {
 /** Makes a clone with the files of this one that git knows or would, what npm has installed, and what is built. */
 async function copyTo(tree) {
   const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
-  const { stdout } = await run('git', list, { cwd: ROOT, maxBuffer: 2 ** 26 });
-  // Some tests clone what they stand in.
-  await run('git', ['clone', '--quiet', '--no-checkout', '--depth', '1', `file://${ROOT}`, tree]);
+  const { stdout } = await run('git', ['-c', 'safe.directory=*', ...list], { cwd: ROOT, maxBuffer: 2 ** 26 });
+  // Some tests clone what they stand in, whoever owns it.
+  const uploadPack = ['--upload-pack', 'git -c safe.directory=* upload-pack'];
+  await run('git', ['clone', '--quiet', '--no-checkout', '--depth', '1', ...uploadPack, `file://${ROOT}`, tree]);
   const isCache = (path) => relative(ROOT, path).startsWith('node_modules/.');
   const filter = (path) => !isCache(path) || path.includes('node_modules/.bin') || path.endsWith('.package-lock.json');
   const options = { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter };

@@ -2,11 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../build.js';
-import { CLI } from '../clone.js';
 import { isInstalled } from '../installed.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { runHere } from './context.js';
-import { CTRL_C, startOnTerminal } from './terminal.js';
+import { CTRL_C, KEYWAY, startOnTerminal } from './terminal.js';
 
 beforeAll(buildIfOlder);
 
@@ -16,7 +15,7 @@ describe.skipIf(!hasScript)('a first start on a terminal', () => {
   async function firstStart(flags = '') {
     const folder = await folderForTest();
     const start = () => {
-      const terminal = startOnTerminal(`exec ${process.execPath} ${CLI} start --bind 127.0.0.1:0 ${flags}`, folder);
+      const terminal = startOnTerminal(`exec ${KEYWAY} start --bind 127.0.0.1:0 ${flags}`, folder);
       onTestFinished(terminal.kill);
       const shows = (text: string | RegExp) =>
         expect.poll(() => terminal.shown().replaceAll('\r', ''), { timeout: 20_000 }).toMatch(text);

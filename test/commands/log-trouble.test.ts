@@ -12,7 +12,7 @@ import { freePorts } from '../free-ports.js';
 import { realSmallDisk } from '../homes/file/counters/small-disk.js';
 import { isInstalled } from '../installed.js';
 import { type Exposition, parseExposition } from '../ops/exposition.js';
-import { CTRL_S, holderOf, isRunning, startOnTerminal } from './terminal.js';
+import { CTRL_S, holderOf, isRunning, KEYWAY, startOnTerminal } from './terminal.js';
 
 beforeAll(buildIfOlder, 300_000);
 
@@ -157,7 +157,7 @@ describe('a gateway whose log', () => {
   it.runIf(hasScript)('is on a terminal that is stopped answers everything, and ends within its grace', async () => {
     const folder = await temporaryFolder();
     const at = await place();
-    const terminal = startOnTerminal(`exec ${process.execPath} ${CLI} ${at.argv.join(' ')} --log-requests`, folder);
+    const terminal = startOnTerminal(`exec ${KEYWAY} ${at.argv.join(' ')} --log-requests`, folder);
     onTestFinished(() => terminal.kill());
     await at.listening();
     const pid = await holderOf(join(folder, 'server.jsonc.keyway'));
@@ -204,8 +204,8 @@ async function isQuiet(at: Place, shown: () => string): Promise<boolean> {
 describe('a command whose output', () => {
   it('is read only in part ends quietly', async () => {
     const folder = await temporaryFolder();
-    const command = `(${process.execPath} ${CLI} openapi --revision current; echo "ended with $?" >&2) | head -1`;
-    const { stdout, stderr } = await run('sh', ['-c', command], { cwd: folder });
+    const command = `("$0" "$1" openapi --revision current; echo "ended with $?" >&2) | head -1`;
+    const { stdout, stderr } = await run('sh', ['-c', command, process.execPath, CLI], { cwd: folder });
     expect([stdout, stderr]).toEqual(['{\n', 'ended with 0\n']);
   });
 });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { stripVTControlCharacters } from 'node:util';
+import { CLI } from '../clone.js';
 
 /** A command on a pseudo-terminal of its own. */
 export interface OnTerminal {
@@ -17,10 +18,16 @@ export const CTRL_C = '\u0003';
 /** Stops the terminal: whatever is written to it waits. */
 export const CTRL_S = '\u0013';
 
+/** The built command as words of the shell: it may stand in a path with blanks. */
+export const KEYWAY = '"$NODE" "$CLI"';
+
 /** Runs a command line of the shell on a pseudo-terminal, with script(1), in an environment without `KEYWAY_…`. */
 export function startOnTerminal(command: string, folder: string): OnTerminal {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('KEYWAY_')));
-  const child = spawn('script', ['-qec', command, '/dev/null'], { cwd: folder, env });
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    cwd: folder,
+    env: { ...env, NODE: process.execPath, CLI },
+  });
   let shown = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     shown += text;

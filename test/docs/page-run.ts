@@ -54,7 +54,9 @@ export async function startPage(
   const withPort = (text: string) => text.replace(DNS_PORT, (all, port) => all.replace(port, portOf.get(port) ?? port));
   const folder = await mkdtemp(join(tmpdir(), 'keyway döcs папка '));
   const isClone = markdown.includes('cp fixtures/samples/');
-  if (isClone) await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder]);
+  // Whoever owns this clone.
+  const uploadPack = ['--upload-pack', 'git -c safe.directory=* upload-pack'];
+  if (isClone) await run('git', ['clone', '--quiet', '--depth', '1', ...uploadPack, `file://${ROOT}`, folder]);
   else await writeFile(join(folder, 'server.jsonc'), withPort(await readFile(SAMPLE, 'utf8')));
   await writeFile(join(folder, '.environment'), '');
   for (const { language, text } of blocksOf(markdown)) {

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
+import { CLI } from '../clone.js';
 import { MISDEEDS, type Misdeed, startHostileServer, wholeAnswer } from '../stand-in/hostile-server.js';
 
 beforeAll(buildIfOlder, 300_000);
@@ -64,7 +65,7 @@ async function startKeyway(upstream: string, folder: string): Promise<Running> {
   const argv = ['serve', '--upstream', upstream, '--revision', '0.2.96', '--bind', '127.0.0.1:0'];
   const child = spawn(
     process.execPath,
-    [join(process.cwd(), 'dist/src/cli.js'), ...argv, '--ops-bind', '127.0.0.1:0', '--data-dir', join(folder, 'data')],
+    [CLI, ...argv, '--ops-bind', '127.0.0.1:0', '--data-dir', join(folder, 'data')],
     { cwd: folder, env: { ...process.env, KEYWAY_UPSTREAM_TOKEN: TOKEN }, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const log: string[] = [];
