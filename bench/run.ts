@@ -7,11 +7,11 @@ import { canPin, LOAD_CORE, SERVER_CORE } from './child.js';
 import { databaseMeasures } from './database.js';
 import { dns } from './dns.js';
 import { durableCreates } from './durable-creates.js';
-import { countersOfMillion, feedRates, listsBesideFeed } from './feed.js';
+import { feedRates, listsBesideFeed, manyCounters } from './feed.js';
 import { compressedLists, lists, userBesideLists } from './lists.js';
 import { type LoadProcess, startLoad } from './load-process.js';
 import type { Bench, Measure, Row } from './measure.js';
-import { smallServer, startWithMillion } from './process-measures.js';
+import { smallServer, startWithManyKeys } from './process-measures.js';
 import { writeSampleFile } from './sample-keys.js';
 import { statusAgainstBare, userAgainstBare } from './small-answers.js';
 import { tableText } from './table.js';
@@ -23,12 +23,12 @@ const MEASURES: readonly Measure[] = [
   ...lists,
   userBesideLists,
   durableCreates,
-  startWithMillion,
+  startWithManyKeys,
   smallServer,
   compressedLists,
   feedRates,
   listsBesideFeed,
-  countersOfMillion,
+  manyCounters,
   dns,
   upstreamLists,
   upstreamAdded,

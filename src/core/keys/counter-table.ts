@@ -139,8 +139,6 @@ export function createCounterTable() {
       const at = 2 * (ROW * slot + CONNECTIONS);
       return halves[at] !== 0 || halves[at + 1] !== 0;
     },
-    /** Reads something of the row, so that it is near when it is needed. */
-    look: (slot: number): number => halves[2 * ROW * slot] ?? 0,
     /** Milliseconds since the epoch. */
     createdAt: (slot: number): number => times[slot * ROW + CREATED] ?? 0,
     setCreatedAt(slot: number, createdAt: number): void {

@@ -13,8 +13,6 @@ export class Entry implements KeyEntry {
   changedAt = 0;
   overLimit = false;
   hasCounters = false;
-  /** It is among the changes that a store has not asked for yet. */
-  isListed = false;
   readonly accessKey: string;
   limitBytes: bigint | null = null;
   name: string | null = null;
@@ -41,19 +39,4 @@ export class Entry implements KeyEntry {
       createdAt: this.#table.createdAt(this.slot),
     };
   }
-}
-
-/** Keeps the compiler from leaving `fetchEntries` out. */
-const fetched = { sum: 0 };
-
-/**
- * Looks at the rows and names of entries before any is worked on. With a million keys each of them is far away in memory;
- * asked for in one go, they come side by side instead of one after the other.
- */
-export function fetchEntries(some: readonly (Entry | undefined)[], table: CounterTable): void {
-  let seen = 0;
-  for (const entry of some) {
-    if (entry !== undefined) seen += table.look(entry.slot) + entry.accessKey.charCodeAt(0);
-  }
-  fetched.sum = seen;
 }

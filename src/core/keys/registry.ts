@@ -1,8 +1,8 @@
 import type { AccessKey } from '../model.js';
 import { createChangeLog, type KeyChange } from './change-log.js';
-import { type ChangedKeys, createChangedKeys } from './changed-keys.js';
+import { ChangedKeys } from './changed-keys.js';
 import { atMostU64, createCounterTable } from './counter-table.js';
-import { Entry, fetchEntries } from './entry.js';
+import { Entry } from './entry.js';
 import { assignFields, sameFields } from './key-record.js';
 import { createOrderedKeys } from './order.js';
 import { RemovedKeys, stampRemoved } from './removed-keys.js';
@@ -61,8 +61,8 @@ export class KeyRegistry implements KeyReader, CounterSource {
   /** Begins empty. `now` gives milliseconds since the epoch, for `createdAt` and `leftAt`. */
   constructor(now: () => number, { tracksChanges = false }: KeyRegistryOptions = {}) {
     this.#now = now;
-    this.#changed = createChangedKeys(tracksChanges, this.#table, (accessKey) => this.kept(accessKey));
-    this.#removed = new RemovedKeys(this.#table, this.#changed.listName);
+    this.#changed = new ChangedKeys(tracksChanges, (accessKey) => this.kept(accessKey));
+    this.#removed = new RemovedKeys(this.#table, (accessKey) => this.#changed.list(accessKey));
   }
 
   get size(): number {
@@ -177,12 +177,8 @@ export class KeyRegistry implements KeyReader, CounterSource {
     const unknown: string[] = [];
     const full: string[] = [];
     this.#generation += 1;
-    const found = report.map(({ accessKey }) => this.#entries.get(accessKey));
-    fetchEntries(found, this.#table);
-    let next = 0;
     for (const { accessKey, bytesUp, bytesDown, connections } of report) {
-      const entry = found[next];
-      next += 1;
+      const entry = this.#entries.get(accessKey);
       if (entry === undefined) {
         unknown.push(accessKey);
         continue;
@@ -205,7 +201,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
     const entry = this.#entries.get(counters.accessKey);
     if (entry === undefined) {
       this.#removed.wait(counters);
-      this.#changed.listName(counters.accessKey);
+      this.#changed.list(counters.accessKey);
     } else this.#change(entry, ASKED_FOR, () => this.#become(entry, counters));
   }
 
@@ -218,8 +214,8 @@ export class KeyRegistry implements KeyReader, CounterSource {
     }
     this.#changed.isKept(this.#table.createdAt(entry.slot));
     this.#change(entry, LOADED, () => this.#become(entry, counters));
-    this.#changed.strike(entry);
-    if (counters.leftAt !== null) this.#changed.list(entry);
+    this.#changed.strike(entry.accessKey);
+    if (counters.leftAt !== null) this.#changed.list(entry.accessKey);
   }
 
   /** The store has dropped the counters that it had of this key: a registered one starts at zero. */
@@ -228,7 +224,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
     const entry = this.#entries.get(accessKey);
     if (entry === undefined) return;
     this.#change(entry, LOADED, () => this.#startAtZero(entry));
-    this.#changed.list(entry);
+    this.#changed.list(entry.accessKey);
   }
 
   /** Sets every registered key to what was kept, or to zero; what else was kept waits for its key. */
@@ -301,7 +297,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
     }
     this.#order.touch(entry);
     entry.changedAt = this.#generation;
-    if (origin.isUnkept) this.#changed.list(entry);
+    if (origin.isUnkept) this.#changed.list(entry.accessKey);
   }
 
   /** Tells whether the traffic has reached the limit. Sums are bigints, which a million keys without traffic need not make. */

@@ -69,18 +69,18 @@ export function hasNames(form: Pick<SnapshotForm, 'members'>): boolean {
 
 const limit = 'an unsigned 64-bit integer or null';
 
-/** A member that counts. `store` names the field: a store by a computed name is several times as slow. */
+/** A member that counts. */
 const counted = (
   name: string,
   description: string,
-  store: (into: ScannedSnapshot, value: bigint) => void,
+  field: 'bytesUp' | 'bytesDown' | 'connections',
 ): SnapshotMember => ({
   name,
   schema: () => u64(description),
   scan(into, scanner) {
     const value = u64Here(scanner);
     if (value === undefined) return false;
-    store(into, value);
+    into[field] = value;
     return true;
   },
 });
@@ -118,15 +118,9 @@ const displayName: SnapshotPart = {
 /** One text for all of them: a list has a snapshot a key, and a part for each member takes a sixth longer. */
 const traffic: SnapshotPart = {
   members: [
-    counted('bytes_up', 'Bytes from the client.', (into, value) => {
-      into.bytesUp = value;
-    }),
-    counted('bytes_down', 'Bytes to the client.', (into, value) => {
-      into.bytesDown = value;
-    }),
-    counted('connections', 'Present connections.', (into, value) => {
-      into.connections = value;
-    }),
+    counted('bytes_up', 'Bytes from the client.', 'bytesUp'),
+    counted('bytes_down', 'Bytes to the client.', 'bytesDown'),
+    counted('connections', 'Present connections.', 'connections'),
     {
       name: 'limit_bytes',
       schema: () => orNull(u64('Bytes.'), limit, 'Traffic limit; null means none.'),
