@@ -1,6 +1,6 @@
 import type { Audit } from './audit.js';
 import type { DomainError } from './errors.js';
-import type { RecordChange } from './kept-records.js';
+import type { KeptRecords, RecordChange } from './kept-records.js';
 import type { KeyChange as KeyChangeKind } from './keys/change-log.js';
 import type { KeyFieldValues } from './keys/key-fields.js';
 import type { KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
@@ -31,6 +31,8 @@ import type { Session } from './session.js';
 export interface Backend {
   /** The keys in memory. The backend feeds them, with what it loaded and with every change since. */
   readonly keys: KeyReader;
+  /** Keyway's own records beside the state. */
+  readonly records: KeptRecords;
   /** Returns the present settings besides keys. */
   settings(): BackendSettings;
   /** Called in the turn of the event loop in which settings or keys became others, whoever changed them. */

@@ -108,7 +108,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     ownDns: core.hasOwnDns(),
   });
   const offerFacts = () => mapMaybeAsync(core.published(), factsOf);
-  const { records } = home;
+  const { records } = home.backend;
   const addresses = new KeptAddresses(records, clock, random);
   const door = new SubscriptionDoor({ core, offerFacts: factsOf, clock, keptKey: addresses.keyOf });
   const named = new NamedTokens({ records, clock, random });

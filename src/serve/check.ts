@@ -29,7 +29,7 @@ export async function check(prepared: Prepared, ports: ServePorts): Promise<void
 
 /** Named tokens that end with the process are no credentials to hand out. */
 function reportRecords({ settings, gateway }: Prepared, log: LogPort): void {
-  if (settings.ownApi === false || gateway.home.records.outliveProcess) return;
+  if (settings.ownApi === false || gateway.home.backend.records.outliveProcess) return;
   log.warn({}, 'named tokens, batches and events are kept in memory alone: there is no data folder');
 }
 

@@ -214,7 +214,7 @@ describe('a batch', () => {
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
       body: '{"items":[{"op":"create"}]}',
     });
-    await expect.poll(() => [...app.keyway.home.records.of('jobs').keys()].length).toBeGreaterThan(0);
+    await expect.poll(() => [...app.keyway.home.backend.records.of('jobs').keys()].length).toBeGreaterThan(0);
     await app.close();
     const { status, headers } = await answer;
     expect([status, headers.get('location')]).toEqual([202, expect.stringContaining('/keyway/v1/jobs/')]);

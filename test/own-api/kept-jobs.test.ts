@@ -139,7 +139,7 @@ it('a list of ended batches is told without a look at the outcomes of their item
   const { app, call } = await ownStage();
   const items = [...Array.from({ length: 20 }, () => ({ op: 'create' })), { op: 'delete', access_key: 'nobody' }];
   await call('POST /keys/batch?wait=30', { body: { items } });
-  const looked = vi.spyOn(app.keyway.home.records.of('jobs') as Map<string, string>, 'get');
+  const looked = vi.spyOn(app.keyway.home.backend.records.of('jobs') as Map<string, string>, 'get');
   expect(await call('GET /jobs')).toMatchObject({ body: { data: [{ state: 'done', done: 20n, failed: 1n }] } });
   expect(looked.mock.calls.filter(([id]) => id.startsWith('out/'))).toEqual([]);
 });

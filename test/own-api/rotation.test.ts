@@ -58,7 +58,7 @@ async function leaveUndone({ app }: OwnStage, id: string, rotation: Readonly<Rec
     ...{ carried: { up: '0', down: '0' }, carrying: null, isCut: false },
   };
   const body = JSON.stringify({ ...left, ...rotation });
-  await app.keyway.home.records.change([{ kind: 'rotations', id, body }]);
+  await app.keyway.home.backend.records.change([{ kind: 'rotations', id, body }]);
 }
 
 async function count(stage: Stage, accessKey: string, bytesUp: bigint): Promise<void> {
@@ -110,7 +110,7 @@ function testsOver(open: () => Promise<Stage>, counts: boolean): void {
     const next = rotated(await rotateOnce(stage, successor, 'another'));
     expect(rotated(await rotateOnce(stage, 'a', 'one'))).toBe(successor);
     expect(presentIn(stage)).toEqual([next, 'b'].sort());
-    expect([...home.records.of('rotations')]).toEqual([]);
+    expect([...home.backend.records.of('rotations')]).toEqual([]);
   });
 
   it('that an older Keyway has left within a grace ends the old key at its time, also where either key is rotated or removed meanwhile', async () => {
@@ -127,7 +127,7 @@ function testsOver(open: () => Promise<Stage>, counts: boolean): void {
     expect(presentIn(stage)).toEqual(['a', last, anew, 'd', 'e'].sort());
     passSeconds(1);
     await lookUntil(() => expect(presentIn(stage)).toEqual([last, 'd'].sort()));
-    await lookUntil(() => expect([...home.records.of('rotations').keys()]).toEqual([]));
+    await lookUntil(() => expect([...home.backend.records.of('rotations').keys()]).toEqual([]));
   });
 }
 
@@ -174,7 +174,7 @@ describe('a rotation in front of a server', () => {
     }
     expect(rotated(await rotateOnce(stage, 'a', 'one'))).toBe(successor);
     expect(presentIn(stage)).toEqual([successor]);
-    expect([...stage.app.keyway.home.records.of('rotations')]).toEqual([]);
+    expect([...stage.app.keyway.home.backend.records.of('rotations')]).toEqual([]);
   });
 
   it('that failed takes nothing from a later one of the same key, also where its own new key shows late', async () => {
@@ -187,7 +187,7 @@ describe('a rotation in front of a server', () => {
     const successor = rotated(await stage.call('POST /keys/a/rotate', { body: {} }));
     const late = change.mock.calls[0]?.[0].accessKey ?? '';
     await stage.behind.app.keyway.core.createUser({ accessKey: late });
-    await lookUntil(() => expect([...stage.app.keyway.home.records.of('rotations')]).toEqual([]));
+    await lookUntil(() => expect([...stage.app.keyway.home.backend.records.of('rotations')]).toEqual([]));
     expect(presentIn(stage)).toEqual([late, successor].sort());
   });
 
@@ -197,7 +197,7 @@ describe('a rotation in front of a server', () => {
     vi.spyOn(stage.app.keyway.backend, 'createKey').mockRejectedValueOnce(new DomainError('backendAway'));
     expect((await rotateOnce(stage, 'a', 'one')).status).toBe(503);
     passSeconds(600);
-    await lookUntil(() => expect([...stage.app.keyway.home.records.of('rotations')]).toEqual([]));
+    await lookUntil(() => expect([...stage.app.keyway.home.backend.records.of('rotations')]).toEqual([]));
     expect(presentIn(stage)).toEqual(['a']);
   });
 });
@@ -218,8 +218,8 @@ describe('a rotation', () => {
     const stage = await ownStage();
     const { core, home } = stage.app.keyway;
     await core.createUser({ accessKey: 'a', name: 'Anna' });
-    const change = home.records.change.bind(home.records);
-    vi.spyOn(home.records, 'change').mockImplementationOnce(async (changes) => {
+    const change = home.backend.records.change.bind(home.backend.records);
+    vi.spyOn(home.backend.records, 'change').mockImplementationOnce(async (changes) => {
       await core.deleteUser('a');
       return change(changes);
     });
@@ -228,7 +228,7 @@ describe('a rotation', () => {
       body: { code: 'user_not_found' },
     });
     expect(presentIn(stage)).toEqual([]);
-    await lookUntil(() => expect([...home.records.of('rotations')]).toEqual([]));
+    await lookUntil(() => expect([...home.backend.records.of('rotations')]).toEqual([]));
   });
 
   it('that cannot be looked after keeps no other from its end', async () => {
@@ -250,7 +250,7 @@ describe('a rotation', () => {
     const status = async (accessKey: string) => (await app.inject(`/sub/${subscriptionToken(accessKey)}`)).statusCode;
     await app.keyway.core.createUser({ accessKey: 'a' });
     const body = JSON.stringify({ accessKey: 'a', until: clock.now() + 60_000 });
-    await app.keyway.home.records.change([{ kind: 'addresses', id: subscriptionToken('before'), body }]);
+    await app.keyway.home.backend.records.change([{ kind: 'addresses', id: subscriptionToken('before'), body }]);
     expect([await status('a'), await status('before')]).toEqual([200, 200]);
     await call('POST /keys/a/rotate', { body: {} });
     expect([await status('a'), await status('before')]).toEqual([404, 200]);
@@ -278,8 +278,8 @@ describe('a rotation', () => {
     const { core, home } = one.app.keyway;
     await core.createUser({ accessKey: 'a', name: 'Anna' });
     const token = String(Object((await one.call('POST /keys/a/address')).body).data.token);
-    const change = home.records.change.bind(home.records);
-    const changing = vi.spyOn(home.records, 'change');
+    const change = home.backend.records.change.bind(home.backend.records);
+    const changing = vi.spyOn(home.backend.records, 'change');
     changing.mockImplementationOnce(change).mockRejectedValue(new DomainError('saveFailed'));
     const successor = rotated(await rotateOnce(one, 'a', 'one'));
     changing.mockRestore();
@@ -315,7 +315,7 @@ describeDatabase('a rotation over a database', () => {
     const second = await ownStage({ database: { url }, clock });
     await first.app.keyway.core.createUser({ accessKey: 'a', name: 'Anna' });
     const token = String(Object((await first.call('POST /keys/a/address')).body).data.token);
-    const kept = async () => Object(JSON.parse(String(second.app.keyway.home.records.of('addresses').get(token))));
+    const kept = async () => Object(JSON.parse(String(second.app.keyway.home.backend.records.of('addresses').get(token))));
     return { url, proxy, first, second, kept };
   }
 

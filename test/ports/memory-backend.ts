@@ -1,6 +1,7 @@
 import { type Audit, createAudit } from '../../src/core/audit.js';
 import type { Backend, BackendSettings, ChangeReason, KeyUpdate, UsageReport } from '../../src/core/backend.js';
 import { DomainError } from '../../src/core/errors.js';
+import { LocalRecords } from '../../src/core/kept-records.js';
 import { KeyRegistry } from '../../src/core/keys/registry.js';
 import type { CounterValues } from '../../src/core/keys/types.js';
 import {
@@ -150,6 +151,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
 
   return {
     keys,
+    records: new LocalRecords(),
     settings: () => settings,
     onChange: (listener) => {
       listeners.push(listener);

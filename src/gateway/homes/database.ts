@@ -15,7 +15,6 @@ export async function openDatabaseHome(place: HomePlaceOf<'database'>, options: 
   });
   return {
     ...homeOver(backend),
-    records: backend.records,
     // A listener in a state that gateways share is no one's address.
     bind: () => undefined,
     identity: () => backend.status().identity,

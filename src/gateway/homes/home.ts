@@ -1,7 +1,6 @@
 import type { UpstreamServer } from '../../client/server.js';
 import type { Backend, ProblemKinds } from '../../core/backend.js';
 import type { Faults } from '../../core/faults.js';
-import { type KeptRecords, LocalRecords } from '../../core/kept-records.js';
 import type { DnsConfig, ListenerConfig } from '../../core/model.js';
 import type { DatabaseBackend } from '../../homes/database/backend.js';
 import type { LocalBackend } from '../../homes/file/backend.js';
@@ -12,8 +11,6 @@ import type { Revision } from '../../wire/traits/revision.js';
 /** An open home of a gateway's state: the backend, and what differs between homes, so that nobody asks which one it is. */
 export interface Home {
   readonly backend: Backend;
-  /** Keyway's own records beside the state. */
-  readonly records: KeptRecords;
   /** True for reports that outlive the process. */
   readonly keepsReports: boolean;
   /** The address that the state gives the API; undefined where it gives none, or where several gateways share it. */
@@ -66,7 +63,6 @@ export interface OpenUpstream {
 export function homeOver(backend: Backend): Home {
   return {
     backend,
-    records: new LocalRecords(),
     keepsReports: true,
     bind: () => backend.settings().listener?.bind,
     idleReason: () => null,

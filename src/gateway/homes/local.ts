@@ -61,7 +61,6 @@ export async function openLocal(
   const { store } = counters;
   return {
     ...homeOver(backend),
-    records: backend.records,
     keepsReports: store !== null,
     problemKinds: FILE_PROBLEMS,
     holdSessions: (credentials) => keptSessions?.holdTo(credentials),

@@ -24,7 +24,6 @@ export async function openUpstreamHome(place: HomePlaceOf<'upstream'>, options: 
   const backend = await openUpstreamBackend({ ...options, ...place, server, listener, readsSettings });
   return {
     ...homeOver(backend),
-    records: backend.records,
     problemKinds: UPSTREAM_PROBLEMS,
     metrics: () => upstreamFamilies(backend.status),
     report: async (served) => reportServer(server, served, log),

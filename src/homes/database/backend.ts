@@ -43,8 +43,6 @@ import { createWrites, type Writes } from './writes.js';
 /** The backend of a state that several gateways share, in PostgreSQL. */
 export interface DatabaseBackend extends Backend {
   readonly document: DatabaseDocument;
-  /** Keyway's own records, which all gateways of the state share. */
-  readonly records: KeptRecords;
   status(): DatabaseStatus;
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { UpstreamServer } from '../../client/server.js';
 import type { Backend } from '../../core/backend.js';
-import { type KeptRecords, LocalRecords } from '../../core/kept-records.js';
+import { LocalRecords } from '../../core/kept-records.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
@@ -37,8 +37,6 @@ export interface UpstreamBackendOptions {
 
 /** The state of a running server, through its own management API (design: "In front of a running server"). */
 export interface UpstreamBackend extends Backend {
-  /** Keyway's own records, in the data folder or in memory. */
-  readonly records: KeptRecords;
   status(): ServerStateStatus;
 }
 

@@ -44,7 +44,7 @@ export interface ServerStateOptions
 }
 
 export interface ServerState {
-  readonly backend: Backend & { status(): ServerStateStatus };
+  readonly backend: Omit<Backend, 'records'> & { status(): ServerStateStatus };
   /** Loads what the server has. Rejects with an `Error` for people where it lets nobody in. */
   open(): Promise<void>;
 }

@@ -16,7 +16,7 @@ describeDatabase('a batch over a database', () => {
     const ahead = { milliseconds: 0 };
     const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead.milliseconds };
     const second = await ownStage({ database: { url }, clock });
-    const { records } = second.app.keyway.home;
+    const { records } = second.app.keyway.home.backend;
     // The first is cut off for good as soon as the second one sees some of its work.
     records.onChange('jobs', (ids) => {
       if (ids.some((id) => id.startsWith('out/'))) proxy.refuse(true);

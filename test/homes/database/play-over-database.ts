@@ -11,6 +11,8 @@ import { emptyDatabase, stageOverDatabase } from './scenario-stage.js';
  * its key alone: a file has it as a text once it was written, a document here is what it was put as where keys are the same.
  */
 export const OF_FILES: ReadonlySet<string> = new Set([
+  '0.4.6-dns-unwritable',
+  '0.4.7-dns-unwritable',
   'broken-file-not-overwritten',
   'config-broken',
   'config-replace-broken',
