@@ -147,7 +147,7 @@ async function playOverFile(scenario: Scenario, version: string): Promise<readon
 }
 
 /** Generated keys and the time since the start are others in every run. */
-const GENERATED = /"(?:[0-9a-f]{16}){1,2}"/g;
+const GENERATED = /"(?:(?:[0-9a-f]{16}){1,2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"/g;
 const UPTIME = /(?<="uptime_seconds":)\d+/;
 
 /** What is the same in every run. */
