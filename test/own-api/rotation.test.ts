@@ -315,7 +315,8 @@ describeDatabase('a rotation over a database', () => {
     const second = await ownStage({ database: { url }, clock });
     await first.app.keyway.core.createUser({ accessKey: 'a', name: 'Anna' });
     const token = String(Object((await first.call('POST /keys/a/address')).body).data.token);
-    const kept = async () => Object(JSON.parse(String(second.app.keyway.home.backend.records.of('addresses').get(token))));
+    const kept = async () =>
+      Object(JSON.parse(String(second.app.keyway.home.backend.records.of('addresses').get(token))));
     return { url, proxy, first, second, kept };
   }
 
