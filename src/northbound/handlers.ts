@@ -5,7 +5,8 @@ import { continueRules } from '../core/continued-rules.js';
 import type { Core } from '../core/core.js';
 import { resolverSettings } from '../core/dns-settings.js';
 import { DomainError, isInMemory } from '../core/errors.js';
-import { expectNoOthersKey, seesOwnAlone } from '../core/keys/key-makers.js';
+import { createdBy, seesOwnAlone } from '../core/keys/key-makers.js';
+import { recordOf } from '../core/keys/key-record.js';
 import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import type { DnsConfig, KeySnapshot, OvernetSettings } from '../core/model.js';
 import type { Principal } from '../core/principal.js';
@@ -213,7 +214,13 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   listUsers,
   createUser: withBody<CreateUser>(async ({ context: { core, makers }, request: { principal } }, body) => {
     const { access_key: accessKey = null, name = null, limit_bytes: limitBytes = null } = body;
-    await expectNoOthersKey(core, makers, principal, accessKey);
+    if (accessKey !== null) {
+      const { op } = await createdBy(core, makers, principal, recordOf(accessKey, { name, limitBytes }));
+      if (op === 'update') {
+        await core.updateUser({ accessKey });
+        return answer(accessKey);
+      }
+    }
     const made = await core.createUser({ accessKey, name, limitBytes });
     await makers.made(principal, [made]);
     return answer(made);

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import type { ChangeOutcome, KeyChange } from '../core/backend.js';
 import { outcomesIn, wasMade } from '../core/batch-outcomes.js';
+import { DomainError, type DomainErrorCode } from '../core/errors.js';
 import type { KeptRecords } from '../core/kept-records.js';
 import type { KeyFieldValues } from '../core/keys/key-fields.js';
+import { leftAsItIs } from '../core/keys/key-makers.js';
 import { recordOf } from '../core/keys/key-record.js';
 import type { Principal } from '../core/principal.js';
 import { parseJson } from '../wire/json/json.js';
@@ -62,8 +64,8 @@ export const itemsRecord = (id: string): string => `items/${id}`;
 export const outcomesRecord = (id: string, chunk: number): string => `out/${id}/${chunk}`;
 /** The record that a home leaves of changes that it must not make twice. */
 export const noteRecord = (id: string, chunk: number): string => `note/${id}/${chunk}`;
-/** The record of which changes of a chunk the credential may not make, as it was when they were first looked at. */
-export const barredRecord = (id: string, chunk: number): string => `barred/${id}/${chunk}`;
+/** The record of what the credential may make of a chunk, as it was when that was first looked at. */
+export const allowedRecord = (id: string, chunk: number): string => `barred/${id}/${chunk}`;
 export const onceRecord = (owner: string, key: string): string => ONCE + hash('sha256', `${owner}\0${key}`, 'hex');
 
 /** The job of a record; null where there is none. */
@@ -153,3 +155,29 @@ export function itemsIn(text: string): readonly KeyChange[] {
     return op === 'rotate' ? { op, accessKey, successor: typeof given === 'string' ? given : '' } : { op, accessKey };
   });
 }
+
+/** What a credential may make of a change: the change itself, or one that leaves the key as it is; else why it may not. */
+export type Allowed = KeyChange | DomainError;
+
+/** What a credential may make of changes as text: 0 for the change itself, 1 for none, else the error and its detail. */
+export function allowedText(allowed: readonly Allowed[], changes: readonly KeyChange[]): string {
+  return JSON.stringify(
+    allowed.map((each, index) => {
+      if (each instanceof DomainError) return [each.code, each.detail];
+      return each === changes[index] ? 0 : 1;
+    }),
+  );
+}
+
+/** Reads what `allowedText` writes, which Keyway alone does. */
+export function allowedIn(text: string, changes: readonly KeyChange[]): readonly Allowed[] {
+  const kept: readonly (0 | 1 | [DomainErrorCode, string])[] = JSON.parse(text);
+  return changes.map((asked, index) => {
+    const each = kept[index] ?? 0;
+    if (each === 0) return asked;
+    return each === 1 ? leftAsItIs(keyOf(asked)) : new DomainError(...each);
+  });
+}
+
+/** The key that a change is of. */
+export const keyOf = (asked: KeyChange): string => (asked.op === 'create' ? asked.key.accessKey : asked.accessKey);

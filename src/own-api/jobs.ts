@@ -1,9 +1,9 @@
 import type { Backend, ChangeOutcome, KeyChange } from '../core/backend.js';
-import { outcomesIn, outcomesText, wasMade } from '../core/batch-outcomes.js';
+import { outcomesText, wasMade } from '../core/batch-outcomes.js';
 import type { Core } from '../core/core.js';
 import { DomainError, type DomainErrorCode } from '../core/errors.js';
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
-import { expectNoOthersKey, type KeyMakers, seesOwnAlone } from '../core/keys/key-makers.js';
+import { createdBy, type KeyMakers, seesOwnAlone } from '../core/keys/key-makers.js';
 import { Lease } from '../core/lease.js';
 import type { NamedTokens } from '../core/named-tokens.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
@@ -11,8 +11,11 @@ import { type Principal, permits } from '../core/principal.js';
 import { changeKey, whatBecameOf } from './changes.js';
 import { OwnError } from './errors.js';
 import {
+  type Allowed,
   allJobs,
-  barredRecord,
+  allowedIn,
+  allowedRecord,
+  allowedText,
   chunkOutcomes,
   countsIn,
   endedOnces,
@@ -23,6 +26,7 @@ import {
   jobIn,
   jobRecord,
   type KeptJob,
+  keyOf,
   noteRecord,
   onceIn,
   onceRecord,
@@ -392,10 +396,12 @@ export class Jobs {
         if (!this.#mayGoOn(job)) return;
         const left = all.slice(outcomes.length);
         const some = batches.areNoted ? left : untilRepeated(left);
-        const barred = (await this.#barredOf(job, chunk, all)).slice(outcomes.length, outcomes.length + some.length);
-        const found = isInDoubt ? await this.#lookUp(some, barred) : barred;
+        const allowed = (await this.#allowedOf(job, chunk, all)).slice(outcomes.length, outcomes.length + some.length);
+        const found = await this.#found(some, allowed, isInDoubt);
         isInDoubt = false;
-        const open = some.filter((_, index) => found[index] === undefined);
+        const open = allowed.flatMap((each, index) =>
+          each instanceof DomainError || found[index] !== undefined ? [] : [each],
+        );
         const made = await this.#patiently(job, () => batches.apply(open, noteRecord(job.id, chunk)));
         if (made === null) return;
         const told = made[Symbol.iterator]();
@@ -422,11 +428,12 @@ export class Jobs {
       if (isOfSameKey) await kept;
       let isInDoubt = index < doubtUntil && !isOfSameKey;
       const outcome = await this.#patiently(job, async (): Promise<{ readonly is: ChangeOutcome }> => {
-        const barred = await this.#barred(job, [asked]);
-        const [found] = isInDoubt ? await this.#lookUp([asked], barred) : barred;
+        const [allowed = asked] = await this.#allowed(job, [asked]);
+        if (allowed instanceof DomainError) return { is: allowed };
+        const found = isInDoubt ? await whatBecameOf(this.#options.core, asked) : undefined;
         // It is looked up also where the answer is lost.
         isInDoubt = true;
-        return { is: found !== undefined ? found : await this.#make(asked) };
+        return { is: found === undefined ? await this.#make(allowed) : found };
       });
       if (outcome === null) break;
       await this.#followMade(job, [asked], [outcome.is]);
@@ -453,49 +460,55 @@ export class Jobs {
     }
   }
 
-  /** Looks up the outcomes of changes that may have been made, besides those that must not be; undefined for one that was not. */
-  async #lookUp(changes: readonly KeyChange[], barred: Barred): Promise<readonly (ChangeOutcome | undefined)[]> {
+  /** The outcomes that are known before the changes are made: of those that may not be, and of those in doubt that were. */
+  async #found(
+    changes: readonly KeyChange[],
+    allowed: readonly Allowed[],
+    areInDoubt: boolean,
+  ): Promise<readonly (ChangeOutcome | undefined)[]> {
     const found: (ChangeOutcome | undefined)[] = [];
-    for (const [index, asked] of changes.entries())
-      found.push(barred[index] ?? (await whatBecameOf(this.#options.core, asked)));
+    for (const [index, asked] of changes.entries()) {
+      const each = allowed[index];
+      if (each instanceof DomainError) found.push(each);
+      else found.push(areInDoubt ? await whatBecameOf(this.#options.core, asked) : undefined);
+    }
     return found;
   }
 
   /** The same for a chunk as when it was first looked at: a home may know the others by their number. */
-  async #barredOf(job: KeptJob, chunk: number, changes: readonly KeyChange[]): Promise<Barred> {
-    if (!seesOwnAlone(callerOf(job))) return changes.map(() => undefined);
+  async #allowedOf(job: KeptJob, chunk: number, changes: readonly KeyChange[]): Promise<readonly Allowed[]> {
+    if (!seesOwnAlone(callerOf(job))) return changes;
     const { records } = this.#options;
-    const id = barredRecord(job.id, chunk);
+    const id = allowedRecord(job.id, chunk);
     const kept = records.of('jobs').get(id);
-    if (kept !== undefined) return outcomesIn(kept).map((outcome) => outcome ?? undefined);
-    const barred = await this.#barred(job, changes);
-    await records.change([put(id, outcomesText(barred.map((refusal) => refusal ?? null)))]);
-    return barred;
+    if (kept !== undefined) return allowedIn(kept, changes);
+    const allowed = await this.#allowed(job, changes);
+    await records.change([put(id, allowedText(allowed, changes))]);
+    return allowed;
   }
 
   /**
-   * Why the credential may not make these changes; undefined for each that it may. Who sees its own keys alone makes keys and
-   * nothing else. They are noted as its own before they are made, so that one which was made when a process ended is known.
+   * What the credential may make of these changes. Who sees its own keys alone makes keys and nothing else. They are noted as its
+   * own before they are made, so that one which was made when a process ended is known.
    */
-  async #barred(job: KeptJob, changes: readonly KeyChange[]): Promise<Barred> {
+  async #allowed(job: KeptJob, changes: readonly KeyChange[]): Promise<readonly Allowed[]> {
     const { core, makers } = this.#options;
     const caller = callerOf(job);
-    if (!seesOwnAlone(caller)) return changes.map(() => undefined);
-    const barred: (DomainError | undefined)[] = [];
-    const own: string[] = [];
+    if (!seesOwnAlone(caller)) return changes;
+    const allowed: Allowed[] = [];
     for (const asked of changes) {
       try {
         if (asked.op !== 'create') throw new DomainError('notPermitted');
-        await expectNoOthersKey(core, makers, caller, asked.key.accessKey);
-        own.push(asked.key.accessKey);
-        barred.push(undefined);
+        const change = await createdBy(core, makers, caller, asked.key);
+        allowed.push(change.op === 'create' ? asked : change);
       } catch (error) {
         if (!(error instanceof DomainError) || error.code !== 'notPermitted') throw error;
-        barred.push(error);
+        allowed.push(error);
       }
     }
+    const own = allowed.flatMap((each) => (each instanceof DomainError ? [] : [keyOf(each)]));
     await makers.made(caller, own);
-    return barred;
+    return allowed;
   }
 
   /** Keys that were noted as the credential's own, and were not made, are nobody's. */
@@ -602,11 +615,6 @@ export class Jobs {
     await records.change(gone).catch((error: unknown) => log.warn({ err: error }, 'old batches could not be removed'));
   }
 }
-
-/** Refusals of changes; undefined for one that may be made. */
-type Barred = readonly (DomainError | undefined)[];
-
-const keyOf = (asked: KeyChange): string => (asked.op === 'create' ? asked.key.accessKey : asked.accessKey);
 
 /** The changes before the first of a key that has come before: each of these shows afterwards whether it was made. */
 function untilRepeated(changes: readonly KeyChange[]): readonly KeyChange[] {

@@ -93,11 +93,46 @@ describe('a named token', () => {
     expect([other.statusCode, other.json().error]).toEqual([400, 'user not found']);
     const replaced = await api('POST', '/users', { access_key: 'others', name: 'Mine' });
     expect(replaced.statusCode).toBe(403);
-    expect((await api('POST', '/users', { access_key: 'own', name: 'Again' })).statusCode).toBe(200);
     expect(await asBot('GET /keys')).toMatchObject({ body: { data: { keys: [{}, {}, {}, {}] } } });
     expect((await asBot('GET /keys/others')).status).toBe(404);
     expect((await asBot('GET /keys/own')).status).toBe(200);
     expect(await call('GET /keys')).toMatchObject({ body: { data: { keys: [{}, {}, {}, {}, {}] } } });
+  });
+
+  it('makes its own key again as it is, which changes nothing, and drops no limit and no counters by it', async () => {
+    const { app, call, headers, asBot } = await stage('create');
+    const made = { access_key: 'own', name: 'Own', limit_bytes: 5 };
+    const post = async (payload: object) =>
+      (await app.inject({ method: 'POST', url: '/panel/api/users', headers, payload })).statusCode;
+    const batch = async (...items: object[]) => {
+      const answer = await asBot('POST /keys/batch?wait=10', {
+        items: items.map((item) => ({ op: 'create', ...item })),
+      });
+      const { items: told } = dataOf(answer) as unknown as {
+        readonly items: readonly { readonly ok: boolean; readonly code?: string }[];
+      };
+      return told.map(({ ok, code }) => code ?? ok);
+    };
+    expect(await post(made)).toBe(200);
+    const entry = { accessKey: 'own', bytesUp: 3n, bytesDown: 0n, connections: null };
+    await app.keyway.backend.count({ id: null, entries: [entry] }, 'durable');
+    const isKept = async (limit: bigint) =>
+      expect(await call('GET /keys/own')).toMatchObject({
+        body: { data: { name: 'Own', limit_bytes: limit, bytes_up: 3n } },
+      });
+    expect([await post(made), await batch(made, {})]).toEqual([200, [true, true]]);
+    await isKept(5n);
+    expect(await batch({ ...made, limit_bytes: null }, { ...made, name: 'Other' })).toEqual([
+      'not_permitted',
+      'not_permitted',
+    ]);
+    await call('PATCH /keys/own', { body: { limit_bytes: 4 } });
+    expect([await post(made), await post({ access_key: 'own' }), await batch(made)]).toEqual([
+      403,
+      403,
+      ['not_permitted'],
+    ]);
+    await isKept(4n);
   });
 
   it('no longer sees a key that was removed and that somebody else made again', async () => {

@@ -1,8 +1,11 @@
+import type { KeyChange } from '../backend.js';
 import type { Core } from '../core.js';
 import { DomainError } from '../errors.js';
 import type { KeptRecords, RecordChange } from '../kept-records.js';
+import type { AccessKey } from '../model.js';
 import type { ClockPort } from '../ports.js';
 import type { Principal } from '../principal.js';
+import { sameFields } from './key-record.js';
 import type { KeyEntry, KeyReader } from './types.js';
 
 /** Milliseconds. */
@@ -80,13 +83,23 @@ export function seesOwnAlone(caller: Principal | null): caller is Principal {
   return caller?.may === 'create';
 }
 
-/** Rejects with `notPermitted` where a create of this key would replace one that its caller does not see. */
-export async function expectNoOthersKey(
+/**
+ * Resolves to the change that a create is for its caller. Who makes keys and changes none leaves one of his own that is as he
+ * asks for as it is. Rejects with `notPermitted` where the create would replace any other.
+ */
+export async function createdBy(
   core: Pick<Core, 'key'>,
   makers: KeyMakers,
   caller: Principal | null,
-  accessKey: string | null,
-): Promise<void> {
-  if (accessKey === null || makers.sees(caller, accessKey)) return;
-  if ((await core.key(accessKey)) !== undefined) throw new DomainError('notPermitted');
+  key: AccessKey,
+): Promise<KeyChange> {
+  const create = { op: 'create', key } as const;
+  if (!seesOwnAlone(caller)) return create;
+  const found = await core.key(key.accessKey);
+  if (found === undefined) return create;
+  if (!makers.sees(caller, key.accessKey) || !sameFields(found, key)) throw new DomainError('notPermitted');
+  return leftAsItIs(key.accessKey);
 }
+
+/** The change that leaves a key as it is, and has it written where it is in memory alone. */
+export const leftAsItIs = (accessKey: string): KeyChange => ({ op: 'update', accessKey, update: {} });

@@ -14,7 +14,8 @@ export interface KeyOperations {
   createUser(key: { readonly accessKey: string | null } & Partial<KeyFieldValues>): Promise<string>;
   /** Rejects with `countTooLarge`. Resolves to the new keys. */
   bulkCreateUsers(count: bigint, limitBytes: bigint | null): Promise<readonly string[]>;
-  updateUser(key: AccessKey): Promise<void>;
+  /** What is not given stays. */
+  updateUser(key: Pick<AccessKey, 'accessKey'> & Partial<KeyFieldValues>): Promise<void>;
   setLimit(accessKey: string, limitBytes: bigint | null): Promise<void>;
   deleteUser(accessKey: string): Promise<void>;
   resetUser(accessKey: string): Promise<void>;
