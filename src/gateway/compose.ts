@@ -125,9 +125,9 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   });
   const jobs = new Jobs({
     ...{ core, backend, records, makers, named, rotations, clock, random, log },
-    onEnded: async ({ id, owner, state, total }, { done, failed, successors }) => {
-      await events.emitKeys('key.rotated', successors);
-      await events.emit('job.ended', { job: id, by: owner, state, total, done, failed });
+    onEnded: ({ id, owner, state, total }, { done, failed, successors }, told) => {
+      const data = { job: id, by: owner, state, total, done, failed };
+      return events.emitOnce([...events.ofKeys('key.rotated', successors), { type: 'job.ended', data }], told);
     },
   });
   const sunsets = sunsetsOf(options.mounts);

@@ -70,3 +70,23 @@ export async function whatBecameOf(core: Pick<Core, 'key'>, asked: KeyChange): P
     }
   }
 }
+
+/** The places of deletions that do nothing: their keys are not there when it is their turn. */
+export async function vainDeletions(
+  core: Pick<Core, 'key' | 'keys'>,
+  changes: readonly KeyChange[],
+): Promise<readonly number[]> {
+  const vain: number[] = [];
+  /** Whether keys are there behind the changes so far. */
+  const after = new Map<string, boolean>();
+  for (const [index, asked] of changes.entries()) {
+    if (asked.op === 'create') after.set(asked.key.accessKey, true);
+    if (asked.op !== 'delete' && asked.op !== 'rotate') continue;
+    const { accessKey } = asked;
+    const isThere =
+      after.get(accessKey) ?? (core.keys.get(accessKey) !== undefined || (await core.key(accessKey)) !== undefined);
+    if (asked.op === 'delete' && !isThere) vain.push(index);
+    after.set(accessKey, false);
+  }
+  return vain;
+}

@@ -48,6 +48,14 @@ export interface EventServer {
 
 type Happened = Pick<OwnEvent, 'type' | 'data'>;
 
+/** What is written down in one with events. */
+interface Beside {
+  /** The mark of the state up to which these and those before are all that has changed. */
+  readonly mark?: string | null;
+  /** A record that becomes another one with them; they have been written down where it is not as expected. */
+  readonly noted?: RecordChange;
+}
+
 export interface EventsOptions {
   readonly backend: Pick<Backend, 'keys' | 'settings' | 'onChange' | 'replica' | 'past'>;
   readonly records: KeptRecords;
@@ -202,10 +210,16 @@ export class Events {
 
   /** Notes that something has happened to keys: nothing, where there are none. Resolves as `emit` does. */
   emitKeys(type: EventType, accessKeys: readonly string[]): Promise<void> {
-    return this.#write(this.#ofKeys(type, accessKeys));
+    return this.#write(this.ofKeys(type, accessKeys));
   }
 
-  #ofKeys(type: EventType, accessKeys: Iterable<string>): readonly Happened[] {
+  /** Notes what has happened and changes a record, both or neither: neither where that is not as expected. */
+  emitOnce(happened: readonly Happened[], noted: RecordChange): Promise<void> {
+    return this.#write(happened, { noted });
+  }
+
+  /** What is to be told of keys. */
+  ofKeys(type: EventType, accessKeys: Iterable<string>): readonly Happened[] {
     const { keys } = this.#options.backend;
     const told = [...accessKeys].map((key): EventKey => ({ access_key: key, name: keys.get(key)?.name ?? null }));
     const characters = told.reduce((sum, { access_key, name }) => sum + access_key.length + (name?.length ?? 0), 0);
@@ -264,11 +278,10 @@ export class Events {
     return true;
   }
 
-  /** `mark` is that of the state up to which these and those before are all that has changed. */
-  #write(happened: readonly Happened[], mark: string | null = null): Promise<void> {
-    if (happened.length === 0 && mark === null) return Promise.resolve();
+  #write(happened: readonly Happened[], beside: Beside = {}): Promise<void> {
+    if (happened.length === 0 && beside.mark == null) return Promise.resolve();
     const now = this.#options.clock.now();
-    const written = this.#writing.then(() => this.#writeDown(happened, now, mark));
+    const written = this.#writing.then(() => this.#writeDown(happened, now, beside));
     this.#writing = written.catch((error: unknown) => this.#notWritten(error, happened.length));
     return written;
   }
@@ -281,12 +294,13 @@ export class Events {
    * Writes events behind all that there are, whoever wrote those: who has read up to one would never learn of another that
    * came later with an id before it.
    */
-  async #writeDown(happened: readonly Happened[], now: number, mark: string | null): Promise<void> {
+  async #writeDown(happened: readonly Happened[], now: number, { mark = null, noted }: Beside): Promise<void> {
     const { records, random } = this.#options;
     const time = new Date(now).toISOString();
     for (;;) {
       // Another gateway goes on from the mark that is noted.
       if (mark !== null && !this.isHolder()) return;
+      if (noted !== undefined && (records.of(noted.kind).get(noted.id) ?? null) !== noted.expected) return;
       const expected = records.of('events').get(LAST) ?? null;
       const puts = happened.map(({ type, data }): RecordChange & { readonly body: string } => {
         this.#lastTime = Math.max(now, this.#lastTime + 1);
@@ -298,6 +312,7 @@ export class Events {
         ...puts,
         ...(last === undefined ? [] : [{ kind: 'events', id: LAST, body: JSON.stringify(last.id), expected } as const]),
         ...(mark === null ? [] : [{ kind: 'events', id: OBSERVED, body: JSON.stringify(mark) } as const]),
+        ...(noted === undefined ? [] : [noted]),
         ...this.#tooOld(puts),
       ];
       if (await records.change(changes)) return;
@@ -344,7 +359,7 @@ export class Events {
     const events = [...configuration, ...this.#ofChanges(changes)];
     this.#isBehind = false;
     if (events.length === 0 && !notes) return;
-    this.#write(events, past?.mark() ?? null).catch(() => past !== null && this.#fallBehind(LOOK));
+    this.#write(events, { mark: past?.mark() ?? null }).catch(() => past !== null && this.#fallBehind(LOOK));
   }
 
   #ofChanges(changes: MissedChanges['keys']): readonly Happened[] {
@@ -356,7 +371,7 @@ export class Events {
       const those = kinds.get(change) ?? new Set();
       kinds.set(change, those.add(accessKey));
     }
-    return [...kinds].flatMap(([change, accessKeys]) => this.#ofKeys(TYPES[change], accessKeys));
+    return [...kinds].flatMap(([change, accessKeys]) => this.ofKeys(TYPES[change], accessKeys));
   }
 
   /** Goes by the noted mark of the state the next time, since what this gateway has seen is not all that must be told. */
@@ -377,7 +392,7 @@ export class Events {
       // This class wrote it.
       const missed = await past.since(JSON.parse(noted) as string);
       const events = missed === null ? [...this.#configured.slice(0, told), WHOLE] : await this.#ofMissed(missed);
-      await this.#write(events, mark);
+      await this.#write(events, { mark });
       this.#seen = version;
       this.#configured.splice(0, told);
       isDone = this.isHolder();

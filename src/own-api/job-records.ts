@@ -66,6 +66,8 @@ export const outcomesRecord = (id: string, chunk: number): string => `out/${id}/
 export const noteRecord = (id: string, chunk: number): string => `note/${id}/${chunk}`;
 /** The record of what the credential may make of a chunk, as it was when that was first looked at. */
 export const allowedRecord = (id: string, chunk: number): string => `barred/${id}/${chunk}`;
+/** The record of which deletions of a chunk do nothing. */
+export const vainRecord = (id: string, chunk: number): string => `vain/${id}/${chunk}`;
 export const onceRecord = (owner: string, key: string): string => ONCE + hash('sha256', `${owner}\0${key}`, 'hex');
 
 /** The job of a record; null where there is none. */

@@ -8,7 +8,7 @@ import { Lease } from '../core/lease.js';
 import type { NamedTokens } from '../core/named-tokens.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { type Principal, permits } from '../core/principal.js';
-import { changeKey, whatBecameOf } from './changes.js';
+import { changeKey, vainDeletions, whatBecameOf } from './changes.js';
 import { OwnError } from './errors.js';
 import {
   type Allowed,
@@ -33,17 +33,22 @@ import {
   outcomesOf,
   outcomesRecord,
   recordsByJob,
+  vainRecord,
 } from './job-records.js';
 import type { Rotations } from './rotations.js';
 
 export interface JobsOptions {
-  readonly core: Pick<Core, 'audit' | 'key'>;
+  readonly core: Pick<Core, 'audit' | 'key' | 'keys'>;
   readonly backend: Backend;
   readonly records: KeptRecords;
   readonly makers: KeyMakers;
   readonly named: Pick<NamedTokens, 'isHeld'>;
-  /** Told of each job that has ended: again where it was killed or rejected before it had resolved. */
-  readonly onEnded?: (job: Pick<KeptJob, 'id' | 'owner' | 'state' | 'total'>, outcome: JobOutcome) => Promise<void>;
+  /** Told of each job that has ended, with the change of its record that says so: both are written down, or neither. */
+  readonly onEnded: (
+    job: Pick<KeptJob, 'id' | 'owner' | 'state' | 'total'>,
+    outcome: JobOutcome,
+    told: RecordChange,
+  ) => Promise<void>;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -397,7 +402,11 @@ export class Jobs {
         const left = all.slice(outcomes.length);
         const some = batches.areNoted ? left : untilRepeated(left);
         const allowed = (await this.#allowedOf(job, chunk, all)).slice(outcomes.length, outcomes.length + some.length);
-        const found = await this.#found(some, allowed, isInDoubt);
+        const vain = batches.areNoted ? null : await this.#vainOf(job, chunk, all);
+        const found = await this.#found(
+          allowed,
+          some.map((asked, index) => (isInDoubt && vain?.has(outcomes.length + index) !== true ? asked : null)),
+        );
         isInDoubt = false;
         const open = allowed.flatMap((each, index) =>
           each instanceof DomainError || found[index] !== undefined ? [] : [each],
@@ -418,6 +427,7 @@ export class Jobs {
     const doubtUntil = isResumed ? done + MOST_IN_DOUBT : 0;
     let chunk = Math.floor(done / job.chunk);
     let outcomes = [...chunkOutcomes(this.#options.records, job.id, chunk)];
+    let vain: ReadonlySet<number> | null = null;
     let kept: Promise<void> = Promise.resolve();
     for (const [index, asked] of changes.entries()) {
       if (index < done) continue;
@@ -430,7 +440,9 @@ export class Jobs {
       const outcome = await this.#patiently(job, async (): Promise<{ readonly is: ChangeOutcome }> => {
         const [allowed = asked] = await this.#allowed(job, [asked]);
         if (allowed instanceof DomainError) return { is: allowed };
-        const found = isInDoubt ? await whatBecameOf(this.#options.core, asked) : undefined;
+        const from = chunk * job.chunk;
+        vain ??= await this.#vainOf(job, chunk, changes.slice(from, from + job.chunk));
+        const found = isInDoubt && !vain.has(index - from) ? await whatBecameOf(this.#options.core, asked) : undefined;
         // It is looked up also where the answer is lost.
         isInDoubt = true;
         return { is: found === undefined ? await this.#make(allowed) : found };
@@ -445,6 +457,7 @@ export class Jobs {
       if (outcomes.length < job.chunk) continue;
       chunk += 1;
       outcomes = [];
+      vain = null;
     }
     await kept;
   }
@@ -460,19 +473,33 @@ export class Jobs {
     }
   }
 
-  /** The outcomes that are known before the changes are made: of those that may not be, and of those in doubt that were. */
+  /** The outcomes that are known before changes are made: of those that may not be, and of those in doubt that were. */
   async #found(
-    changes: readonly KeyChange[],
     allowed: readonly Allowed[],
-    areInDoubt: boolean,
+    inDoubt: readonly (KeyChange | null)[],
   ): Promise<readonly (ChangeOutcome | undefined)[]> {
     const found: (ChangeOutcome | undefined)[] = [];
-    for (const [index, asked] of changes.entries()) {
-      const each = allowed[index];
+    for (const [index, each] of allowed.entries()) {
+      const asked = inDoubt[index] ?? null;
       if (each instanceof DomainError) found.push(each);
-      else found.push(areInDoubt ? await whatBecameOf(this.#options.core, asked) : undefined);
+      else found.push(asked === null ? undefined : await whatBecameOf(this.#options.core, asked));
     }
     return found;
+  }
+
+  /**
+   * The deletions of a chunk that do nothing, noted before anything of it is made: afterwards such a key looks as one that was
+   * deleted.
+   */
+  async #vainOf(job: KeptJob, chunk: number, changes: readonly KeyChange[]): Promise<ReadonlySet<number>> {
+    if (!changes.some(({ op }) => op === 'delete')) return new Set();
+    const { records, core } = this.#options;
+    const id = vainRecord(job.id, chunk);
+    const kept = records.of('jobs').get(id);
+    if (kept !== undefined) return new Set<number>(JSON.parse(kept));
+    const vain = await vainDeletions(core, changes);
+    await records.change([put(id, JSON.stringify(vain))]);
+    return new Set(vain);
   }
 
   /** The same for a chunk as when it was first looked at: a home may know the others by their number. */
@@ -571,8 +598,7 @@ export class Jobs {
 
   /** Changes a job that is as it was last seen; false where it is not. */
   #change(job: KeptJob, change: Partial<KeptJob>): Promise<boolean> {
-    const body = JSON.stringify({ ...job, ...change });
-    return this.#options.records.change([{ ...put(jobRecord(job.id), body), expected: JSON.stringify(job) }]);
+    return this.#options.records.change([changeOf(job, change)]);
   }
 
   /** Puts the end of a job into the audit list, and notes that. */
@@ -590,8 +616,7 @@ export class Jobs {
     const successors = this.changesOf(job).flatMap((asked, index) =>
       asked.op === 'rotate' && wasMade(outcomes[index]) ? [asked.successor] : [],
     );
-    await this.#options.onEnded?.(job, { done, failed, successors });
-    await this.#change(job, { isTold: true });
+    await this.#options.onEnded(job, { done, failed, successors }, changeOf(job, { isTold: true }));
   }
 
   /** Removes jobs that ended long ago, and the oldest of too many; what is known of an `Idempotency-Key` stays its day. */
@@ -627,6 +652,11 @@ function untilRepeated(changes: readonly KeyChange[]): readonly KeyChange[] {
 }
 
 const callerOf = ({ owner, may }: KeptJob): Principal => ({ name: owner, may });
+
+const changeOf = (job: KeptJob, change: Partial<KeptJob>): RecordChange => ({
+  ...put(jobRecord(job.id), JSON.stringify({ ...job, ...change })),
+  expected: JSON.stringify(job),
+});
 
 const put = (id: string, body: string | null): RecordChange => ({ kind: 'jobs', id, body });
 

@@ -70,6 +70,18 @@ function observed({
 }
 
 describe('events', () => {
+  it('that go with a record are written down once, whoever tells of them again', async () => {
+    const records = new LocalRecords();
+    await records.change([{ kind: 'jobs', id: 'job/j', body: 'untold' }]);
+    const ended = [{ type: 'job.ended', data: { job: 'j' } }] as const;
+    const told = { kind: 'jobs', id: 'job/j', body: 'told', expected: 'untold' } as const;
+    const [one, other] = [observed({ records }).events, observed({ records }).events];
+    await Promise.all([one.emitOnce(ended, told), other.emitOnce(ended, told)]);
+    await other.emitOnce(ended, told);
+    expect(one.latest(10)).toMatchObject(ended);
+    expect(records.of('jobs').get('job/j')).toBe('told');
+  });
+
   it('are one a kind of the changes that come together, and name their keys', async () => {
     const { events, keys, gathered } = observed();
     for (const key of ['a', 'b', 'c']) keys.create({ accessKey: key, name: `Name of ${key}`, limitBytes: 5n });
