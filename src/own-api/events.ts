@@ -6,6 +6,7 @@ import type { KeyChange } from '../core/keys/change-log.js';
 import { Lease } from '../core/lease.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { encodeJson } from '../wire/json/write-json.js';
+import { markOf, type StateMark } from './state-mark.js';
 
 /** The kinds of events. */
 export const EVENT_TYPES = [
@@ -51,7 +52,7 @@ type Happened = Pick<OwnEvent, 'type' | 'data'>;
 /** What is written down in one with events. */
 interface Beside {
   /** The mark of the state up to which these and those before are all that has changed. */
-  readonly mark?: string | null;
+  readonly mark?: string | StateMark | null;
   /** A record that becomes another one with them; they have been written down where it is not as expected. */
   readonly noted?: RecordChange;
 }
@@ -83,7 +84,7 @@ const LOOK = 5_000;
 const TIME_DIGITS = 15;
 /** The record of the id of the last event, by which gateways write one behind the other. */
 const LAST = 'last';
-/** The record of the mark of the state up to which all changes are events, where gateways share it. */
+/** The record of the mark of the state up to which all changes are events: noted with events where gateways share it, elsewhere at start and end. */
 const OBSERVED = 'observed';
 /** Milliseconds after which that mark is noted although nothing happened: what changed long before it may be forgotten. */
 const NOTED = 600_000;
@@ -113,6 +114,8 @@ export class Events {
   /** True where changes may be no events that the noted mark does not have. */
   #isBehind = false;
   #isCatchingUp = false;
+  /** True where events could not be written down, and nothing tells which keys they were of. */
+  #areLost = false;
   #noting: NodeJS.Timeout | null = null;
   #lastTime = 0;
   #gathering: NodeJS.Timeout | null = null;
@@ -174,7 +177,21 @@ export class Events {
     if (this.#isClosed) return;
     this.#seen = changes.version;
     this.#lastTime = Math.max(this.#lastTime, clock.now() - 1);
+    if (backend.past === null) this.#tellUnobserved();
     this.#stop = changes.onChange(() => this.#gatherSoon());
+  }
+
+  /** Tells of what changed while nobody observed a state that this gateway has alone: before a crash, or while Keyway was stopped. */
+  #tellUnobserved(): void {
+    const { backend, records, server } = this.#options;
+    const mark = markOf(backend.keys, backend.settings());
+    const noted = records.of('events').get(OBSERVED);
+    const before: StateMark = noted === undefined ? mark : JSON.parse(noted);
+    const happened: Happened[] = [];
+    // A server's settings are learned later than its keys.
+    if (before.settings !== mark.settings && server === null) happened.push(configured('edited'));
+    if (before.keys !== mark.keys) happened.push(WHOLE);
+    this.#write(happened, { mark }).catch(() => this.#lose());
   }
 
   #gatherSoon(pause = GATHERED): void {
@@ -356,10 +373,19 @@ export class Events {
       this.#isBehind = past !== null;
       return;
     }
-    const events = [...configuration, ...this.#ofChanges(changes)];
+    const events = [...configuration, ...(this.#areLost ? [WHOLE] : this.#ofChanges(changes))];
     this.#isBehind = false;
-    if (events.length === 0 && !notes) return;
-    this.#write(events, { mark: past?.mark() ?? null }).catch(() => past !== null && this.#fallBehind(LOOK));
+    this.#areLost = false;
+    const isLast = past === null && this.#isClosed && this.#stop !== null;
+    if (events.length === 0 && !notes && !isLast) return;
+    const mark = isLast ? markOf(keys, backend.settings()) : (past?.mark() ?? null);
+    this.#write(events, { mark }).catch(() => (past === null ? this.#lose() : this.#fallBehind(LOOK)));
+  }
+
+  /** Tells of the keys as a whole the next time. */
+  #lose(): void {
+    this.#areLost = true;
+    this.#gatherSoon(LOOK);
   }
 
   #ofChanges(changes: MissedChanges['keys']): readonly Happened[] {

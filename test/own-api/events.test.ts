@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { MissedChanges, PastChanges } from '../../src/core/backend.js';
+import { DomainError } from '../../src/core/errors.js';
 import { LocalRecords } from '../../src/core/kept-records.js';
 import { keyDigest } from '../../src/core/key-digest.js';
 import { KeyRegistry } from '../../src/core/keys/registry.js';
@@ -175,6 +176,51 @@ describe('events', () => {
     await third.gathered();
     expect(third.events.latest(10).map(({ type }) => type)).toEqual(['server.back']);
     expect(third.events.after(newest, 10)).toBeNull();
+  });
+});
+
+describe('what nobody observed of a state of one gateway', () => {
+  const told = ({ events }: ReturnType<typeof observed>) =>
+    events.latest(10).map(({ type, data }) => ({ type, ...data }));
+  const whole = { type: 'key.changed', keys: [], whole: true };
+  const key = { accessKey: 'a', name: null, limitBytes: null };
+
+  it('is told as a whole at the next start, and nothing where the state is the same', async () => {
+    const records = new LocalRecords();
+    const first = observed({ records });
+    first.keys.create(key);
+    await first.gathered();
+    const same = observed({ records, keys: first.keys });
+    await same.gathered();
+    expect(told(same)).toMatchObject([{ type: 'key.created' }]);
+    first.keys.create({ ...key, accessKey: 'b' });
+    const { keys } = first;
+    const later = observed({ records, keys });
+    await later.gathered();
+    expect(told(later)).toMatchObject([{ type: 'key.created' }, whole]);
+  });
+
+  it('is told as a whole after a crash', async () => {
+    const records = new LocalRecords();
+    const killed = observed({ records });
+    await expect.poll(() => records.of('events').size).toBe(1);
+    const atTheKill = new LocalRecords();
+    await atTheKill.change([...records.of('events')].map(([id, body]) => ({ kind: 'events', id, body })));
+    killed.keys.create(key);
+    const next = observed({ records: atTheKill, keys: killed.keys });
+    await Promise.all([killed.gathered(), next.gathered()]);
+    expect(told(next)).toEqual([whole]);
+  });
+
+  it('is told as a whole once events can be written down again', async () => {
+    const records = new LocalRecords();
+    const { events, keys, gathered } = observed({ records });
+    await expect.poll(() => records.of('events').size).toBe(1);
+    const full = vi.spyOn(records, 'change').mockRejectedValueOnce(new DomainError('saveFailed'));
+    keys.create(key);
+    await expect.poll(() => full.mock.settledResults.length).toBe(1);
+    await gathered();
+    expect(events.latest(10)).toMatchObject([{ type: 'key.changed', data: { whole: true } }]);
   });
 });
 
