@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestProject } from 'vitest/node';
-import { bundledChromium, type Chromium } from '../bench/browser.js';
 import { type Binaries, type Postgres, postgresBinaries, postgresOnPath, startPostgres } from '../bench/postgres.js';
 import { buildIfOlder, buildPanelIfOlder } from './building.js';
 import { createPortGiver } from './free-ports.js';
 import { createTemplate, dropTemplate, type SharedPostgres } from './homes/database/template.js';
 import { keepTemporaryFilesInMemory } from './memory-folder.js';
+import { bundledChromium, type Chromium } from './panel/browser/chromium.js';
 
 declare module 'vitest' {
   interface ProvidedContext {

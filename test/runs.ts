@@ -1,6 +1,9 @@
+import { accessSync, constants } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import type { TestProjectConfiguration, ViteUserConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { ROOT } from './clone.js';
 
 type TestSettings = NonNullable<ViteUserConfig['test']>;
 
@@ -104,12 +107,22 @@ export const ALONE = [
   'test/revisions/taken-out.test.ts',
 ];
 
+/** Tells whether this user may write in a folder: whoever runs the tests may have another's clone, to read alone. */
+function mayWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The settings of every run, of all test files or of the quick ones. */
 export const EVERY_RUN: TestSettings = {
   // By itself vitest leaves a core to the process that hands out the files, which has little to do.
   maxWorkers: availableParallelism() + 1,
   sequence: { sequencer: LongestFirst },
-  experimental: { fsModuleCache: true },
+  experimental: { fsModuleCache: mayWrite(join(ROOT, 'node_modules')) },
 };
 
 const EVERY_PROJECT: TestSettings = {

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { bundledChromium } from '../../bench/browser.js';
+import { bundledChromium } from './chromium.js';
 
 it('the browser is unpacked into a folder of this user alone, and takes libraries and fonts from there', async () => {
   const both = await Promise.all([bundledChromium(), bundledChromium()]);
