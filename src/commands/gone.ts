@@ -12,6 +12,10 @@ const INSTEAD_OF_DESTRUCTIVE =
 
 /** Flags that went, by their command, each with what to use instead. */
 export const GONE_FLAGS: Readonly<Record<string, GoneFlags>> = {
+  'keys rotate': {
+    grace: 'a rotation takes effect at once',
+    'keep-address': 'hand out an address that goes on with keyway keys link KEY --subscription',
+  },
   compare: { destructive: INSTEAD_OF_DESTRUCTIVE },
   replay: { destructive: INSTEAD_OF_DESTRUCTIVE },
 };

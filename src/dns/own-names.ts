@@ -3,8 +3,6 @@ import type { DnsRewrite } from '../core/model.js';
 import { domainName, isAddress } from '../wire/dns-values.js';
 
 /** The operator's own names. */
-export type OwnNames = ReturnType<typeof createOwnNames>;
-
 interface Entry {
   readonly index: number;
   /** The address, or the name whose records are the answer. */

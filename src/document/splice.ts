@@ -24,8 +24,8 @@ const allocateNew: Allocate = (length) => Buffer.allocUnsafe(length);
 const STEP_BYTES = 1 << 22;
 
 /** The bytes with every splice made, in memory of their own; the splices are sorted and do not overlap. */
-export function applySplices(bytes: Buffer, splices: readonly Splice[], allocate: Allocate = allocateNew): Buffer {
-  return finish(applySplicesSteps(bytes, splices, allocate));
+export function applySplices(bytes: Buffer, splices: readonly Splice[]): Buffer {
+  return finish(applySplicesSteps(bytes, splices));
 }
 
 /** Does as `applySplices`, in steps. */

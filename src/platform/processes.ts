@@ -18,10 +18,10 @@ export interface ProcessesPort {
   boot(): Promise<string>;
 }
 
-/** `pid` is this process's number; without it, it is taken from `/proc`, which Linux alone has. */
-export function createProcesses(pid?: number): ProcessesPort {
+/** The processes as `/proc` tells them, which Linux alone has. */
+export function createProcesses(): ProcessesPort {
   return {
-    own: () => (pid === undefined ? thisProcess() : identityOf(pid)),
+    own: thisProcess,
     find: async (other) => (isAlive(other) ? { pid: other, started: await startOf(other) } : null),
     boot: thisBoot,
   };

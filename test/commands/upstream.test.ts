@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { compactJson } from '../../src/wire/json/json.js';
+import { finish } from '../../src/core/steps.js';
+import { compactJsonSteps } from '../../src/wire/json/json.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
 import { type RanHere, runHere } from './context.js';
@@ -272,7 +273,7 @@ describe('what stands beside it', () => {
   it('refuses a replacement that would take the inbounds with keys away', async () => {
     const { origin, file } = await startLiveServer('0.3.7', {}, { listener: { token: TOKEN } });
     const sample = await readFile(join(import.meta.dirname, '../../fixtures/samples/server-0.3.21.jsonc'));
-    const layout = JSON.parse(String(compactJson(sample, { comments: true })));
+    const layout = JSON.parse(Buffer.concat(finish(compactJsonSteps(sample))).toString());
     const front = await serveInFront(`${origin}/panel`, BY_TOKEN);
     const put = (body: unknown) => front.ask('PUT', '/panel/api/server/config', `Bearer ${TOKEN}`, body);
     expect((await put(layout)).status).toBe(200);

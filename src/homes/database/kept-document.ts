@@ -106,7 +106,7 @@ export class KeptDocument implements KeyObserver {
         const { state: number } = seen();
         const made = await this.#withSections(kept, kept.document);
         const compact = () => {
-          made.compact ??= inTurns(compactJsonSteps(made.document.bytes, { comments: true }));
+          made.compact ??= inTurns(compactJsonSteps(made.document.bytes));
           return made.compact;
         };
         return { number, document: made.document, compact };

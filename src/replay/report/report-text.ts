@@ -80,7 +80,7 @@ function differenceLines({ differences, hint }: ScenarioResult, sides: readonly 
 
 /** The place, what was expected and what came, next to each other; long values go on in the lines below. */
 function sideBySide({ where, expected, actual }: ShownDifference): readonly string[] {
-  const columns = [[cutInTheMiddle(where)], chunks(shown(expected), SIDE), chunks(shown(actual), SIDE)] as const;
+  const columns = [[cutInTheMiddle(where)], chunks(shown(expected)), chunks(shown(actual))] as const;
   const height = Math.max(...columns.map((column) => column.length));
   return Array.from({ length: height }, (_, index) =>
     row(columns[0][index] ?? '', columns[1][index] ?? '', columns[2][index] ?? ''),
@@ -102,11 +102,11 @@ function shown(value: JsonValue | undefined): string {
   return value === undefined ? '(nothing)' : writeJson(value);
 }
 
-function chunks(text: string, width: number): readonly string[] {
+function chunks(text: string): readonly string[] {
   const pieces: string[] = [];
-  for (let start = 0; start < text.length || start === 0; start += width) {
+  for (let start = 0; start < text.length || start === 0; start += SIDE) {
     if (pieces.length === MOST_LINES) return [...pieces.slice(0, -1), `… ${text.length} characters`];
-    pieces.push(text.slice(start, start + width));
+    pieces.push(text.slice(start, start + SIDE));
   }
   return pieces;
 }

@@ -150,20 +150,12 @@ function scalarValue(scanner: JsonScanner, { foreign }: JsonOptions): JsonValue 
 }
 
 /**
- * The same value without blanks and comments outside strings; numbers, strings and the order of members as they were.
+ * The same value without blanks and comments outside strings, in pieces; numbers, strings and the order of members as they were.
  * A repeated member is kept. Throws `JsonSyntaxError`.
  */
-export function compactJson(bytes: Uint8Array, options: { readonly comments?: boolean } = {}): Buffer {
-  return Buffer.concat(finish(compactJsonSteps(bytes, options)));
-}
-
-/** Does what `compactJson` does, in steps; the text comes in pieces. */
-export function* compactJsonSteps(
-  bytes: Uint8Array,
-  options: { readonly comments?: boolean } = {},
-): Steps<readonly Buffer[]> {
+export function* compactJsonSteps(bytes: Uint8Array): Steps<readonly Buffer[]> {
   const writer = createByteWriter(Number.POSITIVE_INFINITY);
-  const scanner = scan(bytes, options.comments ?? false);
+  const scanner = scan(bytes, true);
   /** The brackets of the values that are open. */
   const open: (typeof Token.openArray | typeof Token.openObject)[] = [];
   for (let more = true; more; ) {
@@ -219,8 +211,8 @@ export interface PrettyOptions {
  * the order of members as they were. It builds no tree. Throws `JsonSyntaxError`, also for a repeated member, and
  * `RangeError` as soon as the text passes its limit.
  */
-export function prettyJson(bytes: Uint8Array, options: PrettyOptions = {}): Buffer {
-  return finish(prettyJsonSteps(bytes, options));
+export function prettyJson(bytes: Uint8Array): Buffer {
+  return finish(prettyJsonSteps(bytes));
 }
 
 /** Does what `prettyJson` does, in steps. */

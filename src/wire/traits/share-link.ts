@@ -24,8 +24,8 @@ function readOwnDns(query: string): ReadShareQuery {
   return { configured: configured ?? query, dnsEnabled: configured !== undefined };
 }
 
-function withParameter(query: string, parameter: string): string {
-  return query === '' ? `?${parameter}` : `${query}&${parameter}`;
+function withOwnDns(query: string): string {
+  return query === '' ? `?${OWN_DNS}` : `${query}&${OWN_DNS}`;
 }
 
 /** Server lines before there was a configured query. */
@@ -45,14 +45,14 @@ export const configuredQuery: ShareQueryRule = {
 /** DNS revision: the configured query, plus `owndns=true` when DNS is enabled. */
 export const configuredQueryWithOwnDns: ShareQueryRule = {
   name: 'configured, owndns',
-  query: (configured, dnsEnabled) => (dnsEnabled ? withParameter(configured, OWN_DNS) : configured),
+  query: (configured, dnsEnabled) => (dnsEnabled ? withOwnDns(configured) : configured),
   read: readOwnDns,
 };
 
 /** Current revision: `?type=udp`, plus `&owndns=true` when DNS is enabled. */
 export const udpQueryWithOwnDns: ShareQueryRule = {
   name: '?type=udp, owndns',
-  query: (_configured, dnsEnabled) => (dnsEnabled ? withParameter('?type=udp', OWN_DNS) : '?type=udp'),
+  query: (_configured, dnsEnabled) => (dnsEnabled ? withOwnDns('?type=udp') : '?type=udp'),
   read: readOwnDns,
 };
 

@@ -98,7 +98,7 @@ export interface ConfigurationFileOptions extends VersionsOptions {
   readonly pollMilliseconds?: number;
   /** The system is asked for events of the folder, too; default true. */
   readonly watch?: boolean;
-  /** The processes that may hold the file; by default as `/proc` tells them, which needs Linux: elsewhere give `createProcesses(pid)`. */
+  /** The processes that may hold the file; by default as `/proc` tells them, which needs Linux. */
   readonly processes?: ProcessesPort;
   readonly observer?: ConfigurationObserverPort;
   /** Waits before the file is read again; for tests. */
@@ -324,7 +324,7 @@ async function readAsCompactJson(fileSystem: FileSystemPort, path: string): Prom
     throw new DomainError('configReadFailed', failureWords(error));
   });
   try {
-    return await inTurns(compactJsonSteps(bytes, { comments: true }));
+    return await inTurns(compactJsonSteps(bytes));
   } catch (error) {
     const comments = error instanceof JsonSyntaxError && error.step === 'comments';
     throw new DomainError(comments ? 'configStripFailed' : 'configParseFailed', failureWords(error));
