@@ -30,5 +30,8 @@ export const REVISIONS: readonly Revision[] = [
   line0_4_7,
 ];
 
+/** How servers of each line read their file. */
+export const SERVER_FILES = REVISIONS.map(({ file }) => file);
+
 /** The revision that is served when nobody says otherwise. */
 export const DEFAULT_REVISION = current.id;

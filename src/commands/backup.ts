@@ -1,6 +1,8 @@
 import { dirname, resolve } from 'node:path';
+import { SERVER_FILES } from '../../revisions/all.js';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
+import { endedForAll } from '../document/check/keeps-starting.js';
 import { checkRestorable } from '../document/check/restorable.js';
 import { checkDataFolder } from '../files/data-folder.js';
 import type { Pieces } from '../files/file-pieces.js';
@@ -91,6 +93,8 @@ ${settings}
 function refuseUnfit(file: string, content: Buffer, present: Buffer | null): void {
   try {
     checkRestorable(content, present);
+    const ended = present === null ? null : endedForAll(present, content, SERVER_FILES);
+    if (ended !== null) throw new Error(`no server would start from it: ${ended}: nothing was restored`);
   } catch (error) {
     throw new Error(`${file}: ${failureWords(error)}`, { cause: error });
   }

@@ -1,5 +1,5 @@
 /** The kinds of records that Keyway keeps for itself, beside the state of the server. */
-export type RecordKind = 'tokens' | 'makers' | 'jobs' | 'rotations' | 'usage' | 'events' | 'addresses';
+export type RecordKind = 'tokens' | 'makers' | 'jobs' | 'rotations' | 'usage' | 'events' | 'addresses' | 'starts';
 
 /** A record that is put, or goes. */
 export interface RecordChange {

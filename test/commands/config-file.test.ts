@@ -176,6 +176,19 @@ describe('keyway config adopt', () => {
     expect(await text(NEW)).toBe(before);
   });
 
+  it('of a version from which no server starts is not restored over a file from which one does', async () => {
+    await run('adopt', NEW, '--add');
+    const [kept = ''] = await versions(NEW);
+    const good = await text(NEW);
+    await writeFile(join(folder, NEW), good.replace('"mode": "server"', '"mode": "client"'));
+    await run('restore', kept.slice(0, 18), '--config', NEW);
+    const [broken = ''] = (await versions(NEW)).filter((one) => !one.startsWith(kept.slice(0, 18)));
+    const before = await text(NEW);
+    const refused = await run('restore', broken.slice(0, 18), '--config', NEW);
+    expect(refused).toMatchObject({ code: 1, complaints: expect.stringContaining('mode: expected "server"') });
+    expect(await text(NEW)).toBe(before);
+  });
+
   it('with --key does it for that key alone, with --json for programs', async () => {
     const { output } = await run('adopt', NEW, '--remove', '--add', '--key', 'made-in-the-panel', '--json');
     expect(JSON.parse(output)).toMatchObject({

@@ -80,12 +80,17 @@ describe('keyway restore', () => {
   it.each([
     ['half of a surrogate pair', '{"mode":"server","api":{"token":"x"},"note":"\\ud800"}', 'surrogate'],
     ['a key twice', JSON.stringify(twice), 'a key stands in it twice, at access_keys[0] and access_keys[1]'],
+    [
+      'a mode that no server has where one starts from the present file',
+      fileText(users).replace('"server"', '"client"'),
+      'no server would start from it: mode: expected "server"',
+    ],
     ['no credentials where the present file has them', '{"mode":"server"}', 'open to everyone'],
   ])('refuses a backup with %s, and changes nothing', async (_what, content, words) => {
     const path = join(folder, 'server.json');
     await writeFile(path, content);
     expect(await run('backup', 'state.jsonl')).toMatchObject({ code: 0 });
-    const present = fileText(users);
+    const present = fileText(users).replace('{', '{"listen":"0.0.0.0:50000",');
     await writeFile(path, present);
     const { code, complaints } = await run('restore', 'state.jsonl');
     expect(complaints).toContain(words);

@@ -1,8 +1,7 @@
-import { REVISIONS } from '../../../revisions/all.js';
+import { SERVER_FILES } from '../../../revisions/all.js';
 import { areMany } from '../../core/replace-policy.js';
 import { type Adoption, planAdoption } from '../../document/check/adoption.js';
-import { readServerText } from '../../document/check/server-text.js';
-import { startProblem } from '../../document/check/start.js';
+import { endedForAll } from '../../document/check/keeps-starting.js';
 import { rewriteFile } from '../../files/rewrite-file.js';
 import { isOn, type ParsedFlags, switchFlag } from '../../settings/flags.js';
 import { prettyJson } from '../../wire/json/json.js';
@@ -31,7 +30,7 @@ export const configAdopt = fileCommand({
       return 0;
     }
     const changes = adoption.bytes !== target.bytes;
-    const ended = changes ? endedStart(target.bytes, adoption.bytes) : null;
+    const ended = changes ? endedForAll(target.bytes, adoption.bytes, SERVER_FILES) : null;
     if (ended !== null) throw new Error(`nothing is written: its server would not start any more: ${ended}`);
     if (!json) for (const line of planText(adoption, asked)) output.line(line);
     if (changes) {
@@ -65,13 +64,6 @@ ${settings}
   keyway config adopt server.jsonc
   keyway config adopt server.jsonc --add --update`,
 });
-
-/** Returns what ends the start of the servers that read inbounds, where they start until then; null for nothing. */
-function endedStart(before: Buffer, after: Buffer): string | null {
-  const file = REVISIONS.find(({ file: { layout } }) => layout === 'inbounds')?.file;
-  if (file === undefined || startProblem(readServerText(before), file) !== null) return null;
-  return startProblem(readServerText(after), file);
-}
 
 const NOTHING: Omit<Adoption, 'bytes'> = {
   added: [],

@@ -21,6 +21,15 @@ export function keysProblem(document: ConfigurationDocument, file: ServerFile): 
   return hasObjects ? 'access_keys: expected a string, as each key' : null;
 }
 
+/** Returns what ends the start of all of these servers, where one of them starts from the text before; null for nothing. */
+export function endedForAll(before: Buffer, after: Buffer, files: readonly ServerFile[]): string | null {
+  const next = readServerText(after);
+  const problems = files.map((file) => startProblem(next, file));
+  if (problems.includes(null)) return null;
+  const present = readServerText(before);
+  return problems[files.findLastIndex((file) => startProblem(present, file) === null)] ?? null;
+}
+
 /** Throws `unreadableByServer` where one of these servers starts from the one document, as far as it is no list of keys, and not from the other. */
 export function refuseEndedStart(
   before: ConfigurationDocument,
@@ -41,6 +50,12 @@ export function refuseUnreadableKey(record: AccessKey, servers: readonly FileSer
   if (plain === undefined) return;
   const problem = 'access_keys: expected a string, as each key, without a name and a limit';
   throw new DomainError('unreadableByServer', `${problem} (a server of ${plain.version})`);
+}
+
+/** Throws `unreadableByServer` for the deletion of the last key where one of these servers starts until then: none does without. */
+export function refuseLastKey([server]: readonly FileServer[]): void {
+  if (server !== undefined)
+    throw new DomainError('unreadableByServer', `expected at least one key (a server of ${server.version})`);
 }
 
 /** Throws `lockOut` where a listener had a credential and has none afterwards. */

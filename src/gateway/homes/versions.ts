@@ -1,15 +1,19 @@
+import { SERVER_FILES } from '../../../revisions/all.js';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
+import { endedForAll } from '../../document/check/keeps-starting.js';
 import { readDocument } from '../../document/document.js';
 import { withKnownKeys } from '../../document/known-keys.js';
 import type { KeptVersion } from '../../document/retention.js';
 import { checkDataFolder, dataFolderAt } from '../../files/data-folder.js';
 import { createKeptVersions } from '../../files/kept-versions.js';
-import { listVersions } from '../../files/restore-version.js';
+import { listVersions, readVersion } from '../../files/restore-version.js';
+import type { VersionsOptions } from '../../files/rewrite-file.js';
 import { createTarget } from '../../files/write-file.js';
 import { type RestoredBeside, restoreVersionBeside } from '../../homes/file/restore-beside.js';
 import { readKnownKeys } from '../../homes/upstream/known-keys.js';
 import { restoreConfiguration } from '../../homes/upstream/restore-configuration.js';
-import { exists } from '../../platform/presence.js';
+import { exists, unlessMissing } from '../../platform/presence.js';
 import type { HomePlace, HomePlaceOf } from '../../settings/home.js';
 import { silent } from '../options.js';
 
@@ -79,6 +83,7 @@ function ofFile({ path, dataFolder, inPlace }: HomePlaceOf<'file'>, ports: Versi
     none: `No versions of ${path} are kept in ${dataFolder}`,
     list: () => listVersions(options),
     async restore(wanted, { dropWaiting }) {
+      await refuseUnstartable(options, wanted);
       const done = await restoreVersionBeside(options, wanted, { dropWaiting });
       const { version, waiting, dropped } = done;
       const restored = recordOf(version);
@@ -87,6 +92,17 @@ function ofFile({ path, dataFolder, inPlace }: HomePlaceOf<'file'>, ports: Versi
     },
     writeOut: null,
   };
+}
+
+/** Rejects with an `Error` for people where servers start from the file as it is, and none does from the version. */
+async function refuseUnstartable(options: VersionsOptions, wanted: string): Promise<void> {
+  const { version, content } = await readVersion(options, wanted);
+  const present = await unlessMissing(options.fileSystem.read(options.path, FILE_LIMITS.configuration));
+  const ended = present === null ? null : endedForAll(present, content, SERVER_FILES);
+  if (ended !== null)
+    throw new Error(
+      `nothing is restored: no server starts from version ${version.id}: ${ended}; put it in place by hand if it is meant`,
+    );
 }
 
 function waitingText({ version, waiting, dropped }: RestoredBeside): readonly string[] {

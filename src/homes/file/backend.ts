@@ -73,6 +73,7 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
     const keptSessions = dataFolder === null ? null : await openKeptSessions({ dataFolder, fileSystem, log });
     const records =
       dataFolder === null ? new LocalRecords() : await openRecordsFile({ fileSystem, folder: dataFolder, log });
+    configuration?.rememberStarts(records);
     const publicHost = await readPublicHost(configPath, fileSystem);
     return createLocalBackend({ configuration, counters, keptSessions, records, publicHost, ...options });
   } catch (error) {

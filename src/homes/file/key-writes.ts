@@ -4,7 +4,7 @@ import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey, ConfigurationChange } from '../../core/model.js';
 import { PerKeyQueue } from '../../core/per-key-queue.js';
-import { refuseUnreadableKey } from '../../document/check/keeps-starting.js';
+import { refuseLastKey, refuseUnreadableKey } from '../../document/check/keeps-starting.js';
 import type { ConfigurationFile, ConfigurationFileOptions } from './configuration/configuration-file.js';
 import type { Counters } from './counters/open-counters.js';
 import { recordText } from './counters/recreated-keys.js';
@@ -21,7 +21,7 @@ const MOST_CHANGES = 10_000;
 export interface KeyWritesOptions extends Pick<Counters, 'renewals'>, Pick<ConfigurationFileOptions, 'servers'> {
   readonly keys: KeyRegistry;
   /** Null where no file holds the keys. */
-  readonly configuration: Pick<ConfigurationFile, 'save'> | null;
+  readonly configuration: Pick<ConfigurationFile, 'save' | 'started'> | null;
   readonly store: Pick<NonNullable<Counters['store']>, 'flush'> | null;
 }
 
@@ -127,6 +127,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
         return [[accessKey, record]];
       }
       case 'delete':
+        if (configuration !== null && keys.size === 1) refuseLastKey(configuration.started());
         keys.setAside(accessKey);
         deleted.add(accessKey);
         return [[accessKey, null]];

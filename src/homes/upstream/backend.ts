@@ -92,6 +92,7 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
       journal,
       versions,
       knownKeys,
+      records,
       onClosed,
     });
     await state.open();

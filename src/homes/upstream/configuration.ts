@@ -4,12 +4,14 @@ import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
 import { mayHaveHappened } from '../../client/upstream-error.js';
 import type { ConfigurationFingerprint, ConfigurationPatch } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
+import type { KeptRecords } from '../../core/kept-records.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
 import { inTurns } from '../../core/steps.js';
 import { changeDocument } from '../../document/change.js';
 import { refuseEndedStart, refuseLockOut } from '../../document/check/keeps-starting.js';
+import { StartWatch } from '../../document/check/start-watch.js';
 import {
   ConfigurationShapeError,
   lossesBetween,
@@ -37,7 +39,8 @@ export interface ConfigurationAccessOptions extends UpstreamContext {
   readonly unconfirmed: Pick<UnconfirmedWrites, 'clear'>;
   /** Keeps the text before a change; null where nothing outlives the process. */
   readonly versions: Pick<KeptVersions, 'keep'> | null;
-  /** Refuses a replacement that would take the inbounds with keys away. */
+  /** Keyway's own records. */
+  readonly records: KeptRecords;
   /** Called when a configuration has been replaced as a whole; with `hasSameKeys` but for its keys. */
   readonly onReplaced: (configuration: ServerConfiguration, hasSameKeys: boolean) => void;
   /** Called when the server has been made to store its memory. */
@@ -66,13 +69,18 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     clock,
     timers,
     log,
+    records,
   } = options;
+  const starts = new StartWatch({ of: { upstream: server.name }, log, servers: () => fileServers(server) });
+  starts.remember(records);
 
   /** Reads it. Rejects with `configParseFailed` where it is no configuration. */
   async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
     return unlessHalfWritten(async () => {
       const { value, ...sent } = await server.getConfig(purpose);
-      return { value: documentIn(value, server.texts), ...sent };
+      const reading = documentIn(value, server.texts);
+      starts.found(reading.document);
+      return { value: reading, ...sent };
     });
   }
 
@@ -165,8 +173,11 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     const present = await before();
     const next = asConfiguration(body, server.texts);
     const verdict = judgeReplacement({ reason: 'replaced', ...lossesOf(present, next) });
-    if (present !== null) await keep(present.document.bytes, verdict);
+    const forever = verdict.forever || (next !== null && starts.ended(next.document) !== null);
+    if (present !== null) await keep(present.document.bytes, { forever });
     await server.putConfig(body);
+    if (next !== null) starts.wrote(next.document);
+    await starts.noted();
     verdict.report(log, { upstream: server.name }, present !== null && versions !== null);
     unconfirmed.clear();
     if (next !== null) onReplaced(next.configuration, false);
@@ -176,6 +187,8 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
   return {
     read,
     readBytes,
+    /** The reason why the server would not start any more from what a caller has sent; null while nothing is wrong. */
+    startError: () => starts.trouble,
     keep,
     send,
     document: {

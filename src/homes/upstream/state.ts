@@ -3,6 +3,7 @@ import type { UpstreamServer, UpstreamStatus, UpstreamTrouble } from '../../clie
 import type { Backend, ChangeReason, Problem, ProblemKinds } from '../../core/backend.js';
 import { ChangeListeners } from '../../core/change-listeners.js';
 import { DomainError } from '../../core/errors.js';
+import type { KeptRecords } from '../../core/kept-records.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig, Published } from '../../core/model.js';
 import type { RandomPort } from '../../core/ports.js';
@@ -33,6 +34,8 @@ export interface ServerStateOptions
   extends Omit<ServerKeysOptions, 'tells' | 'readsNames' | 'onTaken' | 'onGone' | 'onWritten'> {
   /** Null where nothing outlives the process. */
   readonly versions: KeptVersions | null;
+  /** Keyway's own records. */
+  readonly records: KeptRecords;
   /** The keys as last known, beyond the process; null where nothing outlives it. */
   readonly knownKeys: ((keys: KeyReader) => KnownKeys) | null;
   /** The given credentials of the server's listener. */
@@ -233,7 +236,11 @@ export function createServerState(options: ServerStateOptions): ServerState {
     refreshBlocklists: rulesAndDns.refreshBlocklists,
     past: null,
     problems: async () =>
-      problemsOf(server, journal, { stale: listRefresh.stale(), isUnreadable: kept?.isUnreadable() === true }),
+      problemsOf(server, journal, {
+        stale: listRefresh.stale(),
+        isUnreadable: kept?.isUnreadable() === true,
+        startError: configuration.startError(),
+      }),
     status: () => ({
       ...listRefresh.status(),
       madeAgain: report.count('madeAgain'),
@@ -275,6 +282,7 @@ export const UPSTREAM_PROBLEMS = {
   upstream_refused: 'outside',
   upstream_later: 'outside',
   upstream_configuration_unreadable: 'outside',
+  config_unreadable_by_server: 'own',
   stale: 'outside',
   upstream_notes_unwritable: 'own',
 } as const satisfies ProblemKinds;
@@ -290,7 +298,11 @@ const NAMES: Readonly<Record<UpstreamTrouble['kind'], UpstreamProblem['problem']
 function problemsOf(
   server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'troubles'>,
   journal: Pick<WriteJournal, 'problem'>,
-  { stale, isUnreadable }: { readonly stale: number | null; readonly isUnreadable: boolean },
+  {
+    stale,
+    isUnreadable,
+    startError,
+  }: { readonly stale: number | null; readonly isUnreadable: boolean; readonly startError: string | null },
 ): UpstreamProblem[] {
   const problems: UpstreamProblem[] = [];
   for (const { of, kind, since, reason } of server.troubles()) {
@@ -307,6 +319,8 @@ function problemsOf(
       problem: 'upstream_configuration_unreadable',
       reason: `the configuration file of ${server.name} cannot be read, and it may not start again: keyway config restore`,
     });
+  if (startError !== null)
+    problems.push({ problem: 'config_unreadable_by_server', reason: `${server.name}: ${startError}` });
   if (stale !== null)
     problems.push({
       problem: 'stale',

@@ -36,6 +36,7 @@ function stage() {
     renewals,
     store: { flush: () => flushes.wait([]) },
     configuration: {
+      started: () => [],
       async save({ keys: changed = new Map() }) {
         const carried = new Map([...pending, ...changed]);
         try {

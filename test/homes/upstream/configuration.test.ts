@@ -54,6 +54,28 @@ describe('the configuration of a running server', () => {
     await backend.close();
   });
 
+  it('of which the server does not start any more is a problem, after a restart too, until it gets one of which it does', async () => {
+    const good = '{"mode":"server","listen":"0.0.0.0:50000","access_keys":["a"]}';
+    const bad = '{"mode":"server","listen":5,"access_keys":["a"]}';
+    const { world, server, backend, files, again } = await staged({ configuration: good });
+    await world.pass(2_000);
+    const troubles = async (of: Pick<typeof backend, 'problems'>) =>
+      (await of.problems()).filter(({ problem }) => problem === 'config_unreadable_by_server').map((one) => one.reason);
+    await world.until(backend.document?.replace(Buffer.from(bad)) ?? Promise.reject());
+    expect(server.configuration).toBe(bad);
+    const told = [
+      expect.stringMatching(/a server of .* does not start from the file any more: listen: expected a string/),
+    ];
+    expect(await troubles(backend)).toEqual(told);
+    expect(await files.list('/var/keyway/versions')).toEqual([expect.stringContaining('-forever')]);
+    const next = await again();
+    await world.pass(2_000);
+    expect(await troubles(next)).toEqual(told);
+    await world.until(next.document?.replace(Buffer.from(good)) ?? Promise.reject());
+    expect(await troubles(next)).toEqual([]);
+    await world.until(next.close());
+  });
+
   it('is said to be kept only where it was: not where it cannot be read, nor without a data folder', async () => {
     const keys = Array.from({ length: 12 }, (_, n) => `k${n}`);
     const configuration = JSON.stringify({ mode: 'server', access_keys: keys });

@@ -2,9 +2,11 @@ import { resolve } from 'node:path';
 import type { ConfigurationFingerprint, ConfigurationPatch } from '../../../core/backend.js';
 import type { ConfigurationObserverPort } from '../../../core/configuration-observer.js';
 import { DomainError } from '../../../core/errors.js';
+import type { KeptRecords } from '../../../core/kept-records.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
 import type { ClockPort, FileSystemPort } from '../../../core/ports.js';
 import { inTurns } from '../../../core/steps.js';
+import { StartWatch } from '../../../document/check/start-watch.js';
 import { ConfigurationShapeError, type ReadConfiguration, readDocument } from '../../../document/document.js';
 import { toReplacement } from '../../../document/replacement.js';
 import { type Hold, holdForServing } from '../../../files/hold.js';
@@ -28,7 +30,6 @@ import { BrokenFileError, type FoundFile, KnownFile, readFirst } from './known-f
 import { changeCount } from './pending-changes.js';
 import { ReappliedChanges } from './reapplied-changes.js';
 import { type ReloadListener, Reloads } from './reloads.js';
-import { StartWatch } from './start-watch.js';
 import { createUnreadJournal, type UnreadJournal } from './unread-journal.js';
 
 /**
@@ -67,6 +68,10 @@ export interface ConfigurationFile {
   restore(bytes: Buffer, options?: { readonly dropWaiting?: boolean }): Promise<ConfigurationChange>;
   /** The changes whose write failed. */
   waiting(): ConfigurationChange;
+  /** The servers that start from the file, or did before a write of Keyway's. */
+  started(): readonly FileServer[];
+  /** Remembers in these records the servers that do not start any more, and recalls those of a Keyway before. */
+  rememberStarts(records: KeptRecords): void;
   /** Finishes every write that was accepted, tries what is pending once more, and gives the data folder back. */
   close(): Promise<void>;
 }
@@ -151,7 +156,7 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
       ...{ hold, versions, journal, overwriting: options.inPlace ? overwriting : null },
       state: new FileState(first.configuration, reapplied),
       inbounds: new InboundsWatch({ path, log, legacyListReading: oldestReading(servers) }),
-      starts: new StartWatch({ path, log, servers }),
+      starts: new StartWatch({ of: { file: path }, log, servers: () => servers }),
     };
     // Where it is not, the next look is to ask again.
     await served.overwriting?.checkThere(path).catch(() => {
@@ -286,6 +291,11 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
       return queue.exclusive(() => writes.putWhole(whole, 'restored', restoreOptions));
     },
     waiting: () => state.pending,
+    started: () => starts.started,
+    rememberStarts(records) {
+      starts.remember(records);
+      starts.found(file.document);
+    },
     goneMeanwhile: (keys) => reloads.goneMeanwhile(keys, file.document.bytes),
     replace: async (body) => {
       refuseWhenClosing();

@@ -1,6 +1,7 @@
 import type { ConfigurationObserverPort } from '../../../core/configuration-observer.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
+import type { StartWatch } from '../../../document/check/start-watch.js';
 import type { Hold } from '../../../files/hold.js';
 import type { InPlaceWriting } from '../../../files/in-place.js';
 import type { KeptVersions } from '../../../files/kept-versions.js';
@@ -8,7 +9,6 @@ import type { FileServer } from '../../../wire/traits/server-file.js';
 import type { InboundsWatch } from './inbounds-watch.js';
 import { changeCount, layOver, mergeChanges } from './pending-changes.js';
 import type { ReappliedChanges } from './reapplied-changes.js';
-import type { StartWatch } from './start-watch.js';
 import type { UnreadJournal } from './unread-journal.js';
 
 /** A configuration file that is served, as every part that serves it is handed it. */

@@ -140,6 +140,7 @@ export class FileWrites {
       this.#succeeded();
       ended({ failed: false });
       follow();
+      await this.#served.starts.noted();
       return result;
     } catch (error) {
       if (error instanceof DomainError) throw error;
@@ -237,6 +238,7 @@ export class FileWrites {
       if (!versions.isKeeping(found.document.bytes)) this.#buffers.retire(found.document.bytes);
       inbounds.look(document);
       starts.wrote(document, { isKeysAlone });
+      await starts.noted();
     }
     return { change, refused, former };
   }

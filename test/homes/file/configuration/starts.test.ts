@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { FileSystemPort, LogPort } from '../../../../src/core/ports.js';
 import { createGateway } from '../../../../src/index.js';
 import { createMemoryFiles } from '../../../../src/platform/memory-files.js';
 
@@ -18,6 +19,14 @@ async function stage(revision: string, members: object = {}, options: { readonly
   const fileSystem = createMemoryFiles();
   await fileSystem.makeFolder('/etc', 0o700);
   await fileSystem.create(PATH, Buffer.from(JSON.stringify({ ...FILE, ...members })), 0o600);
+  return over(fileSystem, revision, options);
+}
+
+async function over(
+  fileSystem: FileSystemPort,
+  revision: string,
+  options: { readonly serverVersion?: string; readonly log?: LogPort } = {},
+) {
   const app = await createGateway({ mounts: [{ revision }], configPath: PATH, fileSystem, ...options });
   onTestFinished(() => app.close());
   const root = app.keyway.mounts[0]?.revision.root.name === 'server root' ? '' : '/panel';
@@ -36,6 +45,8 @@ async function stage(revision: string, members: object = {}, options: { readonly
     return { status: answer.statusCode, body: answer.json() };
   };
   return {
+    fileSystem,
+    app,
     call,
     file: async () => JSON.parse((await fileSystem.read(PATH, 1 << 20)).toString()),
     troubles: async () =>
@@ -71,6 +82,39 @@ describe('a write that a server does not start from any more, as the protocol wa
     expect(await troubles()).toEqual([]);
   });
 
+  it('is remembered over a restart, until the server starts again', async () => {
+    const first = await stage('current');
+    await first.call('DELETE', '/api/users/a');
+    const ended = [`${ENDED}access_keys: expected at least one key`];
+    await first.app.close();
+    const next = await over(first.fileSystem, 'current');
+    expect(await next.troubles()).toEqual(ended);
+    await next.app.close();
+    // Another line's server was never ended.
+    const other = await over(first.fileSystem, '0.3.7');
+    expect(await other.troubles()).toEqual([]);
+    await other.app.close();
+    const again = await over(first.fileSystem, 'current');
+    expect(await again.troubles()).toEqual([]);
+  });
+
+  it('is remembered of a Keyway that was killed, and over while it is mended by hand', async () => {
+    const first = await stage('current');
+    await first.call('PUT', '/api/server/config', { ...FILE, listen: 5 });
+    const killed = createMemoryFiles();
+    for (const path of ['/etc', `${PATH}.keyway`, `${PATH}.keyway/versions`]) await killed.makeFolder(path, 0o700);
+    const copy = async (path: string) => killed.create(path, await first.fileSystem.read(path, 1 << 20), 0o600);
+    await copy(PATH);
+    await copy(`${PATH}.keyway/records.jsonl`);
+    const next = await over(killed, 'current');
+    expect(await next.troubles()).toEqual([`${ENDED}listen: expected a string or an array of strings`]);
+    await killed.overwrite(PATH, Buffer.from(JSON.stringify(FILE)));
+    await expect.poll(next.troubles, { timeout: 10_000 }).toEqual([]);
+    await next.app.close();
+    await killed.overwrite(PATH, Buffer.from(JSON.stringify({ ...FILE, listen: 5 })));
+    expect(await (await over(killed, 'current')).troubles()).toEqual([]);
+  });
+
   it('is none where no server of the mounts started before, or the one of --server-version goes on', async () => {
     const broken = await stage('current', { listen: 5 });
     expect(await broken.call('DELETE', '/api/users/a')).toMatchObject({ status: 200 });
@@ -78,6 +122,18 @@ describe('a write that a server does not start from any more, as the protocol wa
     const beside = await stage('current', { dns: null }, { serverVersion: '0.4.6' });
     expect(await beside.call('PUT', '/api/server/config', { ...FILE, dns: {} })).toMatchObject({ status: 200 });
     expect(await beside.troubles()).toEqual([]);
+  });
+});
+
+describe("a batch of Keyway's own interface", () => {
+  it('does not take the last key away, which no server starts without', async () => {
+    const { call, file, troubles } = await stage('current', { access_keys: ['a', 'b'] });
+    const items = ['a', 'b'].map((access_key) => ({ op: 'delete', access_key }));
+    const { body } = await call('POST', '/keyway/v1/keys/batch?wait=10', { items });
+    expect(body.data.items).toMatchObject([{ ok: true }, { ok: false, code: 'unreadable_by_server' }]);
+    expect(body.data.items[1].error).toContain('expected at least one key (a server of 0.3.6)');
+    expect((await file()).access_keys).toEqual(['b']);
+    expect(await troubles()).toEqual([]);
   });
 });
 
