@@ -13,7 +13,6 @@ import { readSettings, type SettingName, settingFlags } from '../settings/read.j
 import type { SettingsSources } from '../settings/sources.js';
 import type { Settings, SettingValues } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
-import { GONE_FLAGS } from './gone.js';
 
 /** Something wrong with a command line that shows only when its home is looked for. */
 export class UsageError extends Error {}
@@ -72,7 +71,7 @@ export function defineCommand<Asked, Home>(plan: CommandPlan<Asked, Home>): Comm
     flags,
     ...(offered === undefined ? {} : { words: offered }),
     help: () => plan.help(settings === undefined ? '' : settingsHelp(settings)),
-    run: (argv, context) => run(plan, parseFlags(argv, flags, { ...GONE_SETTING_FLAGS, ...GONE_FLAGS[name] }), context),
+    run: (argv, context) => run(plan, parseFlags(argv, flags, GONE_SETTING_FLAGS), context),
   };
 }
 

@@ -3,7 +3,6 @@ import { didYouMean } from '../wire/suggest.js';
 import type { ExitCode, ListedCommand, World } from './command.js';
 import { COMMAND_GROUPS, COMMANDS } from './commands.js';
 import { COMPLETE, complete } from './completion/complete.js';
-import { GONE_COMMANDS } from './gone.js';
 
 function overview(): string {
   const groups = COMMAND_GROUPS.map(({ heading, commands }) => ({
@@ -94,11 +93,6 @@ function unknownCommand([first = '', second = '']: readonly string[], world: Wor
       return 0;
     }
     world.complain(`expected one of these${didYouMean(`${first} ${second}`, known, 'keyway ')}:\n${list}`);
-    return 2;
-  }
-  const instead = Object.hasOwn(GONE_COMMANDS, first) ? GONE_COMMANDS[first] : undefined;
-  if (instead !== undefined) {
-    world.complain(`keyway ${first} is gone: ${instead}`);
     return 2;
   }
   const shown = /^[\w-]{1,40}$/.test(first) ? ` ${JSON.stringify(first)}` : '';

@@ -60,15 +60,6 @@ describe('keyway', () => {
     expect(half.complaints).toContain('keyway config list');
   });
 
-  it('a command that is gone is exit code 2, and says what to use instead', async () => {
-    for (const [argv, complaints] of [
-      [['shadow', '--status'], /^keyway shadow is gone: .*keyway compare/],
-      [['help', 'shadow'], /^keyway shadow is gone: .*keyway compare/],
-      [['init', 'server.jsonc'], /^keyway init is gone: .*keyway start/],
-    ] as const)
-      expect(await runHere(argv)).toMatchObject({ code: 2, output: '', complaints: expect.stringMatching(complaints) });
-  });
-
   it('a flag that a command does not have is exit code 2 and names its help', async () => {
     for (const command of ['serve', 'start', 'revisions', 'openapi', 'config list']) {
       const { code, complaints } = await runHere([...command.split(' '), '--frobnicate']);

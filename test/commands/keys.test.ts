@@ -70,7 +70,7 @@ describe.each(HOMES)('keyway keys on a file %s', (_name, open) => {
     for (const flag of ['--grace', '--keep-address'])
       expect(await keys(['rotate', again, flag, '1d'])).toMatchObject({
         code: 2,
-        complaints: expect.stringContaining(`flag ${flag}: is gone: `),
+        complaints: expect.stringContaining(`flag ${flag}: there is no such flag`),
       });
   });
 

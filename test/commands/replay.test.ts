@@ -172,12 +172,6 @@ describe('keyway replay on a target', () => {
     expect(ended.code).toBe(130);
   });
 
-  test('refuses --destructive by its name, and says what to use instead', async () => {
-    const ended = await runHere([...flagsFor('http://127.0.0.1:1', 'current'), '--destructive'], { environment });
-    expect(ended.complaints).toMatch(/^flag --destructive: is gone: .*--writes/);
-    expect(ended.code).toBe(2);
-  });
-
   test('whose login is refused could not run', async () => {
     const server = await startLiveServer('dns');
     const argv = flagsFor(server.origin, 'dns');
