@@ -37,9 +37,10 @@ export function createContact(probe: () => Promise<void>, tab: Tab) {
   const isGone = () => probe().then(() => false, isAway);
 
   async function run(isDue: boolean): Promise<void> {
-    const started = Date.now();
+    const began = { at: Date.now(), clock: performance.now() };
+    const took = () => performance.now() - began.clock;
     if (state.get().failingSince !== null && (await isGone())) {
-      schedule(Math.max(BREATH, started + RETRY - Date.now()));
+      schedule(Math.max(BREATH, RETRY - took()));
       return;
     }
     const results = await Promise.allSettled([...tasks].map((task) => task(isDue)));
@@ -48,12 +49,11 @@ export function createContact(probe: () => Promise<void>, tab: Tab) {
     const before = state.get();
     state.set({
       reachedAt: away === undefined && results.length > 0 ? Date.now() : before.reachedAt,
-      failingSince: away === undefined ? null : (before.failingSince ?? started),
+      failingSince: away === undefined ? null : (before.failingSince ?? began.at),
       failure: away instanceof ApiFailure ? away : null,
     });
-    const took = Date.now() - started;
     const patience = away === undefined || before.failingSince !== null ? INTERVAL : RETRY;
-    schedule(Math.min(LONGEST, Math.max(patience, took * REST)));
+    schedule(Math.min(LONGEST, Math.max(patience, took() * REST)));
   }
 
   function schedule(wait: number): void {

@@ -9,17 +9,17 @@ const GOOD_FOR = 60_000;
 /** The names of keys for lists that tell none, from the configuration, where the server shows that. */
 export function createKeyNames(server: Server, tellsConfiguration: () => boolean) {
   let names: ReadonlyMap<string, string> | null = null;
-  let readAt = 0;
+  let readAt = Number.NEGATIVE_INFINITY;
 
   return {
     /** Tells whether they are worth asking for. */
     get areDue() {
-      return tellsConfiguration() && Date.now() - readAt > GOOD_FOR;
+      return tellsConfiguration() && performance.now() - readAt > GOOD_FOR;
     },
     /** Puts the names into a list; as it is where there is no way to learn them. */
     async named(users: readonly User[], isDue: boolean): Promise<readonly User[]> {
-      if (tellsConfiguration() && (isDue || names === null || Date.now() - readAt > GOOD_FOR)) {
-        readAt = Date.now();
+      if (tellsConfiguration() && (isDue || names === null || performance.now() - readAt > GOOD_FOR)) {
+        readAt = performance.now();
         const asked = server.configText().then((text) => namesIn(dataOf(text)));
         names = await asked.catch(() => names);
       }

@@ -15,7 +15,7 @@ const LONGEST_BREATH = 60_000;
 export function createKeyStream(own: OwnInterface, tab: Tab, take: (changes: KeyChanges) => void) {
   let running: AbortController | null = null;
   let breath = FIRST_BREATH;
-  let endedAt = 0;
+  let endedAt = Number.NEGATIVE_INFINITY;
 
   async function read(cursor: string, { signal }: AbortController): Promise<void> {
     try {
@@ -39,21 +39,21 @@ export function createKeyStream(own: OwnInterface, tab: Tab, take: (changes: Key
     },
     /** Begins it after a cursor, unless it is there, the tab is hidden, or the last one has ended just now. */
     keep(cursor: string): void {
-      if (running !== null || tab.isHidden() || Date.now() - endedAt < breath) return;
+      if (running !== null || tab.isHidden() || performance.now() - endedAt < breath) return;
       const controller = new AbortController();
       running = controller;
       breath = Math.min(2 * breath, LONGEST_BREATH);
       void read(cursor, controller).finally(() => {
         if (running !== controller) return;
         running = null;
-        endedAt = Date.now();
+        endedAt = performance.now();
       });
     },
     stop(): void {
       running?.abort();
       running = null;
       breath = FIRST_BREATH;
-      endedAt = 0;
+      endedAt = Number.NEGATIVE_INFINITY;
     },
   };
 }

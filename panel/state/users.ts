@@ -33,7 +33,7 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
   /** True where the interface, or what it tells of keys, has turned out to be not for this credential. */
   let isWithoutChanges = false;
   /** The time at which all changes were last known. */
-  let toldAt = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
   /** Ends with the watch over the list: an answer that comes later is nobody's. */
   let watch = AbortSignal.abort();
   let endWatch = () => {};
@@ -46,7 +46,7 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
 
   function apply(changes: KeyChanges, shortest?: number): boolean {
     const isApplied = seen.apply(changes, shortest);
-    if (isApplied) toldAt = Date.now();
+    if (isApplied) toldAt = performance.now();
     return isApplied;
   }
 
@@ -63,8 +63,8 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
       const now = await presentKeyCursor(own);
       await seen.take(await server.usersText(), isDue, watched);
       if (watched.aborted) return;
-      [cursor, toldAt] = [now, Date.now()];
-    } else if (isDue || !stream.isOpen || Date.now() - toldAt > QUIET) {
+      [cursor, toldAt] = [now, performance.now()];
+    } else if (isDue || !stream.isOpen || performance.now() - toldAt > QUIET) {
       // What it told meanwhile might be newer than the answer.
       stream.stop();
       const changes = await keyChangesSince(own, cursor);

@@ -17,9 +17,16 @@ const ORDER: readonly AskedThing[] = ['connection', 'sign-in', 'lists', 'single 
 /** Keyway asks for these only when somebody wants them: after so long, ms, their last outcome says nothing of now. */
 const SAYS_SOMETHING: Readonly<Partial<Record<AskedThing, number>>> = { writes: 60_000, configuration: 60_000 };
 
+interface Met {
+  readonly trouble: UpstreamTrouble;
+  /** Of the first call and of the last; monotonic, ms. */
+  readonly beganAt: number;
+  readonly metAt: number;
+}
+
 /** One log line when a trouble begins or becomes one of another kind, one when nothing is wrong any more. */
 export function createTroubles(upstream: string, clock: ClockPort, log: LogPort) {
-  const troubles = new Map<AskedThing, { readonly trouble: UpstreamTrouble; readonly metAt: number }>();
+  const troubles = new Map<AskedThing, Met>();
   let isSaid = false;
   let saidAt = Number.NEGATIVE_INFINITY;
   const listeners: (() => void)[] = [];
@@ -42,7 +49,7 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
     const met = troubles.get(of);
     if (met === undefined) return;
     troubles.delete(of);
-    const seconds = Math.round((clock.now() - met.trouble.since) / 1000);
+    const seconds = Math.round((clock.monotonic() - met.beganAt) / 1000);
     if (isSaid && troubles.size === 0) log.info({ upstream, seconds }, 'the server answers again');
     changed();
   }
@@ -63,17 +70,17 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
     all,
     /** A call had no answer, or was not let in. Says so in the log where that is new. */
     met(of: AskedThing, kind: UpstreamTrouble['kind'], reason: string): UpstreamTrouble {
-      const before = troubles.get(of)?.trouble;
+      const before = troubles.get(of);
       const metAt = clock.monotonic();
-      if (before?.kind === kind) {
-        const again = { ...before, reason };
-        troubles.set(of, { trouble: again, metAt });
+      if (before?.trouble.kind === kind) {
+        const again = { ...before.trouble, reason };
+        troubles.set(of, { ...before, trouble: again, metAt });
         return again;
       }
       const trouble = { of, kind, since: clock.now(), reason };
       troubles.delete(of);
       say(of, kind, reason);
-      troubles.set(of, { trouble, metAt });
+      troubles.set(of, { trouble, beganAt: metAt, metAt });
       changed();
       return trouble;
     },

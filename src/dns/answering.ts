@@ -71,6 +71,7 @@ function respond(
   if (pace === 'truncate') return writeReply(query, UNREACHABLE_BY_UDP, { ...form, limit: 0, age: 0 });
   counts.queries += 1;
   const decision = now.policy.decide(query.name);
+  const askedAt = clock.monotonic();
   const logged: PendingEntry = {
     time: clock.now(),
     client: plainAddress(client.address),
@@ -84,7 +85,7 @@ function respond(
   };
   queryLog.add(logged);
   const told = (answer: DnsAnswer, outcome: DnsLogEntry['outcome'], upstream: string | null = null, age = 0) => {
-    queryLog.settle(logged, outcome, upstream);
+    queryLog.settle(logged, { outcome, upstream, elapsed: clock.monotonic() - askedAt });
     return writeReply(query, answer, { ...form, age });
   };
   const blocked = ({ isNameless, logged: rule, source }: Decision, upstream: string | null = null) => {

@@ -5,6 +5,7 @@ import { connect as connectTls, rootCertificates, TLSSocket } from 'node:tls';
 import { socksConnector } from 'fetch-socks';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { OutboundSettings } from '../core/model.js';
+import type { ClockPort } from '../core/ports.js';
 import { RouteError } from './routes.js';
 
 /** HTTP/1.1 answers one question at a time on a connection; HTTP/2 all on one. */
@@ -23,6 +24,7 @@ export interface ConnectionsOptions {
   readonly reserved: (address: string) => string | null;
   /** Milliseconds until a connection must stand. */
   readonly connectTimeout: number;
+  readonly clock: Pick<ClockPort, 'monotonic'>;
   /** Certificates to trust besides those that Node trusts (PEM). */
   readonly ca?: readonly string[];
 }

@@ -27,9 +27,10 @@ export function createConnections(options: ConnectionsOptions) {
 
   async function routeTo(host: string): Promise<'direct' | 'proxy'> {
     let known = routes.get(host);
-    if (known === undefined || performance.now() > known.until) {
+    const now = options.clock.monotonic();
+    if (known === undefined || now > known.until) {
       const decided = decideRoute(options.outbound, host, options.addressesOf);
-      known = { decided, until: performance.now() + ROUTE_MS };
+      known = { decided, until: now + ROUTE_MS };
       routes.set(host, known);
     }
     const route = await known.decided;

@@ -7,6 +7,8 @@ export type QueryLog = ReturnType<typeof createQueryLog>;
 /** A query whose outcome is still to come. */
 export type PendingEntry = { -readonly [K in keyof DnsLogEntry]: DnsLogEntry[K] };
 
+export type QueryEnd = Pick<DnsLogEntry, 'outcome' | 'upstream' | 'elapsed'>;
+
 /** The most names and clients that are counted; further ones take the place of those seen least. */
 const MOST_COUNTED = 5_000;
 const SHOWN = 10;
@@ -37,11 +39,9 @@ export function createQueryLog(clock: ClockPort) {
       ring[next] = entry;
       next = (next + 1) % most;
     },
-    /** Writes down what became of a query that was added. */
-    settle(entry: PendingEntry, outcome: DnsLogEntry['outcome'], upstream: string | null = null): void {
-      entry.outcome = outcome;
-      entry.upstream = upstream;
-      entry.elapsed = Math.max(0, Math.round(clock.now() - entry.time));
+    /** Writes down what became of a query that was added, with the milliseconds that it took. */
+    settle(entry: PendingEntry, { outcome, upstream, elapsed }: QueryEnd): void {
+      Object.assign(entry, { outcome, upstream, elapsed: Math.round(elapsed) });
       const { counts } = total;
       if (outcome === 'blocked') {
         counts.blocked += 1;

@@ -310,6 +310,7 @@ export class Resolver implements ResolverPort {
       addressesOf: (host) => this.#lookup.addresses(host),
       connectTimeout,
       reserved,
+      clock: this.#options.clock,
       ...(this.#options.ca && { ca: this.#options.ca }),
     });
   }

@@ -66,6 +66,8 @@ export class Rotations {
   readonly #options: RotationsOptions;
   /** Does one thing at a time for each rotation, by its id. */
   readonly #queue = new PerKeyQueue();
+  /** When rotations that are not made were first looked after; monotonic, ms. */
+  readonly #seenAt = new Map<string, number>();
   #looking: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #isFailing = false;
@@ -207,6 +209,7 @@ export class Rotations {
   #look(): void {
     const { records, log, isInCharge } = this.#options;
     const ids = [...records.of('rotations').keys()];
+    for (const id of this.#seenAt.keys()) if (!records.of('rotations').has(id)) this.#seenAt.delete(id);
     if (this.#looking !== null || ids.length === 0 || !isInCharge()) return;
     // Each for itself: one that cannot be finished keeps no other from its end.
     this.#looking = Promise.allSettled(ids.map((id) => this.#queue.run(id, () => this.#tend(id)))).then((looks) => {
@@ -225,11 +228,12 @@ export class Rotations {
     if (body === undefined) return;
     const rotation: KeptRotation = JSON.parse(body);
     const present = await core.key(rotation.old);
-    const now = clock.now();
+    const seenAt = this.#seenAt.get(id) ?? clock.monotonic();
+    this.#seenAt.set(id, seenAt);
     if (!rotation.isMade && (await core.key(rotation.successor)) === undefined) {
       // It is perhaps being made, by a server that did not answer or by an older gateway.
-      if (present === undefined || now >= rotation.begunAt + UNMADE) await records.change([put(id, null)]);
-    } else if (present === undefined || now >= rotation.endsAt) {
+      if (present === undefined || clock.monotonic() >= seenAt + UNMADE) await records.change([put(id, null)]);
+    } else if (present === undefined || rotation.endsAt <= rotation.begunAt || clock.now() >= rotation.endsAt) {
       await this.#make(rotation);
       await this.#note(id, rotation, null);
     }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { KeptRecords } from '../core/kept-records.js';
+import { onMonotonicClock } from '../core/kept-time.js';
 import { keyDigest } from '../core/key-digest.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { failureWords } from '../platform/failure-words.js';
@@ -34,6 +35,8 @@ export class Webhook {
   #wake: (() => void) | null = null;
   #working: Promise<void> = Promise.resolve();
   #isFailing = false;
+  /** The event that is being sent, and when it came about; monotonic, ms. */
+  #sending: { readonly id: string; readonly since: number } | null = null;
 
   constructor(options: WebhookOptions) {
     this.#options = options;
@@ -85,6 +88,7 @@ export class Webhook {
   /** Sends an event; false where it is to be sent again. */
   async #isDone(event: OwnEvent): Promise<boolean> {
     const { clock, log } = this.#options;
+    const since = this.#sinceOf(event);
     const reason = await this.#send(event);
     if (reason === null) {
       if (this.#isFailing) log.info({}, 'the webhook takes events again');
@@ -93,12 +97,19 @@ export class Webhook {
     }
     if (!this.#isFailing) log.warn({ reason }, 'the webhook does not take an event; it is sent again for a day');
     this.#isFailing = true;
-    if (this.#end.signal.aborted || clock.now() - Date.parse(event.time) < GIVEN_UP) return false;
+    if (this.#end.signal.aborted || clock.monotonic() - since < GIVEN_UP) return false;
     log.error(
       { event: event.id, type: event.type, reason },
       'an event is given up that the webhook did not take for a day',
     );
     return true;
+  }
+
+  /** The event's time of day is read once: that may be set while the webhook takes nothing. */
+  #sinceOf({ id, time }: OwnEvent): number {
+    if (this.#sending?.id !== id)
+      this.#sending = { id, since: onMonotonicClock(this.#options.clock, Date.parse(time)) };
+    return this.#sending.since;
   }
 
   /** Resolves to why it was not taken; null where it was. */

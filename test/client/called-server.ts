@@ -23,14 +23,18 @@ export function keptLog(): LogPort & { readonly lines: string[] } {
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A clock that goes on when told to. */
-export function handClock(): ClockPort & { pass(milliseconds: number): void } {
+/** A clock that goes on when told to; `set` puts the time of day forward or back. */
+export function handClock(): ClockPort & { pass(milliseconds: number): void; set(milliseconds: number): void } {
   let past = 0;
+  let setBy = 0;
   return {
-    now: () => Date.UTC(2026, 0, 1) + past,
+    now: () => Date.UTC(2026, 0, 1) + past + setBy,
     monotonic: () => past,
     pass(milliseconds) {
       past += milliseconds;
+    },
+    set(milliseconds) {
+      setBy += milliseconds;
     },
   };
 }

@@ -53,6 +53,20 @@ describe('the health of a server', () => {
     expect(said.map((line) => line.split(' ')[0])).toEqual(['warn', 'info']);
   });
 
+  it.each([-3_600_000, 3_600_000])('tells for how long it was away where the clock is set by %i ms', async (set) => {
+    const { origin, broken } = await partlyBroken();
+    const clock = handClock();
+    const log = keptLog();
+    const server = call(origin, { clock, log });
+    broken.add('GET /users');
+    await fails(server.listUsers());
+    clock.pass(90_000);
+    clock.set(set);
+    broken.clear();
+    await server.listUsers();
+    expect(log.lines.at(-1)).toMatch(/^info the server answers again .*"seconds":90}$/);
+  });
+
   it('has a sign-in that is no answer as such', async () => {
     const { origin } = await scriptedServer((request, response) => {
       if (request.url?.endsWith('/login')) response.end('<html>');

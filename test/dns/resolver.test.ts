@@ -34,6 +34,18 @@ describe('a custom domain', () => {
     expect(udp.questions?.[0]?.name).toBe('hOSt.example');
   });
 
+  it('is answered in the time that it took, whatever the clock is set to meanwhile', async () => {
+    let day = 0;
+    const now = () => {
+      day += 86_400_000;
+      return day;
+    };
+    const clock = { now, monotonic: () => performance.now() };
+    const { port, resolver } = await startResolver({ customDomains }, { clock });
+    await askUdp(port(), { name: 'host.example' });
+    expect(resolver.log(1, '')[0]?.elapsed).toBeLessThan(3_600_000);
+  });
+
   it('asked for another type has no data, with a SOA to keep that by', async () => {
     const { port } = await startResolver({ customDomains });
     const reply = await askUdp(port(), { name: 'host.example', type: 'AAAA' });

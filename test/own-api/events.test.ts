@@ -35,6 +35,7 @@ interface ObservedOptions {
   readonly records?: LocalRecords;
   readonly keys?: KeyRegistry;
   readonly now?: () => number;
+  readonly monotonic?: () => number;
   readonly past?: PastChanges | null;
 }
 
@@ -43,6 +44,7 @@ function observed({
   records = new LocalRecords(),
   keys = new KeyRegistry(() => 0),
   now = () => Date.now(),
+  monotonic = systemClock.monotonic,
   past = null,
 }: ObservedOptions = {}) {
   let settings = NOTHING;
@@ -54,7 +56,7 @@ function observed({
     replica: null,
     past,
   };
-  const clock = { ...systemClock, now };
+  const clock = { now, monotonic };
   const events = new Events({ backend, records, server: null, clock, random: systemRandom, log: silent });
   events.start();
   return {
@@ -426,10 +428,13 @@ describe('a webhook', () => {
   });
 
   it('gives an event up after a day, and goes on with the next', async () => {
+    const day = 86_400_000;
     let now = 1_800_000_000_000;
-    const { events, records, clock } = observed({ now: () => now });
+    let passed = 0;
+    const { events, records, clock } = observed({ now: () => now + passed, monotonic: () => passed });
     const lines: string[] = [];
-    const log = { ...silent, error: (_: object, message: string) => void lines.push(message) };
+    const note = (_: object, message: string) => void lines.push(message);
+    const log = { ...silent, warn: note, error: note };
     const webhook = new Webhook({
       ...{ url: 'http://127.0.0.1:1/', secret: secretBytes(SECRET), pauses: [1], log, events, records, clock },
     });
@@ -437,11 +442,21 @@ describe('a webhook', () => {
     while (!records.of('events').has('webhook')) await new Promise((resolve) => setImmediate(resolve));
     events.emit('server.away', {});
     while (events.latest(1).length === 0) await new Promise((resolve) => setImmediate(resolve));
-    now += 86_400_001;
+    await expect.poll(() => lines, { interval: 5 }).toHaveLength(1);
+    // A clock that is set says nothing of how old it is.
+    for (const set of [2 * day, -4 * day]) {
+      now += set;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(lines).toHaveLength(1);
+    }
+    passed += day + 1;
     const given = events.newest;
     while (records.of('events').get('webhook') !== JSON.stringify(given))
       await new Promise((resolve) => setTimeout(resolve, 5));
     await webhook.close();
-    expect(lines).toEqual(['an event is given up that the webhook did not take for a day']);
+    expect(lines).toEqual([
+      'the webhook does not take an event; it is sent again for a day',
+      'an event is given up that the webhook did not take for a day',
+    ]);
   });
 });

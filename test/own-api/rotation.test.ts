@@ -15,12 +15,15 @@ type Stage = OwnStage & { readonly behind?: OwnStage };
 /** Milliseconds between two looks of a gateway at its rotations. */
 const LOOK = 2_000;
 
-/** This machine's time, and what a test has put it forward by. */
-const ahead = { milliseconds: 0 };
-const clock = { ...systemClock, now: () => systemClock.now() + ahead.milliseconds };
+/** This machine's time, what a test has let pass and what it has set the time of day by. */
+const ahead = { milliseconds: 0, set: 0 };
+const clock = {
+  now: () => systemClock.now() + ahead.milliseconds + ahead.set,
+  monotonic: () => systemClock.monotonic() + ahead.milliseconds,
+};
 
 beforeEach(() => {
-  ahead.milliseconds = 0;
+  Object.assign(ahead, { milliseconds: 0, set: 0 });
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
 });
 afterEach(() => {
@@ -151,8 +154,9 @@ describe('a rotation in front of a server', () => {
     const successor = rotated(await rotateOnce(stage, 'a', 'one'));
     expect(presentIn(stage)).toEqual(['a', successor].sort());
     expect(rotated(await rotateOnce(stage, 'a', 'one'))).toBe(successor);
-    // Whatever becomes of the new key, the old one has ended for its user.
+    // Whatever becomes of the new key, the old one has ended for its user; whatever the clock, it ends at once.
     await core.deleteUser(successor);
+    ahead.set = -3_600_000;
     failing.mockRestore();
     await lookUntil(() => expect(presentIn(stage)).toEqual([]));
   });
@@ -196,6 +200,13 @@ describe('a rotation in front of a server', () => {
     await stage.app.keyway.core.createUser({ accessKey: 'a' });
     vi.spyOn(stage.app.keyway.backend, 'createKey').mockRejectedValueOnce(new DomainError('backendAway'));
     expect((await rotateOnce(stage, 'a', 'one')).status).toBe(503);
+    const looked = vi.spyOn(stage.app.keyway.core, 'key');
+    for (const set of [-3_600_000, 3_600_000]) {
+      ahead.set = set;
+      looked.mockClear();
+      await lookUntil(() => expect(looked.mock.calls.length).toBeGreaterThanOrEqual(4));
+      expect([...stage.app.keyway.home.backend.records.of('rotations')]).toHaveLength(1);
+    }
     passSeconds(600);
     await lookUntil(() => expect([...stage.app.keyway.home.backend.records.of('rotations')]).toEqual([]));
     expect(presentIn(stage)).toEqual(['a']);

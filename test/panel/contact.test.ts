@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { sentence, wordsIn } from '../../panel/i18n/text.js';
 import { gate } from './gate.js';
 import { noAnswer, openDesk, pass } from './without-browser.js';
@@ -44,6 +44,18 @@ describe('refreshing', () => {
     isBack();
     await pass(4_000);
     expect([lists() - asked, workspace.contact.state.get().failingSince]).toEqual([1, null]);
+  });
+
+  it('asks as often where the clock is set back meanwhile', async () => {
+    const { on, tries } = await deskWithoutInterface();
+    on(/./, () => {
+      vi.setSystemTime(Date.now() - 3_600_000);
+      return noAnswer();
+    });
+    await pass(5_000);
+    const tried = tries();
+    await pass(20_000);
+    expect(tries() - tried).toBe(5);
   });
 
   it('gives up on an answer that does not come in 20 seconds, and goes on when somebody asks again', async () => {

@@ -1,3 +1,4 @@
+import { onMonotonicClock } from '../../core/kept-time.js';
 import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
@@ -67,9 +68,9 @@ export class UnconfirmedWrites {
     this.#options = options;
     const { journal, clock } = options;
     for (const { accessKey, at, ...entry } of journal.found) {
-      const age = Math.max(0, clock.now() - at);
-      const answeredAt = clock.monotonic() - age;
-      this.#pending.set(accessKey, { ...entry, answeredAt, ...UNSEEN, retries: 0, isOld: age > MOST_ABSENCE });
+      const answeredAt = onMonotonicClock(clock, at);
+      const isOld = clock.monotonic() - answeredAt > MOST_ABSENCE;
+      this.#pending.set(accessKey, { ...entry, answeredAt, ...UNSEEN, retries: 0, isOld });
     }
   }
 

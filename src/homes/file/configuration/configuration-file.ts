@@ -3,8 +3,9 @@ import type { ConfigurationFingerprint, ConfigurationPatch } from '../../../core
 import type { ConfigurationObserverPort } from '../../../core/configuration-observer.js';
 import { DomainError } from '../../../core/errors.js';
 import type { KeptRecords } from '../../../core/kept-records.js';
+import { onMonotonicClock } from '../../../core/kept-time.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
-import type { ClockPort, FileSystemPort } from '../../../core/ports.js';
+import type { FileSystemPort } from '../../../core/ports.js';
 import { inTurns } from '../../../core/steps.js';
 import { StartWatch } from '../../../document/check/start-watch.js';
 import { ConfigurationShapeError, type ReadConfiguration, readDocument } from '../../../document/document.js';
@@ -227,11 +228,6 @@ async function openUnread(
 
 /** Milliseconds since the epoch. */
 const writtenAt = ({ stat }: TargetFile): number => Number(stat.mtimeNs / 1_000_000n);
-
-/** A time in milliseconds since the epoch on the clock of this process that only rises. */
-function onMonotonicClock(clock: ClockPort, epoch: number): number {
-  return clock.monotonic() - (clock.now() - epoch);
-}
 
 function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
   const { fileSystem, clock, path, log, hold, versions, overwriting, state, inbounds, starts } = served;

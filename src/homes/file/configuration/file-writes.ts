@@ -282,10 +282,10 @@ export class FileWrites {
     if (state.keepsNext) {
       await versions.keep(bytes);
       state.keepsNext = false;
-    } else if (Math.abs(clock.now() - this.#lastKept) >= HOUR_MS) {
+    } else if (clock.monotonic() - this.#lastKept >= HOUR_MS) {
       this.#reloads.keep(bytes);
     } else return;
-    this.#lastKept = clock.now();
+    this.#lastKept = clock.monotonic();
   }
 
   /** Returns the part of an unwritten change that the next write carries. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { FILE_LIMITS } from '../../../core/file-limits.js';
+import { onMonotonicClock } from '../../../core/kept-time.js';
 import { recordBy, valueIn } from '../../../core/keys/key-record.js';
 import type {
   AccessKey,
@@ -42,6 +43,7 @@ const SPARE_BYTES = 256 * 1024;
 
 /** A line that counts, as it stands in the file. */
 interface WrittenLine {
+  /** Monotonic, ms. */
   readonly at: number;
   readonly text: Buffer;
 }
@@ -79,16 +81,14 @@ export function createUnreadJournal(options: UnreadJournalOptions) {
       if (boot === '' || !isJsonObject(head) || head.boot !== boot) return [];
       const found = rest.flatMap((value) => (isJsonObject(value) ? (lineOf(value) ?? []) : []));
       // The first one that is added goes into a file of its own, with these.
-      lines = found.map(writtenLine);
+      lines = found.map((line) => ({ at: onMonotonicClock(clock, line.at), text: textOf(line) }));
       return found;
     },
     /** Never rejects: the change is in the file, whatever becomes of this. */
     async add(line: JournalLine): Promise<void> {
       if (milliseconds === 0 || boot === '') return;
-      const added = writtenLine(line);
-      const now = clock.now();
-      // After a clock was set back there are lines of the future.
-      for (let [first] = lines; first && (first.at < now - milliseconds || first.at > now); [first] = lines) {
+      const added = { at: clock.monotonic(), text: textOf(line) };
+      for (let [first] = lines; first && first.at < added.at - milliseconds; [first] = lines) {
         spare += first.text.length;
         lines.shift();
       }
@@ -106,8 +106,8 @@ export function createUnreadJournal(options: UnreadJournalOptions) {
   };
 }
 
-function writtenLine(line: JournalLine): WrittenLine {
-  return { at: line.at, text: Buffer.from(`${encodeJson(encodeLine(line))}\n`) };
+function textOf(line: JournalLine): Buffer {
+  return Buffer.from(`${encodeJson(encodeLine(line))}\n`);
 }
 
 const NOT_NOTED =

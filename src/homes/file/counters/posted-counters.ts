@@ -6,7 +6,7 @@ import { PerKeyQueue } from '../../../core/per-key-queue.js';
 import type { ClockPort, LogPort } from '../../../core/ports.js';
 import type { CountersOutcome, CountersPost } from '../../../core/posted-counters.js';
 import { inTurns, type Steps } from '../../../core/steps.js';
-import { comparedRun, type KnownRun, runAt, sameRun } from './source-run.js';
+import { comparedRun, type KnownRun, keptRun, runAt, sameRun } from './source-run.js';
 
 /** A tunnel server that posts its counters, without them. */
 export interface Source {
@@ -136,8 +136,7 @@ export class PostedCounters {
   /** Takes a source over as it was kept; no change. */
   load(source: Source): void {
     const { run } = source;
-    const offset = this.#options.clock.monotonic() - this.#options.clock.now();
-    this.#hold(run.kind === 'epoch' ? source : { ...source, run: { ...run, startedAt: run.startedAt + offset } });
+    this.#hold(run.kind === 'epoch' ? source : { ...source, run: keptRun(run, this.#options.clock) });
   }
 
   /** Takes a base over as it was kept; no change. */

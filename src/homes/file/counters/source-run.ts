@@ -1,4 +1,6 @@
 import { DomainError } from '../../../core/errors.js';
+import { onMonotonicClock } from '../../../core/kept-time.js';
+import type { ClockPort } from '../../../core/ports.js';
 import type { SourceRun } from '../../../core/posted-counters.js';
 
 /** The run of a source that is counted at present. */
@@ -11,6 +13,11 @@ export type KnownRun =
 const TOLERANCE = 5_000;
 /** No post is on its way for longer; milliseconds. */
 const LONGEST_DELAY = 60_000;
+
+/** Returns a run that was kept with the time of day of its begin: it told its age in the past. */
+export function keptRun(run: Age, clock: ClockPort): Age {
+  return { ...run, startedAt: onMonotonicClock(clock, run.startedAt + milliseconds(run)) - milliseconds(run) };
+}
 
 /** The run that a post tells of, at the time of its arrival. */
 export function runAt(run: SourceRun, now: number): KnownRun {

@@ -29,7 +29,8 @@ function machine({ unreadMilliseconds = 7_000 } = {}) {
   const log: LogPort = { debug: add, info: add, warn: add, error: add };
   let pid = 1;
   let now = EPOCH;
-  const clock = { now: () => now, monotonic: () => now };
+  let setBy = 0;
+  const clock = { now: () => now + setBy, monotonic: () => now };
   async function start() {
     pid += 1;
     const own = { pid, started: 'now' };
@@ -57,11 +58,15 @@ function machine({ unreadMilliseconds = 7_000 } = {}) {
   const after = (milliseconds: number) => {
     now += milliseconds;
   };
+  /** Sets the time of day by so many milliseconds. */
+  const set = (milliseconds: number) => {
+    setBy += milliseconds;
+  };
   /** The clock as it is when the file was written last, which the disk's own clock tells. */
   const meet = async (fileSystem = disk.port) => {
     now = Number((await fileSystem.stat(PATH)).mtimeNs / 1_000_000n);
   };
-  return { disk, clock, log, lines, start, after, meet, boot };
+  return { disk, clock, log, lines, start, after, set, meet, boot };
 }
 
 const holds = async (disk: ForgetfulFileSystem, ...keys: readonly string[]): Promise<void> => {
@@ -196,6 +201,40 @@ describe('a command that replaces the file beside a Keyway', () => {
     await holds(disk, 'alpha');
     expect(disk.names(DATA)).not.toContain('meant-content');
     await file.close();
+  });
+});
+
+describe('a clock that is set back by an hour while a Keyway is restarted', () => {
+  it('has changes count as unread no longer than others', async () => {
+    const { disk, start, after, set, meet } = machine({ unreadMilliseconds: 600_000 });
+    const before = await start();
+    await before.file.save(adding('beta'));
+    disk.kill();
+    await meet();
+    set(-3_600_000);
+    const { file, keys } = await start();
+    after(601_000);
+    disk.write(PATH, fileOf('alpha', 'server'));
+    await expect.poll(keys, { interval: 5 }).toContain('server');
+    expect(keys()).toEqual(['alpha', 'server']);
+    await file.close();
+  });
+});
+
+describe('a version of the file', () => {
+  it('is kept an hour after the last one, whatever the clock is set to', async () => {
+    const { disk, start, after, set } = machine();
+    const { file } = await start();
+    await file.save(adding('first'));
+    for (const milliseconds of [-7_200_000, 7_200_000]) {
+      set(milliseconds);
+      await file.save(adding(`set by ${milliseconds}`));
+    }
+    after(3_600_000);
+    await file.save(adding('an hour later'));
+    await file.close();
+    // The first, one an hour later, and the last one.
+    expect(disk.names(`${DATA}/versions`)).toHaveLength(3);
   });
 });
 

@@ -30,14 +30,19 @@ function machine() {
     },
   });
   let now = 0;
-  const clock = { now: () => now, monotonic: () => now };
+  let setBy = 0;
+  const clock = { now: () => now + setBy, monotonic: () => now };
   const start = () => createUnreadJournal({ path: PATH, boot: 'boot', milliseconds: 7_000, fileSystem, clock, log });
   const add = async (journal: ReturnType<typeof start>, at: number, name?: string) => {
-    now = at;
+    now = at - setBy;
     await journal.add(lineAt(at, name));
   };
+  /** Sets the time of day by so many milliseconds. */
+  const set = (milliseconds: number) => {
+    setBy += milliseconds;
+  };
   const text = () => disk.readText(PATH) ?? '';
-  return { disk, calls, start, add, text };
+  return { disk, calls, start, add, set, text };
 }
 
 describe('the journal of changes that a server may not have read', () => {
@@ -102,6 +107,17 @@ describe('the journal of changes that a server may not have read', () => {
     await next.read();
     await add(next, 2);
     expect(await start().read()).toEqual([lineAt(1), lineAt(2)]);
+  });
+
+  it.each([-3_600_000, 3_600_000])('has the lines before a clock that is set by %i ms', async (milliseconds) => {
+    const { disk, start, add, set } = machine();
+    const journal = start();
+    const [before, after] = [4_000_000, 4_000_001 + milliseconds];
+    await add(journal, before);
+    set(milliseconds);
+    disk.unlink(PATH);
+    await add(journal, after);
+    expect(await start().read()).toEqual([lineAt(before), lineAt(after)]);
   });
 
   it('is written anew where the data folder was made again, and after an append that failed half-way', async () => {

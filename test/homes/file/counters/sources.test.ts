@@ -212,6 +212,19 @@ describe('counters as a tunnel server has them', () => {
     expect((await sources.take(post({ run: uptime(1060), up: { a: 40n } }))).kind).toBe('ended');
   });
 
+  it('a run that was kept goes on after a restart before which the clock was set back', async () => {
+    const { sources, registry, clock } = stage();
+    await sources.take(post({ run: uptime(1000), isFromZero: true, up: { a: 10n } }));
+    const kept = sources.all();
+    const bases = [...sources.bases('s')];
+    clock.time -= 3_600_000;
+    const next = new PostedCounters({ keys: registry, count: (report) => registry.addUsage(report), clock });
+    for (const source of kept) next.load(source);
+    for (const base of bases) next.loadBase(base);
+    expect((await next.take(post({ run: uptime(1003), up: { a: 12n } }))).kind).toBe('counted');
+    expect(registry.get('a')?.counters?.bytesUp).toBe(12n);
+  });
+
   it('a run whose first post was held up longer than others goes on all the same', async () => {
     const { clock, sources, countersOf } = stage();
     clock.time += 9_000;
