@@ -189,6 +189,11 @@ export interface ConfigurationDocumentPort {
    * Rejects with what the condition throws, with `conflict`, `useKeys`, `unreadableByServer` and `lockOut`, and as `replace` does.
    */
   patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint>;
+  /**
+   * Keeps a version where something was added since the newest one, at most one in ten seconds: to be awaited before many
+   * keys are made. Single changes that take something away do it themselves. Never rejects.
+   */
+  keepVersion(): Promise<void>;
 }
 
 /** A change of the configuration in its own words. */

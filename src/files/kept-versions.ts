@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort } from '../core/ports.js';
-import { type KeptVersion, lastingVersions, retainedVersions, sorted } from '../document/retention.js';
+import { type KeptVersion, lastingVersions, retainedVersions, sorted, versionNamed } from '../document/retention.js';
 import { failureCode, tooLarge } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
 import { createWhole } from './write-file.js';
@@ -43,33 +43,32 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
 
   /** The version of this id, which may be shortened as long as one version alone begins so. */
   async function find(id: string): Promise<KeptVersion> {
-    const found = (await list()).filter((version) => version.id.startsWith(id));
-    const [version] = found;
-    if (version === undefined) throw new Error(`There is no kept version ${id}.`);
-    if (found.length > 1) throw new Error(`${found.length} kept versions begin with ${id}: give more of the id.`);
-    return version;
+    return versionNamed(await list(), id);
   }
 
   async function keepNow(bytes: Buffer, forever: boolean): Promise<void> {
     if (bytes.length === 0 || (latest?.bytes.deref() === bytes && (latest.forever || !forever))) return;
     const digest = await digestOf(bytes);
     const versions = await list();
-    const same = versions.find(({ id }) => id.endsWith(digest));
-    if (same) await keepAgain(same, forever, versions);
-    else await write(bytes, { id: `${stamp(freeTime(versions))}-${digest}`, forever });
+    const alike = versions.filter(({ id }) => id.endsWith(digest));
+    await keepAmong(versions, alike, { bytes, digest, forever: forever && !alike.some((version) => version.forever) });
     await fileSystem.syncFolder(folder);
     latest = { bytes: new WeakRef(bytes), forever };
     await removeOld();
   }
 
-  /** A version that would soon go gets the time of now; one that lasts stays where it is. */
-  async function keepAgain(same: KeptVersion, forever: boolean, versions: readonly KeptVersion[]): Promise<void> {
-    const lasts = lastingVersions(versions, clock.now()).has(same.id);
-    const digest = same.id.slice(same.id.indexOf('-') + 1);
-    const id = lasts || forever ? same.id : `${stamp(freeTime(versions))}-${digest}`;
-    const marked = same.forever || forever;
-    const from = nameOf(same);
-    const to = nameOf({ id, forever: marked });
+  /** The newest version is to be this content. One that lasts stays where it is, and another is kept of the same. */
+  async function keepAmong(
+    versions: readonly KeptVersion[],
+    alike: readonly KeptVersion[],
+    { bytes, digest, forever }: { readonly bytes: Buffer; readonly digest: string; readonly forever: boolean },
+  ): Promise<void> {
+    const same = alike.at(-1);
+    const isNewest = same !== undefined && same === versions.at(-1);
+    const id = isNewest ? same.id : `${stamp(freeTime(versions))}-${digest}`;
+    if (same === undefined || (!isNewest && lastingVersions(versions, clock.now()).has(same.id)))
+      return write(bytes, { id, forever });
+    const [from, to] = [nameOf(same), nameOf({ id, forever: same.forever || forever })];
     if (from !== to) await fileSystem.rename(join(folder, from), join(folder, to));
   }
 
@@ -170,8 +169,8 @@ export async function removeHalfKept(fileSystem: FileSystemPort, folder: string)
   }
 }
 
-/** Half of a SHA-256 in hexadecimal; computed by a worker thread of Node's. */
-async function digestOf(bytes: Buffer): Promise<string> {
+/** Half of the SHA-256 of a content in hexadecimal, with which the ids of its versions end; a worker thread of Node's computes it. */
+export async function digestOf(bytes: Buffer): Promise<string> {
   const digest = await webcrypto.subtle.digest('SHA-256', bytes);
   return Buffer.from(digest, 0, 16).toString('hex');
 }

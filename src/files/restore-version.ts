@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { KeptVersion } from '../document/retention.js';
 import { unlessMissing } from '../platform/presence.js';
-import { checkDataFolder, dataFolderAt } from './data-folder.js';
+import { checkDataFolder, dataFolderAt, openDataFolder } from './data-folder.js';
 import { createKeptVersions } from './kept-versions.js';
 import { type VersionsOptions, withRewriting } from './rewrite-file.js';
 import { readTarget, undisturbed } from './write-file.js';
@@ -40,4 +40,13 @@ export async function restoreVersion(options: VersionsOptions, id: string): Prom
     });
   });
   return version;
+}
+
+/** Keeps what the file holds now as the newest version, beside a Keyway that may be serving; one that is missing holds nothing. */
+export async function keepVersion(options: VersionsOptions): Promise<void> {
+  const { fileSystem, clock, dataFolder, path } = options;
+  const present = await unlessMissing(readTarget(fileSystem, resolve(path)));
+  if (present === null) return;
+  const folder = await openDataFolder(fileSystem, dataFolder, resolve(path));
+  await createKeptVersions({ fileSystem, clock, folder: folder.versions }).keep(present.bytes);
 }

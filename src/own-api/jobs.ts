@@ -370,7 +370,8 @@ export class Jobs {
     const startedAt = job.startedAt ?? this.#options.clock.now();
     if (!(await this.#change(job, { state: 'running', startedAt, isPaused: false }))) return;
     const changes = this.changesOf(job);
-    const { batches } = this.#options.backend;
+    const { batches, document } = this.#options.backend;
+    if (!isResumed) await document?.keepVersion();
     if (batches === null) await this.#runSingly(job, changes, isResumed);
     else await this.#runTogether(job, changes, batches, isResumed);
     const present = jobIn(this.#options.records, job.id);

@@ -1,4 +1,5 @@
 import type { ConfigurationFingerprint } from '../core/backend.js';
+import { differingPlaces } from '../document/patch/fingerprint.js';
 
 /** Configurations whose members are remembered: those that somebody may still have open. */
 const MOST = 32;
@@ -21,8 +22,6 @@ export class KnownFingerprints {
   /** The places, as JSON Pointers, at which a configuration differs from the one of a digest; null where that is not known. */
   differing(digest: string, present: ConfigurationFingerprint): readonly string[] | null {
     const members = this.#known.get(digest)?.members;
-    if (members === undefined) return null;
-    const all = new Set([...members.keys(), ...present.members.keys()]);
-    return [...all].filter((pointer) => members.get(pointer) !== present.members.get(pointer)).sort();
+    return members === undefined ? null : differingPlaces(members, present.members);
   }
 }

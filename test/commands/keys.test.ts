@@ -56,6 +56,49 @@ const HOMES: readonly (readonly [string, () => Promise<ServedHere | null>])[] = 
 ];
 
 describe.each(HOMES)('keyway keys on a file %s', (_name, open) => {
+  it('are brought back by the newest version, which loses none that were made before', async () => {
+    await open();
+    for (const name of ['one', 'two', 'three']) await keys(['add', name]);
+    const before = await file();
+    const made = await listed();
+    await keys(['remove', 'two']);
+    const run = (...argv: readonly string[]) => runHere(['config', ...argv], { folder });
+    const [head, newest = ''] = (await run('list')).output.split('\n');
+    expect(head).toMatch(/kept +keys +restoring it changes$/);
+    expect(newest).toMatch(new RegExp(` ${made.length} +\\+1 key$`));
+    const [id = ''] = newest.split(' ');
+    const [record] = JSON.parse((await run('list', '--json')).output);
+    const differs = { keysAdded: 1, keysRemoved: 0, keysChanged: 0, members: [] };
+    expect(record).toMatchObject({ id, keys: made.length, differs });
+    const present = await file();
+    const preview = await run('restore', id, '--dry-run');
+    expect(preview).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/change: \+1 key\n {2}would add .* two {2}/),
+    });
+    expect(JSON.parse((await run('restore', id, '--dry-run', '--json')).output)).toMatchObject({
+      wouldRestore: { id, differs },
+      added: [made.find(([, name]) => name === 'two')?.[0]],
+    });
+    expect(await file()).toBe(present);
+    expect(await run('restore', id)).toMatchObject({ code: 0 });
+    expect(await file()).toBe(before);
+    const [, next = ''] = (await run('list')).output.split('\n');
+    expect(next).toMatch(/ −1 key$/);
+  });
+
+  it('that an import has made are taken away again by the newest version alone', async () => {
+    await open();
+    for (const name of ['one', 'two']) await keys(['add', name]);
+    const before = await file();
+    await writeFile(join(folder, 'keys.csv'), 'name\nthree\nfour\n');
+    expect(await keys(['import', 'keys.csv'])).toMatchObject({ code: 0 });
+    const [record] = JSON.parse((await runHere(['config', 'list', '--json'], { folder })).output);
+    expect(record).toMatchObject({ differs: { keysAdded: 0, keysRemoved: 2 } });
+    await runHere(['config', 'restore', record.id], { folder });
+    expect(await file()).toBe(before);
+  });
+
   it('gives a key a new secret, by key and by name, and refuses a grace by its flag', async () => {
     await open();
     expect((await keys(['add', 'Anna Two', '--key', 'old', '--limit', '5'])).code).toBe(0);

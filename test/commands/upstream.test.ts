@@ -134,13 +134,12 @@ describe('keyway serve --upstream', () => {
     const { folder } = front;
     const run = (...argv: string[]) =>
       runHere(['config', ...argv, '--upstream', `${origin}/panel`], { folder, environment: BY_TOKEN });
-    let versions: { id: string }[] = [];
-    while (versions.length === 0) versions = JSON.parse((await run('list', '--json')).output);
+    const versions: readonly { id: string }[] = JSON.parse((await run('list', '--json')).output);
     const written = await run('restore', versions[0]?.id ?? '', '--out', 'server.jsonc');
     expect([written.code, written.output]).toEqual([
       0,
       expect.stringMatching(
-        /^server\.jsonc is the configuration of .*\nwith the 2 keys that Keyway knew last: 1 more .* 1 of/,
+        /^server\.jsonc is the configuration of .*\nwith the 2 keys that Keyway knew last: 0 more .* 1 of/,
       ),
     ]);
     const { access_keys, mode } = JSON.parse(await readFile(join(folder, 'server.jsonc'), 'utf8'));
@@ -235,7 +234,11 @@ describe('what stands beside it', () => {
     expect(restored.output).toContain(`${origin} was sent its configuration of `);
     expect(await file()).toEqual(before);
     expect(keys().map((line) => line.split(' ')[0])).toEqual(['foreign-1', 'foreign-2']);
-    expect(JSON.parse((await runHere(['config', 'list', '--json', ...upstream], context)).output)).toHaveLength(2);
+    const [other] = JSON.parse((await runHere(['config', 'list', '--json', ...upstream], context)).output);
+    expect(other).toMatchObject({ keys: 1, differs: { keysAdded: 1, keysRemoved: 2 } });
+    const away = await runHere(['config', 'list', ...upstream], { folder: front.folder });
+    expect(away.output).toMatch(/ 1 +not known$/m);
+    expect(away.complaints).toContain('what differs from now is not known: the server does not let Keyway in');
     const refused = await runHere(['config', 'restore', listed[0].id, ...upstream], { folder: front.folder });
     expect([refused.code, refused.complaints]).toEqual([
       1,

@@ -53,6 +53,17 @@ describe('kept versions', () => {
     expect((await versions.list()).map(({ forever }) => forever)).toEqual([false, true]);
   });
 
+  it('what is kept again is the newest, also where it is the very first, and once more at most', async () => {
+    const versions = await open();
+    for (let n = 0; n < 6; n += 1) {
+      now += 1000;
+      await versions.keep(Buffer.from(n % 2 === 0 ? 'a' : 'b'));
+      const [newest] = (await versions.list()).slice(-1);
+      expect((await versions.read(newest?.id ?? '')).toString()).toBe(n % 2 === 0 ? 'a' : 'b');
+    }
+    expect(await versions.list()).toHaveLength(3);
+  });
+
   it('content is held in memory no longer than by who had it kept', async () => {
     const versions = await open();
     const keep = async () => {

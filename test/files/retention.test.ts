@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type KeptVersion, retainedVersions } from '../../src/document/retention.js';
 
-const DAY = 86_400_000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 const NOW = Date.UTC(2026, 5, 15, 13);
 
 const versions = fc
@@ -17,18 +18,20 @@ const versions = fc
   );
 
 describe('retention', () => {
-  it('keeps the first, those for ever, the last 10 and the last of each of 30 days, and nothing else', () => {
+  it('keeps the first, those for ever, the last 10 and the last of each of 24 hours and of 30 days, and nothing else', () => {
     fc.assert(
       fc.property(versions, (all) => {
         const retained = retainedVersions(all, NOW);
         const times = all.map(({ keptAt }) => keptAt).sort((a, b) => a - b);
         for (const { id, keptAt, forever } of all) {
-          const isLastOfDay = !times.some((t) => t > keptAt && Math.floor(t / DAY) === Math.floor(keptAt / DAY));
+          const isLastOf = (period: number) =>
+            !times.some((t) => t > keptAt && Math.floor(t / period) === Math.floor(keptAt / period));
           const expected =
             forever ||
             keptAt === times[0] ||
             times.indexOf(keptAt) >= times.length - 10 ||
-            (isLastOfDay && NOW - keptAt < 30 * DAY);
+            (isLastOf(HOUR) && NOW - keptAt < DAY) ||
+            (isLastOf(DAY) && NOW - keptAt < 30 * DAY);
           expect(retained.has(id)).toBe(expected);
         }
       }),

@@ -1,22 +1,35 @@
 import { resolve } from 'node:path';
 import type { KeptVersion } from '../../document/retention.js';
+import { differenceWords, membersOf, type VersionDifference } from '../../document/version-difference.js';
+import {
+  type ComparedVersion,
+  compareVersion,
+  compareVersions,
+  versionToOffer,
+} from '../../gateway/homes/compared-versions.js';
 import { type HomeVersions, recordOf, versionsOf } from '../../gateway/homes/versions.js';
 import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { type Settings, UPSTREAM_SETTINGS } from '../../settings/table.js';
-import type { CommandContext } from '../command.js';
+import { type CommandContext, wordsOf } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { defineCommand, UsageError } from '../define-command.js';
+import { keyLine } from '../keys/change.js';
 import { textTable } from '../text-table.js';
 
 const JSON_FLAG = switchFlag('json');
 const OUT = valueFlag('out', 'FILE', 'paths');
 const DROP_WAITING = switchFlag('drop-waiting');
+const DRY_RUN = switchFlag('dry-run');
+/** So many changes of a kind are named. */
+const MOST_NAMED = 20;
+const HEAD = ['version', 'kept at (UTC)', 'kept', 'keys', 'restoring it changes'];
 
 /** The command line of both, read. */
 interface Asked {
   readonly json: boolean;
   readonly wanted: string | undefined;
   readonly dropWaiting: boolean;
+  readonly dryRun: boolean;
   /** The file to write a version to, or null. */
   readonly out: string | null;
 }
@@ -27,6 +40,7 @@ const OVER_VERSIONS = {
     json: reading.isOn('json'),
     wanted: words[0],
     dropWaiting: reading.isOn(DROP_WAITING.flag),
+    dryRun: reading.isOn(DRY_RUN.flag),
     out: reading.value(OUT.flag),
   }),
   async home({ home }: Settings, _asked: Asked, { context }: { readonly context: CommandContext }) {
@@ -37,33 +51,57 @@ const OVER_VERSIONS = {
 };
 
 /** The last one before a great loss, then the others as they are. */
-function offeredFirst(versions: readonly KeptVersion[]): readonly KeptVersion[] {
+function offeredFirst(versions: readonly ComparedVersion[]): readonly ComparedVersion[] {
   const lost = versions.findIndex(({ forever }) => forever);
   return lost < 0 ? versions : [versions[lost], ...versions.toSpliced(lost, 1)].flatMap((version) => version ?? []);
+}
+
+/** A version as JSON has it. */
+function comparedRecord(version: ComparedVersion) {
+  const { keys, difference } = version;
+  const counts = difference && {
+    keysAdded: difference.added.length,
+    keysRemoved: difference.removed.length,
+    keysChanged: difference.changed.length,
+    members: membersOf(difference.places),
+  };
+  return { ...recordOf(version), keys, differs: counts };
+}
+
+function rowOf({ id, keptAt, forever, keys, difference }: ComparedVersion): readonly string[] {
+  const kept = forever ? 'for ever' : 'for now';
+  const words = difference === null ? 'not known' : differenceWords(difference);
+  return [id, new Date(keptAt).toISOString(), kept, keys === null ? 'not readable' : `${keys}`, words];
 }
 
 export const configList = defineCommand<Asked, HomeVersions>({
   ...OVER_VERSIONS,
   name: 'config list',
-  settings: ['config', 'upstream', 'dataDir', 'database'],
+  settings: ['config', ...UPSTREAM_SETTINGS, 'dataDir', 'database'],
   flags: [JSON_FLAG],
   words: { names: [] },
-  async work(versions, { json }, { output }) {
-    const records = offeredFirst((await versions.list()).toReversed()).map(recordOf);
-    if (json) output.line(JSON.stringify(records, null, 2));
-    else if (records.length === 0) output.line(versions.none);
-    else {
-      const rows = records.map(({ id, keptAt, forever }) => [id, keptAt, forever ? 'for ever' : 'for now']);
-      output.line(textTable(['version', 'kept at (UTC)', 'kept'], rows));
-    }
+  async work(home, { json }, { output, complain }) {
+    const { versions, problem } = await home.read(compareVersions);
+    const listed = offeredFirst(versions.filter(({ isNow }) => !isNow).toReversed());
+    if (json) output.line(JSON.stringify(listed.map(comparedRecord), null, 2));
+    else if (listed.length === 0) output.line(versions.length === 0 ? home.none : `${home.none} but what is there now`);
+    else output.line(textTable(HEAD, listed.map(rowOf)));
+    if (problem !== null && listed.length > 0) complain(`what differs from now is not known: ${wordsOf(problem)}`);
   },
   help: (settings) => `Usage: keyway config list [--config FILE | --upstream URL] [--data-dir DIR] [--json]
 
 Lists the kept versions of the server's configuration file, or with --upstream of the configuration of that
-running server, newest first. Keyway keeps one before
-its first write after a start, after every edit from outside, before every replacement through the
-API, and at most one an hour for further key writes: the last 10, one a day for 30 days, the very
-first and those before a great loss for ever. In a database it keeps one before every replacement.
+running server, newest first, each with its keys and what restoring it would change of what is
+there now: "+3 −1 keys, dns" brings three keys back, takes one away and changes the member "dns".
+One that is what is there now is left out.
+
+Keyway keeps one before every removal, replacement, rotation and import, where something was added
+since the newest, so that the newest brings back what was taken away and loses nothing made before.
+While keys come and go all the time it is at most one in ten seconds: of what came and went between
+two, the newest may lack some. Others are kept before the first write after a start, after every
+edit from outside, before every replacement of the whole, and hourly while keys are written. The
+last 10 stay, one an hour for a day, one a day for 30 days, and for ever the very first and those
+before a great loss.
 
 ${settings}
   --json                      Print the same as JSON.`,
@@ -74,9 +112,14 @@ export const configRestore = defineCommand<Asked, HomeVersions>({
   name: 'config restore',
   settings: ['config', ...UPSTREAM_SETTINGS, 'dataDir', 'inPlace', 'database'],
   words: { names: ['VERSION'], least: 0 },
-  flags: [DROP_WAITING, OUT, JSON_FLAG],
-  async work(versions, { json, wanted, dropWaiting, out }, { output, folder }) {
-    if (wanted === undefined) throw new Error(offerOf(await versions.list()));
+  flags: [DROP_WAITING, OUT, DRY_RUN, JSON_FLAG],
+  async work(versions, { json, wanted, dropWaiting, out, dryRun }, { output, folder }) {
+    if (wanted === undefined) throw new Error(offerOf(await versions.read(versionToOffer)));
+    if (dryRun) {
+      await versions.check(wanted);
+      for (const line of await previewOf(versions, wanted, json)) output.line(line);
+      return;
+    }
     if (out !== null && versions.writeOut === null) throw new Error('--out: expected --upstream with it');
     const done =
       out === null || versions.writeOut === null
@@ -88,7 +131,7 @@ export const configRestore = defineCommand<Asked, HomeVersions>({
   help: (
     settings,
   ) => `Usage: keyway config restore VERSION [--config FILE | --upstream URL] [--data-dir DIR] [--in-place]
-                             [--drop-waiting] [--out FILE] [--json]
+                             [--dry-run] [--drop-waiting] [--out FILE] [--json]
 
 Makes the server's configuration file, byte for byte, what it was in that version; what it is now
 is kept as a version first. A Keyway that serves the file takes it as an edit by hand, live at
@@ -96,6 +139,8 @@ once. VERSION is as "keyway config list" shows it, or its beginning as far as it
 
 With --upstream the version is sent to that running server, and what it has now kept first; the
 server has its keys within some seconds.
+
+With --dry-run it says what would change, and changes nothing.
 
 With --out it is written to a new file instead, with the keys as Keyway knew them last, and nothing
 is sent: for a server that has destroyed its file and does not start. Put it where that was.
@@ -106,19 +151,49 @@ their SHA-256. With --drop-waiting the Keyway that serves restores the version i
 them up, so that the version is what stands.
 
 ${settings}
+  --dry-run                   Say what would change, and change nothing.
   --drop-waiting              Give up the changes that wait for a write.
   --out FILE                  Write it to this new file, readable by you alone; with --upstream.
-  --json                      Print what was restored as JSON.
+  --json                      Print what was restored, or would change, as JSON.
 
   keyway config list
   keyway config restore 20261121T032400`,
 });
 
-/** The version to restore where none is named: one kept before a great loss comes first. */
-function offerOf(versions: readonly KeptVersion[]): string {
-  const beforeLoss = versions.findLast(({ forever }) => forever);
-  const offered = beforeLoss ?? versions.at(-1);
-  if (offered === undefined) return 'no versions are kept';
-  const what = beforeLoss === undefined ? 'The newest one' : 'The last good content before a loss';
+/** What restoring a version would change. Throws an `Error` for people where it cannot be told. */
+async function previewOf(home: HomeVersions, wanted: string, json: boolean): Promise<readonly string[]> {
+  const { versions, problem } = await home.read((source) => compareVersion(source, wanted));
+  const [version] = versions;
+  if (version === undefined) return [];
+  const { keptAt, id, difference, isNow } = version;
+  if (difference === null) throw problem ?? new Error(`version ${id} cannot be read as a configuration`);
+  if (json)
+    return [JSON.stringify({ wouldRestore: comparedRecord(version), ...differenceRecord(difference) }, null, 2)];
+  const when = `version ${id} of ${new Date(keptAt).toISOString()}`;
+  return [`${when} would change: ${isNow ? 'nothing' : differenceWords(difference)}`, ...linesOf(difference)];
+}
+
+function differenceRecord({ added, removed, changed, places }: VersionDifference) {
+  const keysOf = (keys: VersionDifference['added']) => keys.map(({ accessKey }) => accessKey);
+  return { added: keysOf(added), removed: keysOf(removed), changed: keysOf(changed), places };
+}
+
+function linesOf({ added, removed, changed, places }: VersionDifference): readonly string[] {
+  const named = (doing: string, all: readonly string[]) => [
+    ...all.slice(0, MOST_NAMED).map((each) => `  would ${doing} ${each}`),
+    ...(all.length > MOST_NAMED ? [`  would ${doing} ${all.length - MOST_NAMED} more`] : []),
+  ];
+  return [
+    ...named('add', added.map(keyLine)),
+    ...named('remove', removed.map(keyLine)),
+    ...named('set', changed.map(keyLine)),
+    ...named('change', places),
+  ];
+}
+
+/** The version to restore where none is named. */
+function offerOf(offered: KeptVersion | null): string {
+  if (offered === null) return 'no versions are kept of anything else than what is there now';
+  const what = offered.forever ? 'The last good content before a loss' : 'The newest one';
   return `expected a VERSION. ${what} was kept on ${new Date(offered.keptAt).toISOString()}: keyway config restore ${offered.id}`;
 }

@@ -19,11 +19,17 @@ import { complainingLog } from '../complaining-log.js';
 import { type OwnCall, openOwnCalls } from '../own-call.js';
 import type { BaseUrl } from '../replay/settings.js';
 
-/** A place of keys, reached as a running server is, whatever holds it. */
-export interface KeyHome {
-  readonly server: UpstreamServer;
+/** A place of keys, besides its server. */
+export interface KeyPlace {
   /** Calls of Keyway's own interface; null for a server at an address. */
   readonly own: OwnCall | null;
+  /** Keeps what the configuration is now as a version, where the place keeps any. */
+  keepVersion(): Promise<void>;
+}
+
+/** A place of keys, reached as a running server is, whatever holds it. */
+export interface KeyHome extends KeyPlace {
+  readonly server: UpstreamServer;
   close(): Promise<void>;
 }
 
@@ -57,12 +63,13 @@ function createServer(place: ServerPlace, context: CommandContext): UpstreamServ
 const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 
 function homeOver(server: UpstreamServer): KeyHome {
-  return { server, own: null, close: async () => server.close() };
+  return { server, own: null, keepVersion: async () => undefined, close: async () => server.close() };
 }
 
 /** The home behind the socket of a Keyway. */
 function homeAt(
   socketPath: string,
+  home: HomePlace,
   context: CommandContext,
   closeBeside: () => Promise<void> = async () => undefined,
 ): KeyHome {
@@ -71,6 +78,10 @@ function homeAt(
   return {
     server,
     own: own.call,
+    async keepVersion() {
+      const { versionsOf } = await import('../../gateway/homes/versions.js');
+      await versionsOf(home, { ...context, log: complainingLog(context) })?.keep();
+    },
     async close() {
       server.close();
       own.close();
@@ -99,7 +110,7 @@ export async function openState(home: HomePlace, context: CommandContext): Promi
   const { keepsKeys, documents } = home;
   if (!keepsKeys) throw new Error('expected a configuration file, --target or --database');
   const socketPath = await servingSocket(home);
-  if (socketPath !== null) return homeAt(socketPath, context);
+  if (socketPath !== null) return homeAt(socketPath, home, context);
   for (const path of documents)
     if (await isMissing(context.fileSystem, path))
       throw new Error(`there is no configuration file ${path}: name it with --config`);
@@ -130,7 +141,7 @@ async function openByItself(home: HomePlace, context: CommandContext): Promise<K
   try {
     const own = controlSocketIn(folder);
     await listenForCommands(gateway, own, complainingLog(context));
-    return homeAt(own, context, close);
+    return homeAt(own, home, context, close);
   } catch (error) {
     await close();
     throw error;

@@ -14,9 +14,8 @@ import { wrap } from '../../settings/text.js';
 import { suggest } from '../../wire/suggest.js';
 import { type Command, type CommandContext, wordsOf } from '../command.js';
 import { defineCommand } from '../define-command.js';
-import type { OwnCall } from '../own-call.js';
 import { baseUrlOf, CA_FLAG, credentialsOf, revisionOf, trustedBy } from '../replay/settings.js';
-import { type KeyHome, openState, openTarget, type TargetPlace } from './home.js';
+import { type KeyHome, type KeyPlace, openState, openTarget, type TargetPlace } from './home.js';
 import { MadeChanges } from './made-changes.js';
 import { printableKey } from './printable.js';
 
@@ -28,7 +27,7 @@ export interface KeysCommand<Asked> {
   readonly help: string;
   /** Returns the request; problems go to the reading. */
   read(reading: FlagReading, flags: ParsedFlags, context: CommandContext): Asked;
-  work(server: UpstreamServer, asked: Asked, context: CommandContext, own: OwnCall | null): Promise<void>;
+  work(server: UpstreamServer, asked: Asked, context: CommandContext, place: KeyPlace): Promise<void>;
 }
 
 const TARGET_FLAGS: readonly FlagShape[] = [
@@ -72,9 +71,9 @@ A file that a Keyway serves is changed through that Keyway, any other is opened 
         target === null
           ? openState(home, context)
           : openTarget({ ...target, ...(await trustedBy(readFlags(sources.flags).value('ca'), context)) }, context),
-      async work({ server, own: call }, { target, isDone, own }, context) {
-        if (target === null) await command.work(server, own, context, call);
-        else await workOnTarget(command, server, own, isDone, context);
+      async work(home, { target, isDone, own }, context) {
+        if (target === null) await command.work(home.server, own, context, home);
+        else await workOnTarget(command, home, own, isDone, context);
       },
       close: (home) => home.close(),
       failure: (error) => wordsForTarget(wordsOf(error)),
@@ -85,14 +84,14 @@ A file that a Keyway serves is changed through that Keyway, any other is opened 
 /** Does `command.work`; says of changes that do not last, and looks whether the server has kept them. */
 async function workOnTarget<Asked>(
   command: KeysCommand<Asked>,
-  server: UpstreamServer,
+  home: KeyHome,
   asked: Asked,
   isDone: boolean,
   context: CommandContext,
 ): Promise<void> {
-  const changes = new MadeChanges(server);
+  const changes = new MadeChanges(home.server);
   try {
-    await command.work(changes.server, asked, context, null);
+    await command.work(changes.server, asked, context, home);
   } finally {
     context.progress.clear();
     const warning = changes.warning();

@@ -6,7 +6,7 @@ import { isOn, switchFlag } from '../../settings/flags.js';
 import { isJsonObject, type JsonValue, prettyJson } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { CommandContext } from '../command.js';
-import type { OwnCall } from '../own-call.js';
+import type { KeyPlace } from './home.js';
 import { allKeys, keysCommand, refuseUnclear } from './keys-command.js';
 
 interface Asked {
@@ -20,7 +20,7 @@ async function work(
   server: UpstreamServer,
   { word, form, subscription }: Asked,
   context: CommandContext,
-  call: OwnCall | null,
+  { own: call }: KeyPlace,
 ): Promise<void> {
   const { accessKey } = keyMeant(await allKeys(server, context), word);
   if (subscription !== null) {

@@ -13,7 +13,7 @@ once. A KEY is a key, or a name that one key has alone.`,
     if (words.length !== 1) reading.problems.push('expected keyway keys rotate KEY');
     return words;
   },
-  async work(server, words, context, call) {
+  async work(server, words, context, { own: call }) {
     if (call === null) throw new Error('expected no --target: a key is rotated by the Keyway that has its home');
     const [found] = keysNamed(await allKeys(server, context), words);
     if (found === undefined) throw new Error('there is no such key');

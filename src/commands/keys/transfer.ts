@@ -8,6 +8,7 @@ import type { CommandContext } from '../command.js';
 import { givenPieces } from '../stored-place.js';
 import { keyLine, newKey } from './change.js';
 import { type KeyRow, keysCsv, readKeysCsv } from './csv.js';
+import type { KeyPlace } from './home.js';
 import { allKeys, CHANGING, inTurn, keysCommand, NO_WAIT_HELP } from './keys-command.js';
 import { linkOf } from './link.js';
 import { jsonText, listed, USAGE } from './listed.js';
@@ -36,7 +37,12 @@ interface Step {
   readonly isMade: boolean;
 }
 
-async function importKeys(server: UpstreamServer, asked: Importing, context: CommandContext): Promise<void> {
+async function importKeys(
+  server: UpstreamServer,
+  asked: Importing,
+  context: CommandContext,
+  place: KeyPlace,
+): Promise<void> {
   const { file, dryRun, out } = asked;
   const rows = await rowsOf(file, context);
   const steps = stepsOf(file, rows, await allKeys(server, context), context);
@@ -50,6 +56,7 @@ async function importKeys(server: UpstreamServer, asked: Importing, context: Com
       );
   else
     try {
+      if (steps.length > 0) await place.keepVersion();
       const words = { doing: 'importing keys', done: 'Imported', keyOf: ({ after }: Step) => after.accessKey };
       const noteMade = ({ isMade, after }: Step) => isMade && made.push(after);
       await inTurn(steps, context, { ...words, made: noteMade }, (step) => take(server, step));

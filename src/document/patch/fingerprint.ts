@@ -43,6 +43,15 @@ function childrenOf(value: Value, most: number): readonly (readonly [string, Val
   return value.items.map((item, index) => [String(index), item] as const);
 }
 
+/** The places, as JSON Pointers, at which the members of two fingerprints differ. */
+export function differingPlaces(
+  one: ConfigurationFingerprint['members'],
+  other: ConfigurationFingerprint['members'],
+): readonly string[] {
+  const all = new Set([...one.keys(), ...other.keys()]);
+  return [...all].filter((pointer) => one.get(pointer) !== other.get(pointer)).sort();
+}
+
 /** Hexadecimal digits of the SHA-256 of a text. */
 const digestOf = (text: string, digits: number): string =>
   createHash('sha256').update(text).digest('hex').slice(0, digits);

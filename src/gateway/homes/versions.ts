@@ -1,4 +1,5 @@
 import { SERVER_FILES } from '../../../revisions/all.js';
+import type { UpstreamServer } from '../../client/server.js';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import { endedForAll } from '../../document/check/keeps-starting.js';
@@ -7,15 +8,17 @@ import { withKnownKeys } from '../../document/known-keys.js';
 import type { KeptVersion } from '../../document/retention.js';
 import { checkDataFolder, dataFolderAt } from '../../files/data-folder.js';
 import { createKeptVersions } from '../../files/kept-versions.js';
-import { listVersions, readVersion } from '../../files/restore-version.js';
+import { keepVersion, listVersions, readVersion } from '../../files/restore-version.js';
 import type { VersionsOptions } from '../../files/rewrite-file.js';
-import { createTarget } from '../../files/write-file.js';
+import { createTarget, readTarget } from '../../files/write-file.js';
+import type { DatabaseBackend } from '../../homes/database/backend.js';
 import { type RestoredBeside, restoreVersionBeside } from '../../homes/file/restore-beside.js';
 import { readKnownKeys } from '../../homes/upstream/known-keys.js';
 import { restoreConfiguration } from '../../homes/upstream/restore-configuration.js';
 import { exists, unlessMissing } from '../../platform/presence.js';
 import type { HomePlace, HomePlaceOf } from '../../settings/home.js';
 import { silent } from '../options.js';
+import type { VersionSource } from './compared-versions.js';
 
 /** The outside world of commands over kept versions. */
 export interface VersionsPorts {
@@ -30,7 +33,12 @@ export interface VersionsPorts {
 export interface HomeVersions {
   /** A sentence for where none is kept. */
   readonly none: string;
-  list(): Promise<readonly KeptVersion[]>;
+  /** Lets `work` read them. Rejects as it does, and with an `Error` for people where they cannot be had. */
+  read<T>(work: (source: VersionSource) => Promise<T>): Promise<T>;
+  /** Keeps what stands there now as the newest version; in front of a server its Keyway alone does. */
+  keep(): Promise<void>;
+  /** Rejects as `restore` does where that refuses the version as it is. */
+  check(wanted: string): Promise<void>;
   /** Makes the configuration what it was. Rejects with an `Error` for people. */
   restore(wanted: string, options: { readonly dropWaiting: boolean }): Promise<Restored>;
   /** Writes a version to a new file, with the keys that were known last; null where the version is all that there is of them. */
@@ -78,10 +86,18 @@ export function versionsOf<Kind extends HomePlace['kind']>(
 }
 
 function ofFile({ path, dataFolder, inPlace }: HomePlaceOf<'file'>, ports: VersionsPorts): HomeVersions {
+  const { fileSystem } = ports;
   const options = { ...ports, path, dataFolder, inPlace };
   return {
     none: `No versions of ${path} are kept in ${dataFolder}`,
-    list: () => listVersions(options),
+    read: (work) =>
+      work({
+        list: () => listVersions(options),
+        read: async (id) => (await readVersion(options, id)).content,
+        present: async () => (await readTarget(fileSystem, path)).bytes,
+      }),
+    keep: () => keepVersion(options),
+    check: (wanted) => refuseUnstartable(options, wanted),
     async restore(wanted, { dropWaiting }) {
       await refuseUnstartable(options, wanted);
       const done = await restoreVersionBeside(options, wanted, { dropWaiting });
@@ -129,14 +145,27 @@ function ofUpstream(place: HomePlaceOf<'upstream'>, ports: VersionsPorts): HomeV
     await checkDataFolder(fileSystem, dataFolder, origin);
     return createKeptVersions({ fileSystem, clock, folder: dataFolderAt(dataFolder).versions });
   };
+  const withServer = async <T>(work: (server: UpstreamServer) => Promise<T>): Promise<T> => {
+    const { serverAt } = await import('./upstream.js');
+    const server = await serverAt(place, { ...ports, log: silent });
+    try {
+      return await work(server);
+    } finally {
+      progress.clear();
+      server.close();
+    }
+  };
   return {
     none: `No versions of ${origin} are kept in ${dataFolder}`,
-    list: () => listVersions({ ...ports, path: origin, dataFolder }),
+    async read(work) {
+      const versions = await open();
+      return withServer((server) => work({ ...versions, present: async () => (await server.getConfig()).value }));
+    },
+    keep: async () => undefined,
+    check: async () => undefined,
     async restore(wanted) {
       const versions = await open();
-      const { serverAt } = await import('./upstream.js');
-      const server = await serverAt(place, { ...ports, log: silent });
-      try {
+      return withServer(async (server) => {
         progress.show(`sending it to ${origin}, which takes it over within some seconds`);
         const { version, isLive } = await restoreConfiguration({ server, versions, clock }, wanted);
         const restored = recordOf(version);
@@ -147,10 +176,7 @@ function ofUpstream(place: HomePlaceOf<'upstream'>, ports: VersionsPorts): HomeV
             ? null
             : `${origin} does not show the keys of that version: it may not be its configuration, or a key was changed before the server had read it. Then send it again`,
         };
-      } finally {
-        progress.clear();
-        server.close();
-      }
+      });
     },
     async writeOut(wanted, { path, named }) {
       const versions = await open();
@@ -175,21 +201,29 @@ function ofUpstream(place: HomePlaceOf<'upstream'>, ports: VersionsPorts): HomeV
 
 function ofDatabase({ url }: HomePlaceOf<'database'>, ports: VersionsPorts): HomeVersions {
   // Its libraries are loaded where they are wanted.
-  const database = () => import('../../homes/database/backend.js');
+  const withBackend = async <T>(work: (backend: DatabaseBackend) => Promise<T>): Promise<T> => {
+    const { openDatabaseBackend } = await import('../../homes/database/backend.js');
+    const backend = await openDatabaseBackend({ ...ports, url, migrates: false, listens: false });
+    try {
+      return await work(backend);
+    } finally {
+      await backend.close();
+    }
+  };
   return {
     none: 'No versions are kept in the database',
-    list: async () => (await database()).listDatabaseVersions(url),
-    async restore(wanted) {
-      const { openDatabaseBackend } = await database();
-      const backend = await openDatabaseBackend({ ...ports, url, migrates: false, listens: false });
-      try {
-        const restored = recordOf(await backend.document.restore(wanted));
+    read: (work) =>
+      withBackend(({ document }) =>
+        work({ list: () => document.versions(), read: (id) => document.version(id), present: () => document.text() }),
+      ),
+    keep: () => withBackend(({ document }) => document.keepVersion()),
+    check: async () => undefined,
+    restore: (wanted) =>
+      withBackend(async ({ document }) => {
+        const restored = recordOf(await document.restore(wanted));
         const line = `The configuration is again what it was on ${restored.keptAt} (version ${restored.id})`;
         return { json: { restored }, lines: [line], problem: null };
-      } finally {
-        await backend.close();
-      }
-    },
+      }),
     writeOut: null,
   };
 }

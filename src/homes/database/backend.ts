@@ -20,11 +20,10 @@ import { KeyRegistry } from '../../core/keys/registry.js';
 import type { KeyEntry } from '../../core/keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
 import type { AccessKey, DnsChange, OutboundRule } from '../../core/model.js';
-import type { KeptVersion } from '../../document/retention.js';
 import { createBatches } from './batches.js';
 import { type Connections, type ConnectionsUse, openConnections } from './connection.js';
 import { Counting, type CountingStatus } from './counting.js';
-import { DatabaseDocument, type DocumentOptions, readVersions } from './document.js';
+import { DatabaseDocument, type DocumentOptions } from './document.js';
 import { Follower, type FollowerOptions, type FollowerStatus } from './follower.js';
 import { Heartbeat, type HeartbeatOptions, type StateFigures } from './heartbeat.js';
 import { type Hints, startHints } from './hints.js';
@@ -223,7 +222,7 @@ class SharedState implements DatabaseBackend {
     this.#batches = this.#writesOver(batching, 'batch');
     const [writes, follower] = [this.#writes, this.#follower];
     this.#own = new OwnWrites({ ...options, writes, follower, committed: () => this.#hints?.changed(), jitter });
-    this.batches = createBatches(this.#own, this.records);
+    this.batches = createBatches(this.#own, this.records, () => this.document.keepVersion());
     this.#counting = new Counting({
       ...options,
       gateway,
@@ -312,17 +311,20 @@ class SharedState implements DatabaseBackend {
   async updateKey(accessKey: string, update: KeyUpdate): Promise<void> {
     refuseUnfit({ accessKey: '', name: update.name ?? null });
     if (accessKey.includes('\0')) throw new DomainError('userNotFound');
-    await this.#saveKnown(accessKey, WRITES.updateKey(accessKey, update));
+    await this.#replaceKnown(accessKey, WRITES.updateKey(accessKey, update));
   }
 
-  readonly deleteKey = (accessKey: string): Promise<void> => this.#saveKnown(accessKey, WRITES.deleteKey(accessKey));
+  readonly deleteKey = (accessKey: string): Promise<void> => this.#replaceKnown(accessKey, WRITES.deleteKey(accessKey));
 
   readonly resetKey = (accessKey: string): Promise<void> => this.#saveKnown(accessKey, WRITES.resetKey(accessKey));
 
-  readonly replaceRules = async (rules: readonly OutboundRule[]): Promise<void> =>
-    this.#own.save(WRITES.replaceRules(withoutNul(rules, 'rules')));
+  readonly replaceRules = async (rules: readonly OutboundRule[]): Promise<void> => {
+    await this.document.keepVersion();
+    await this.#own.save(WRITES.replaceRules(withoutNul(rules, 'rules')));
+  };
 
   async changeDns(dns: DnsChange): Promise<void> {
+    await this.document.keepVersion();
     await this.#own.save(WRITES.changeDns(withoutNul(storedDns(dns), 'dns')));
   }
 
@@ -435,21 +437,16 @@ class SharedState implements DatabaseBackend {
     });
   }
 
+  /** Saves a change that takes something of a known key away. */
+  async #replaceKnown(accessKey: string, statement: WriteStatement): Promise<void> {
+    if (this.keys.get(accessKey) !== undefined) await this.document.keepVersion();
+    await this.#saveKnown(accessKey, statement);
+  }
+
   #become(next: BackendSettings, reason: ChangeReason): void {
+    this.document.settingsChanged();
     this.#settings = next;
     this.#listeners.tell(reason);
-  }
-}
-
-/** The kept versions of the configuration, oldest first. Rejects with an `Error` for people. */
-export async function listDatabaseVersions(url: string): Promise<readonly KeptVersion[]> {
-  const connections = openConnections({ url, most: 1 });
-  try {
-    const { problem } = await readSchema(connections);
-    if (problem !== null) throw new Error(problem);
-    return await readVersions(connections);
-  } finally {
-    await connections.close();
   }
 }
 

@@ -11,21 +11,27 @@ const MOST_CHANGES = 1000;
 
 /**
  * Changes of many keys in one transaction. It leaves its outcomes as a record, so that a second one of the same note, by
- * whichever gateway, makes nothing again.
+ * whichever gateway, makes nothing again. `keepVersion` is awaited before something is taken away.
  */
-export function createBatches(own: Pick<OwnWrites, 'saveExpecting'>, records: KeptRecords): KeyBatches {
+export function createBatches(
+  own: Pick<OwnWrites, 'saveExpecting'>,
+  records: KeptRecords,
+  keepVersion: () => Promise<void>,
+): KeyBatches {
   return {
     most: MOST_CHANGES,
     areNoted: true,
     async apply(changes, note) {
       const refusals = changes.map(refusalOf);
       const sent = changes.filter((_, index) => refusals[index] === null);
+      if (sent.some(({ op }) => op !== 'create' && op !== 'reset')) await keepVersion();
       await own.saveExpecting(WRITES.changeKeys(sent, note));
       const told = outcomesIn(records.of('jobs').get(note) ?? '[]')[Symbol.iterator]();
       return refusals.map((refusal) => refusal ?? nextOf(told));
     },
     async rotate(accessKey, successor, changed) {
       if (accessKey.includes('\0')) throw new DomainError('userNotFound');
+      await keepVersion();
       return own.saveExpecting(WRITES.rotateKey(accessKey, successor, changed));
     },
   };

@@ -9,10 +9,11 @@ import { PerKeyQueue } from '../../core/per-key-queue.js';
 import type { ClockPort, LogPort, RandomPort } from '../../core/ports.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
 import { inTurns, pieces, type Steps } from '../../core/steps.js';
+import { UndoVersions } from '../../core/undo-versions.js';
 import { lossesBetween, type ReadConfiguration, readDocumentSteps } from '../../document/document.js';
 import { patchDocumentSteps } from '../../document/patch/patch-document.js';
 import { toReplacementSteps } from '../../document/replacement.js';
-import { type KeptVersion, retainedVersions } from '../../document/retention.js';
+import { type KeptVersion, retainedVersions, versionNamed } from '../../document/retention.js';
 import type { Connections } from './connection.js';
 import { type KeptDocument, type PresentDocument, unpack } from './kept-document.js';
 import { arraysOfSteps } from './key-columns.js';
@@ -23,6 +24,7 @@ import {
   forgetVersions,
   HOLD_CHANGES,
   INSERT_CONTENT,
+  keepVersion,
   VERSIONS,
   versionContent,
   WRITES,
@@ -52,9 +54,11 @@ const CHANGED_MEANWHILE = 'KW001';
 export class DatabaseDocument implements ConfigurationDocumentPort {
   readonly #options: DocumentOptions;
   readonly #queue = new PerKeyQueue();
+  readonly #undo: UndoVersions;
 
   constructor(options: DocumentOptions) {
     this.#options = options;
+    this.#undo = new UndoVersions({ ...options, keep: () => this.#keep() });
   }
 
   async read(): Promise<readonly Buffer[]> {
@@ -95,19 +99,36 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
   }
 
   /** Reads the kept versions, oldest first. */
-  versions(): Promise<readonly KeptVersion[]> {
-    return readVersions(this.#options.connections);
+  async versions(): Promise<readonly KeptVersion[]> {
+    const [rows = []] = await this.#options.connections.run(VERSIONS, DEADLINE);
+    return rows.map(([id, keptAt, forever]) => ({ id: id ?? '', keptAt: Number(keptAt), forever: forever === 't' }));
   }
 
   /** Makes it what it was in a version, whose id may be shortened; resolves to that. Rejects with an `Error` for people. */
   async restore(id: string): Promise<KeptVersion> {
-    const found = (await this.versions()).filter((version) => version.id.startsWith(id));
-    const [version] = found;
-    if (version === undefined) throw new Error(`There is no kept version ${id}.`);
-    if (found.length > 1) throw new Error(`${found.length} kept versions begin with ${id}: give more of the id.`);
-    const [rows] = await this.#options.connections.run(versionContent(version.id), DEADLINE);
-    await this.put(await unpack(Buffer.from(rows?.[0]?.[0] ?? '', 'hex')));
+    const version = versionNamed(await this.versions(), id);
+    await this.put(await this.version(version.id));
     return version;
+  }
+
+  /** Reads the content of a version. */
+  async version(id: string): Promise<Buffer> {
+    const [rows] = await this.#options.connections.run(versionContent(id), DEADLINE);
+    return unpack(Buffer.from(rows?.[0]?.[0] ?? '', 'hex'));
+  }
+
+  readonly keepVersion = (): Promise<void> => this.#undo.before();
+
+  /** Notes that settings became others, whoever changed them. */
+  settingsChanged(): void {
+    this.#undo.settingsChanged();
+  }
+
+  async #keep(): Promise<void> {
+    const { bytes } = await this.at();
+    const [id, content] = [await versionId(bytes, this.#options.clock.now()), await this.#store(bytes)];
+    await this.#options.connections.run(keepVersion(id, content), DEADLINE);
+    await this.#forgetOldOrSay();
   }
 
   async #current(): Promise<PresentDocument> {
@@ -128,20 +149,14 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
 
   /** Replaces the document by what `make` makes of it, called for each attempt; null leaves it as it is. */
   async #replaceBy(make: MakeNext): Promise<void> {
-    const { showing, log } = this.#options;
     try {
       await this.#write(make);
     } catch (error) {
       throw error instanceof DomainError ? error : new DomainError('configWriteFailed', wordsOf(error));
     }
     // It has happened: what goes wrong from here on must not be told as if it had not.
-    await showing();
-    await this.#forgetOld().catch((error: unknown) =>
-      log.warn(
-        { reason: wordsOf(error) },
-        'kept versions that need not stay could not be removed; the next write does it',
-      ),
-    );
+    await this.#options.showing();
+    await this.#forgetOldOrSay();
   }
 
   /** `reason` is that by which losses are judged, `put` the one that is told. */
@@ -219,6 +234,15 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     return storeContent(bytes, { connections, random, deadline: DEADLINE });
   }
 
+  async #forgetOldOrSay(): Promise<void> {
+    await this.#forgetOld().catch((error: unknown) =>
+      this.#options.log.warn(
+        { reason: wordsOf(error) },
+        'kept versions that need not stay could not be removed; the next write does it',
+      ),
+    );
+  }
+
   /** Removes the versions that need not stay; that some are too many for a while harms nobody. */
   async #forgetOld(): Promise<void> {
     const { connections, clock } = this.#options;
@@ -269,12 +293,6 @@ export async function storeContent(bytes: Buffer, { connections, random, deadlin
   const id = random.uuid();
   await connections.send(INSERT_CONTENT, [id, await promisify(gzip)(bytes)], deadline);
   return id;
-}
-
-/** The kept versions, oldest first. */
-export async function readVersions(connections: Pick<Connections, 'run'>): Promise<readonly KeptVersion[]> {
-  const [rows = []] = await connections.run(VERSIONS, DEADLINE);
-  return rows.map(([id, keptAt, forever]) => ({ id: id ?? '', keptAt: Number(keptAt), forever: forever === 't' }));
 }
 
 function failureOf(written: Exclude<Written, { kind: 'done' }>): DomainError {

@@ -433,5 +433,8 @@ export const FIGURES = [
 export const VERSIONS = `select id, ${milliseconds('kept_at')}, forever from keyway.versions order by kept_at, id`;
 export const versionContent = (id: string): string =>
   `select encode(c.content, 'hex') from keyway.versions v join keyway.contents c on c.id = v.content where v.id = ${text(id)}`;
+export const keepVersion = (id: string, content: string): string =>
+  sentWrite(`insert into keyway.versions (id, kept_at, forever, content)
+    values (${text(id)}, clock_timestamp(), false, ${text(content)}) on conflict do nothing`);
 export const forgetVersions = (ids: readonly string[]): string =>
   aside(`delete from keyway.versions where id = any (${texts(ids)})`);

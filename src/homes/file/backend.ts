@@ -172,7 +172,12 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     document:
       configuration === null
         ? null
-        : { read: configuration.readAsJson, replace: configuration.replace, patch: configuration.patch },
+        : {
+            read: configuration.readAsJson,
+            replace: configuration.replace,
+            patch: configuration.patch,
+            keepVersion: configuration.keepVersion,
+          },
     audit: null,
     sessions: keptSessions === null ? null : keptSessions.session,
     live: null,

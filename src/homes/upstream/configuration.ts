@@ -41,6 +41,8 @@ export interface ConfigurationAccessOptions extends UpstreamContext {
   readonly versions: Pick<KeptVersions, 'keep'> | null;
   /** Keyway's own records. */
   readonly records: KeptRecords;
+  /** Keeps a version where something was added since the newest one; does not reject. */
+  readonly keepVersion: () => Promise<void>;
   /** Called when a configuration has been replaced as a whole; with `hasSameKeys` but for its keys. */
   readonly onReplaced: (configuration: ServerConfiguration, hasSameKeys: boolean) => void;
   /** Called when the server has been made to store its memory. */
@@ -63,6 +65,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     listRefresh,
     unconfirmed,
     versions,
+    keepVersion,
     onReplaced,
     onStored,
     isClosing,
@@ -192,6 +195,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     keep,
     send,
     document: {
+      keepVersion: () => queue.take(keepVersion),
       read: async () => [(await readBytes()).value],
       replace: (body: Buffer): Promise<void> =>
         new Promise((resolve, reject) => {
@@ -243,7 +247,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
 }
 
 /** The server itself, once its line is known. */
-function fileServers(server: UpstreamServer): readonly FileServer[] {
+export function fileServers(server: UpstreamServer): readonly FileServer[] {
   const [line, version] = [server.line(), server.version()];
   return line === null || version === null ? [] : [{ file: line.file, version }];
 }

@@ -1,12 +1,19 @@
 import { UpstreamError } from '../../client/upstream-error.js';
 import { DomainError } from '../../core/errors.js';
+import { copyOf } from '../../core/keys/key-record.js';
+import type { KeyReader } from '../../core/keys/types.js';
 import { areMany } from '../../core/replace-policy.js';
+import { UndoVersions } from '../../core/undo-versions.js';
+import { changeDocument } from '../../document/change.js';
+import type { ConfigurationDocument, ReadConfiguration } from '../../document/document.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
-import type { ConfigurationAccess } from './configuration.js';
+import { type ConfigurationAccess, fileServers, REPLACEABLE } from './configuration.js';
 import type { UpstreamContext } from './context.js';
+import { inKey } from './struck-configuration.js';
 
 export interface ConfigurationVersionsOptions extends UpstreamContext {
+  readonly keys: Pick<KeyReader, 'get' | 'entries' | 'changes'>;
   readonly configuration: Pick<ConfigurationAccess, 'read' | 'keep'>;
   readonly versions: Pick<KeptVersions, 'keepNewestForever'>;
 }
@@ -23,7 +30,8 @@ const UNREADABLE: ReadonlySet<string> = new Set(['configReadFailed', 'configStri
 
 /** Keeps the configuration of a server as versions, whoever changes it (design: "The configuration is kept"). */
 export function createConfigurationVersions(options: ConfigurationVersionsOptions) {
-  const { server, configuration, versions, clock, timers, log } = options;
+  const { server, keys, configuration, versions, clock, timers, log } = options;
+  const undo = new UndoVersions({ ...options, keep: keepForUndo });
   let keptAt = Number.NEGATIVE_INFINITY;
   /** The number of keys of the last one. */
   let known = 0;
@@ -46,6 +54,31 @@ export function createConfigurationVersions(options: ConfigurationVersionsOption
     keptAt = sentAt;
     isFailing = false;
     unreadable = 0;
+  }
+
+  /** Keeps what there is before something is taken away. */
+  async function keepForUndo(): Promise<void> {
+    if (isClosed || server.line()?.capabilities.config === undefined) return;
+    try {
+      await configuration.keep(withMissing((await configuration.read('caller')).value).bytes);
+    } catch (error) {
+      // Where there is no file, none could be brought back.
+      if (!(error instanceof DomainError && REPLACEABLE.has(error.code))) throw error;
+    }
+  }
+
+  /** The configuration with the keys that the server has and may not have written yet. */
+  function withMissing({ document, configuration: { keys: written } }: ReadConfiguration): ConfigurationDocument {
+    const known = new Set(written.map(({ accessKey }) => accessKey));
+    const missing = [...keys.entries()].filter(({ accessKey }) => !known.has(accessKey));
+    if (missing.length === 0) return document;
+    const records = missing.map((key) => inKey(copyOf(key), server.texts.own));
+    return changeDocument(
+      document,
+      { keys: new Map(records.map((record) => [record.accessKey, record])) },
+      undefined,
+      fileServers(server),
+    );
   }
 
   /** Keeps the version before for ever. */
@@ -86,15 +119,24 @@ export function createConfigurationVersions(options: ConfigurationVersionsOption
     if (!isClosed) cancel = timers.after(Math.max(0, at - clock.monotonic()), work);
   }
 
+  function changed(): void {
+    if (isChanged) return;
+    isChanged = true;
+    if (working === null && keptAt > Number.NEGATIVE_INFINITY) plan(keptAt + LEAST_GAP);
+  }
+
   return {
+    /** To be awaited before something is taken away; does not reject. */
+    before: () => undo.before(),
+    /** To be called where settings became others. */
+    settingsChanged(): void {
+      undo.settingsChanged();
+      changed();
+    },
     /** On sight, at once. */
     look: work,
     /** To be called where it may have changed. */
-    changed(): void {
-      if (isChanged) return;
-      isChanged = true;
-      if (working === null && keptAt > Number.NEGATIVE_INFINITY) plan(keptAt + LEAST_GAP);
-    },
+    changed,
     /** Returns whether the server has had none that can be read for a while. */
     isUnreadable: (): boolean => unreadable >= UNTIL_LOST,
     /** Begins nothing any more. */

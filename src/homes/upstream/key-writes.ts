@@ -24,10 +24,25 @@ export interface KeyWritesOptions extends UpstreamContext, Pick<SentWritesOption
   readonly unconfirmed: Pick<UnconfirmedWrites, 'pending'>;
   readonly lostCreates: Pick<LostCreates, 'took'>;
   readonly queue: WriteQueue;
+  /** Awaited before something is taken away. */
+  readonly keepVersion: () => Promise<void>;
 }
 
 export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
-  const { server, kinds, sent, keys, freshness, replica, unconfirmed, lostCreates, queue, clock, progress } = options;
+  const {
+    server,
+    kinds,
+    sent,
+    keys,
+    freshness,
+    replica,
+    unconfirmed,
+    lostCreates,
+    queue,
+    clock,
+    progress,
+    keepVersion,
+  } = options;
 
   /** Keys that a bulk made and nobody changed since; without counters, by the protocol. */
   const bare = new Set<string>();
@@ -39,6 +54,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   /** Makes the write that what is there now asks for. */
   async function changeBy(accessKey: string, writeOf: (before: KeyState) => KeyWrite, isNew = false): Promise<void> {
     const { noted } = await queue.take(async () => {
+      if (keys.get(accessKey) !== undefined) await keepVersion();
       const before = isNew ? null : await sent.present(accessKey);
       return sent.perform(writeOf(before), before);
     });

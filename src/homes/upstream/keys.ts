@@ -16,6 +16,8 @@ export interface ServerKeysOptions extends UpstreamContext {
   readonly journal: WriteJournal;
   /** Gives out what is known while the server is away. */
   readonly servesStale: boolean;
+  /** Keeps a version where something was added since the newest one; it does not reject. */
+  readonly keepVersion: () => Promise<void>;
   /** Called with every list; it does not reject. */
   readonly onTaken: () => Promise<void>;
   /** Called for a key that the server no longer has. */

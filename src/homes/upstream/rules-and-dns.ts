@@ -18,6 +18,8 @@ import type { WriteQueue } from './write-queue.js';
 export interface RulesAndDnsOptions extends UpstreamContext {
   readonly queue: WriteQueue;
   readonly configuration: Pick<ConfigurationAccess, 'read' | 'change'>;
+  /** Awaited before settings are replaced. */
+  readonly keepVersion: () => Promise<void>;
   /** Gives rules to a server that takes them. */
   readonly writeRules: (rules: readonly OutboundRule[]) => Promise<void>;
   /** Called where settings became others. */
@@ -28,7 +30,7 @@ export interface RulesAndDnsOptions extends UpstreamContext {
 
 /** Rules, DNS settings and queries of the server: by the endpoints of its line, else by its configuration. */
 export function createRulesAndDns(options: RulesAndDnsOptions) {
-  const { server, queue, configuration, writeRules, onChange, onRules } = options;
+  const { server, queue, configuration, keepVersion, writeRules, onChange, onRules } = options;
   let dns = DEFAULT_DNS;
   let outbound: OutboundSettings | null = null;
 
@@ -80,7 +82,10 @@ export function createRulesAndDns(options: RulesAndDnsOptions) {
       const { capabilities } = await line();
       if (capabilities.dns !== undefined) {
         const next = { ...takeDns((await server.dns()).value), ...change };
-        await queue.take(() => server.putDns(next));
+        await queue.take(async () => {
+          await keepVersion();
+          await server.putDns(next);
+        });
         takeDns(next);
       } else if (capabilities.config !== undefined) take(await configuration.change({ dns: change }));
       // A line without a configuration has no DNS server: the settings are this gateway's.

@@ -31,7 +31,7 @@ import type { WriteJournal } from './write-journal.js';
 
 /** The parts that the state of a server is made of. */
 export interface ServerStateOptions
-  extends Omit<ServerKeysOptions, 'tells' | 'readsNames' | 'onTaken' | 'onGone' | 'onWritten'> {
+  extends Omit<ServerKeysOptions, 'tells' | 'readsNames' | 'keepVersion' | 'onTaken' | 'onGone' | 'onWritten'> {
   /** Null where nothing outlives the process. */
   readonly versions: KeptVersions | null;
   /** Keyway's own records. */
@@ -83,6 +83,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const context = { ...options, tells, readsNames };
   const { keys, replica, listRefresh, unconfirmed, queue, writes, reverted, report } = createServerKeys({
     ...context,
+    keepVersion,
     async onTaken() {
       keeper.listed();
       await names.follow(clock.monotonic());
@@ -100,9 +101,10 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const configuration = createConfigurationAccess({
     ...ofKeys,
     isClosing: () => isClosed,
+    keepVersion,
     onStored() {
       keeper.written();
-      kept?.changed();
+      kept?.settingsChanged();
     },
     onReplaced: (next, hasSameKeys) => {
       isReplacing = true;
@@ -111,6 +113,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
         listener.take(next);
         published.take(next);
         announcement.forget();
+        kept?.settingsChanged();
         if (!hasSameKeys) names.replaced(next.keys, clock.monotonic());
       } finally {
         isReplacing = false;
@@ -118,7 +121,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       listeners.tell('replaced');
     },
   });
-  const kept = versions === null ? null : createConfigurationVersions({ ...context, configuration, versions });
+  const kept = versions === null ? null : createConfigurationVersions({ ...context, keys, configuration, versions });
   const listener = createServerCredentials({
     ...context,
     given: options.listener,
@@ -132,8 +135,12 @@ export function createServerState(options: ServerStateOptions): ServerState {
     ...context,
     queue,
     configuration,
+    keepVersion,
     writeRules: createRulesWrite({ ...ofKeys, configuration }),
-    onChange: () => tellPart('saved'),
+    onChange() {
+      kept?.settingsChanged();
+      tellPart('saved');
+    },
     onRules: keeper.ruled,
   });
   const gate = createStrangerGate();
@@ -162,6 +169,10 @@ export function createServerState(options: ServerStateOptions): ServerState {
     onBack: listRefresh.retry,
     onLine: () => mayBeAnother(),
   });
+
+  async function keepVersion(): Promise<void> {
+    await kept?.before();
+  }
 
   /** Learns anew what may have become something else. */
   function mayBeAnother(): void {

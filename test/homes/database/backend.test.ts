@@ -143,6 +143,25 @@ describeDatabase('two gateways over one database', () => {
     expect([...one.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['b', 'c']);
   });
 
+  it('keep a version before something is taken away, where something was added since the newest one', async () => {
+    const { one, other } = await pair();
+    await one.document.put(Buffer.from('{"mode":"server","access_keys":["a"]}'));
+    await one.createKey(key('b'));
+    await one.deleteKey('b');
+    await one.deleteKey('a');
+    await seesAll(other);
+    const newest = async () => {
+      const [version] = (await one.document.versions()).slice(-1);
+      return JSON.parse((await one.document.version(version?.id ?? '')).toString());
+    };
+    expect(await newest()).toMatchObject({ access_keys: ['a', 'b'] });
+    await other.changeDns({ enabled: true });
+    await one.batches?.apply([{ op: 'create', key: key('c') }], 'x');
+    await seesAll(other);
+    await other.document.restore((await one.document.versions()).at(-1)?.id ?? '');
+    expect(await newest()).toMatchObject({ access_keys: ['c'], dns: { enabled: true } });
+  });
+
   it('take a key that goes out of a root list beside the inbounds, too, from which a server would bring it back', async () => {
     const { one, other } = await pair();
     const inbounds = [{ protocol: 'ostp', tag: 'in', listen: '0.0.0.0', port: 1, users: [{ key: 'a' }, { key: 'b' }] }];

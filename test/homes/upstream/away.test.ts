@@ -8,7 +8,7 @@ const two = (server: { keys: Map<string, unknown> }): void => {
 
 describe('while a running server is away', () => {
   it('lists, single keys, the status and writes fail, and say so', async () => {
-    const { world, server, backend } = await staged({ before: two });
+    const { world, server, backend } = await staged({ dataFolder: null, before: two });
     await world.pass(2_000);
     server.becomes('away');
     const asked = [

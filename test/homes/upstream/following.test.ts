@@ -7,6 +7,7 @@ describe('keys behind which a running server stands', () => {
   it('keep what was written although a list that was sent before arrives 10 s later', async () => {
     let listTakes = 0;
     const { world, server, backend } = await staged({
+      dataFolder: null,
       trip: (call) => (call === 'list' ? { there: 0, back: listTakes } : { there: 1, back: 1 }),
       before: ({ keys }) => keys.set('old', held('old', 1n)),
     });
@@ -41,7 +42,10 @@ describe('keys behind which a running server stands', () => {
   });
 
   it('follow a change that the server could not save, and whose caller is told so', async () => {
-    const { world, server, backend } = await staged({ before: ({ keys }) => keys.set('a', held('a')) });
+    const { world, server, backend } = await staged({
+      dataFolder: null,
+      before: ({ keys }) => keys.set('a', held('a')),
+    });
     server.failsToSave = true;
     await expect(world.until(backend.updateKey('a', { limitBytes: 3n }))).rejects.toMatchObject({
       code: 'savedInMemory',

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { UpstreamError } from '../../../src/client/upstream-error.js';
 import { readDocument } from '../../../src/document/document.js';
 import { withKnownKeys } from '../../../src/document/known-keys.js';
+import { createKeptVersions } from '../../../src/files/kept-versions.js';
 import { readKnownKeys } from '../../../src/homes/upstream/known-keys.js';
 import { held, key, type Staged, staged } from './staged.js';
 
@@ -40,6 +41,23 @@ describe('the configuration of a server', () => {
     await world.pass(DAY + MINUTE);
     await expect.poll(() => world.pass(10).then(() => readsOf(staging))).toBe(4);
     await kept(staging, 3);
+    await backend.close();
+  });
+
+  it('is kept before a key goes, with the keys that the server has not written yet', async () => {
+    const staging = await staged({ configuration: configurationOf(['a']) });
+    const { world, server, backend, files } = staging;
+    await world.pass(1_000);
+    await kept(staging, 1);
+    for (const name of ['a', 'b', 'c']) await world.until(backend.createKey(key(name)));
+    server.configuration = configurationOf(['a', 'b']);
+    await world.until(backend.deleteKey('b'));
+    await world.until(backend.deleteKey('c'));
+    const versions = createKeptVersions({ fileSystem: files, folder: '/var/keyway/versions', clock: world.clock });
+    const [newest] = (await versions.list()).slice(-1);
+    const { keys } = readDocument(await versions.read(newest?.id ?? '')).configuration;
+    expect(keys.map(({ accessKey }) => accessKey)).toEqual(['a', 'b', 'c']);
+    expect(readsOf(staging)).toBe(2);
     await backend.close();
   });
 

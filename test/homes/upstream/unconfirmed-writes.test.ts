@@ -13,6 +13,7 @@ describe('a write that a running server has acknowledged', () => {
   it('is made again and logged where a list shows the key exactly as it was before', async () => {
     const { world, server, backend, lines } = await staged({
       ...LOSSY,
+      dataFolder: null,
       before: ({ keys }) => keys.set('old', held('old', 1n)),
     });
     await world.pass(2_000);
@@ -46,7 +47,10 @@ describe('a write that a running server has acknowledged', () => {
   });
 
   it('is left alone where somebody else has changed the key', async () => {
-    const { world, server, backend } = await staged({ before: ({ keys }) => keys.set('a', held('a', 1n)) });
+    const { world, server, backend } = await staged({
+      dataFolder: null,
+      before: ({ keys }) => keys.set('a', held('a', 1n)),
+    });
     await world.pass(2_000);
     await world.until(backend.updateKey('a', { limitBytes: 2n }));
     server.outside({ put: key('a', 3n) });
@@ -114,7 +118,7 @@ describe('a write that a running server has acknowledged', () => {
   });
 
   it('is changed by the next write as it should be, although the server has lost it', async () => {
-    const { world, server, backend } = await staged(LOSSY);
+    const { world, server, backend } = await staged({ ...LOSSY, dataFolder: null });
     await world.pass(2_000);
     await world.until(backend.createKey(key('a', 1n, 'n')));
     server.lose('a');
@@ -125,7 +129,7 @@ describe('a write that a running server has acknowledged', () => {
   });
 
   it('that changed what somebody else had just changed is undone to that', async () => {
-    const { world, server, backend } = await staged();
+    const { world, server, backend } = await staged({ dataFolder: null });
     await world.pass(5_000);
     server.outside({ put: key('a', 1n) });
     await world.until(backend.updateKey('a', { limitBytes: 2n }));
@@ -256,7 +260,10 @@ describe('a key that was just made and is gone from the server', () => {
   });
 
   it('and comes back after it was deleted is deleted again, whatever the server', async () => {
-    const { world, server, backend } = await staged({ before: ({ keys }) => keys.set('a', held('a', 1n)) });
+    const { world, server, backend } = await staged({
+      dataFolder: null,
+      before: ({ keys }) => keys.set('a', held('a', 1n)),
+    });
     await world.pass(5_000);
     await world.until(backend.deleteKey('a'));
     server.outside({ put: key('a', 1n) });
@@ -280,8 +287,9 @@ describe('a key that was just made and is gone from the server', () => {
 
 describe('a name on a line whose lists tell none', () => {
   /** A server that stores its keys in its configuration with every write, as those lines do. */
-  async function named() {
+  async function named(options: StagedOptions = { dataFolder: null }) {
     const staging = await staged({
+      ...options,
       revision: 'earliest',
       before(server) {
         server.keys.set('a', held('a', 1n, 'first'));
@@ -344,8 +352,7 @@ describe('a name on a line whose lists tell none', () => {
     expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
     // What was answered a moment after the first is seen by the next one.
     expect(callsOf(server, 'getConfig')).toBe(asked + 2);
-    // Once more it is read on sight, to be kept.
-    expect(callsOf(server, 'getConfig') - 1).toBeLessThanOrEqual(callsOf(server, 'list'));
+    expect(callsOf(server, 'getConfig')).toBeLessThanOrEqual(callsOf(server, 'list'));
     await backend.close();
   });
 
@@ -385,7 +392,9 @@ describe('a name on a line whose lists tell none', () => {
   });
 
   it('outlives a Keyway that is killed', async () => {
-    const { world, server, backend, again } = await named();
+    const { world, server, backend, again } = await named({});
+    // What is kept before the change takes no time of the test's then.
+    await world.until(backend.document?.keepVersion() ?? Promise.resolve());
     await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
     server.lose('a');
     store(server);
@@ -470,7 +479,11 @@ describe('a write whose answer is lost', () => {
 
   it('and of which nothing can be read fails, and no list of the next 7 s decides what the key is', async () => {
     const { trip, lose } = losing('delete', 'after');
-    const { world, server, backend } = await staged({ trip, before: ({ keys }) => keys.set('a', held('a')) });
+    const { world, server, backend } = await staged({
+      trip,
+      dataFolder: null,
+      before: ({ keys }) => keys.set('a', held('a')),
+    });
     await world.pass(2_000);
     lose();
     const deleted = backend.deleteKey('a').catch((error: unknown) => error);

@@ -51,6 +51,8 @@ export interface ConfigurationFile {
   replace(body: Buffer): Promise<void>;
   /** Makes a patch by the smallest edit, over what the file holds now. Rejects as the port's does. */
   patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint>;
+  /** Keeps a version as the port does. */
+  keepVersion(): Promise<void>;
   /** Called synchronously with each configuration that became live from outside or by `replace`. */
   onReload(listener: ReloadListener): void;
   /** The last good configuration, with the changes that are not written yet laid over it. */
@@ -302,6 +304,7 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
       refuseWhenClosing();
       return queue.exclusive(() => writes.patch(patch));
     },
+    keepVersion: () => queue.exclusive(() => writes.keepVersion()),
     readAsJson: () => {
       // Only while it is being overwritten does the file hold half a configuration.
       if (overwriting !== null) return queue.exclusive(() => readAsCompactJson(fileSystem, path));

@@ -6,6 +6,7 @@ import type { ConfigurationChange, DnsConfig } from '../../../core/model.js';
 import type { FileStat } from '../../../core/ports.js';
 import { judgeReplacement } from '../../../core/replace-policy.js';
 import { inTurns } from '../../../core/steps.js';
+import { UNDO_GAP } from '../../../core/undo-versions.js';
 import { changeDocument } from '../../../document/change.js';
 import { refuseEndedStart, refuseLockOut } from '../../../document/check/keeps-starting.js';
 import {
@@ -47,6 +48,9 @@ export class FileWrites {
   /** The last failure was a failed read; the next good read clears it. */
   #lastReadFailed = false;
   #lastKept = Number.NEGATIVE_INFINITY;
+  #lastUndo = Number.NEGATIVE_INFINITY;
+  /** The file may hold what the newest version does not. */
+  #isNewer = true;
 
   constructor(served: ServedFile, file: KnownFile, reloads: Reloads) {
     this.#served = served;
@@ -129,6 +133,17 @@ export class FileWrites {
       await this.#note(former, written);
       return { result: fingerprint, follow: () => this.#reloads.patched(configuration, document) };
     });
+  }
+
+  /** Keeps a version where something was added since the newest one, at most one in ten seconds. Never rejects. */
+  async keepVersion(): Promise<void> {
+    const { path, log } = this.#served;
+    if (!this.#isUndoDue()) return;
+    try {
+      await this.#undisturbed(async () => this.#keepForUndo((await this.#file.settled()).document.bytes));
+    } catch (error) {
+      log.error({ file: path, reason: failureWords(error) }, 'a version of the configuration file could not be kept');
+    }
   }
 
   /** Makes one write of the whole file, followed where it succeeds. Rejects with a refusal of its own, else with configWriteFailed. */
@@ -231,10 +246,11 @@ export class FileWrites {
       const isKeysAlone = change.rules === undefined && change.dns === undefined;
       if (starts.trouble === null && starts.ended(document, { isKeysAlone }) !== null)
         await versions.keep(found.document.bytes, { forever: true });
-      else await this.#keepBeforeChange(found);
+      else await this.#keepBeforeChange(found, former);
       file.attempts(document);
       file.holds(document, await this.#put(found.target, document.bytes));
       this.#hasWritten = true;
+      this.#isNewer ||= adds(change);
       if (!versions.isKeeping(found.document.bytes)) this.#buffers.retire(found.document.bytes);
       inbounds.look(document);
       starts.wrote(document, { isKeysAlone });
@@ -276,16 +292,34 @@ export class FileWrites {
     return { document: changed, refused };
   }
 
-  /** A version that nobody else has must be safe before it goes; the hourly one may come about beside the write. */
-  async #keepBeforeChange({ document: { bytes } }: FoundFile): Promise<void> {
+  /**
+   * A version that nobody else has must be safe before it goes, and one that has what a change takes away; the hourly one may
+   * come about beside the write.
+   */
+  async #keepBeforeChange({ document: { bytes } }: FoundFile, former: ConfigurationChange): Promise<void> {
     const { clock, state, versions } = this.#served;
-    if (state.keepsNext) {
-      await versions.keep(bytes);
-      state.keepsNext = false;
-    } else if (clock.monotonic() - this.#lastKept >= HOUR_MS) {
-      this.#reloads.keep(bytes);
-    } else return;
+    if (adds(former) && this.#isUndoDue()) await this.#keepForUndo(bytes);
+    else if (state.keepsNext) await versions.keep(bytes);
+    else if (clock.monotonic() - this.#lastKept >= HOUR_MS) return this.#keepBeside(bytes);
+    else return;
+    state.keepsNext = false;
+    this.#isNewer = false;
     this.#lastKept = clock.monotonic();
+  }
+
+  #keepBeside(bytes: Buffer): void {
+    this.#reloads.keep(bytes);
+    this.#lastKept = this.#served.clock.monotonic();
+  }
+
+  #isUndoDue(): boolean {
+    return this.#isNewer && this.#served.clock.monotonic() - this.#lastUndo >= UNDO_GAP;
+  }
+
+  async #keepForUndo(bytes: Buffer): Promise<void> {
+    await this.#served.versions.keep(bytes);
+    this.#lastUndo = this.#served.clock.monotonic();
+    this.#isNewer = false;
   }
 
   /** Returns the part of an unwritten change that the next write carries. */
@@ -374,6 +408,11 @@ interface Attempt {
 }
 
 const NOTHING = { outbound: null, dns: null };
+
+/** Tells whether a change brings something that another content may not have. */
+function adds({ keys, rules, dns }: ConfigurationChange): boolean {
+  return rules !== undefined || dns !== undefined || [...(keys?.values() ?? [])].some((record) => record !== null);
+}
 
 type WholeReason = 'replaced' | 'restored';
 

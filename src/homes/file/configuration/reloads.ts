@@ -63,7 +63,7 @@ export class Reloads {
     if (isMeant) state.reapplied.forget();
     else this.reapply(reading);
     const removed = this.#goLive(reading, 'edited');
-    if (areMany(removed)) this.keep(before, true);
+    if (removed > 0) this.keep(before, areMany(removed));
     this.keep(reading.document.bytes);
   }
 
