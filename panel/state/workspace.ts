@@ -69,7 +69,10 @@ export function createWorkspace(place: Place, tab: Tab) {
   async function begin(): Promise<void> {
     users.watch();
     contact.start();
-    if (Object.values(offers.get()).includes(null)) offers.set(await learnOffers(server, offers.get()));
+    if (!Object.values(offers.get()).includes(null)) return;
+    offers.set(await learnOffers(server, offers.get()));
+    // The list that came first has no names where they stand in the configuration alone.
+    void contact.now();
   }
 
   function rest(): void {

@@ -114,4 +114,11 @@ describe('the list of keys', () => {
     await Promise.all([workspace.contact.now(), pass(250)]);
     expect(names()).toContain('Visitors');
   });
+
+  it('has those names at once, also of a server of which it is not known beforehand what it offers', async () => {
+    const { workspace } = await openDesk('earliest', { file: SERVER_FILE, signed: false, ownApi: false, isOwn: false });
+    await workspace.session.useToken(TOKEN, false);
+    await pass(250);
+    expect(workspace.users.state.get().byKey.get('guest-2026')?.name).toBe('Guests');
+  });
 });

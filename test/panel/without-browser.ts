@@ -182,6 +182,8 @@ export interface DeskOptions extends Partial<GatewayOptions> {
   readonly file?: string;
   /** Whether the page begins signed in, by a session. */
   readonly signed?: boolean;
+  /** Whether the page is told beforehand what its server offers, as of its own and of no other. */
+  readonly isOwn?: boolean;
 }
 
 function mountOf(app: FastifyInstance, index = 0): Mount {
@@ -190,18 +192,23 @@ function mountOf(app: FastifyInstance, index = 0): Mount {
   return mount;
 }
 
-/** What the page is told of its own server. */
-function placeOf({ base, api, revision }: Mount, hasOwnApi: boolean): Place {
+/** What the page is told of a server. */
+function placeOf({ base, api, revision }: Mount, hasOwnApi: boolean, isOwn: boolean): Place {
   const capabilities: readonly string[] = capabilitiesOf(revision);
   return {
     ...{ root: ORIGIN + api, name: '', subscriptions: ORIGIN + api, keyway: '0.0.0', own: true },
     ownApi: hasOwnApi ? `${ORIGIN}${base}/keyway/v1` : null,
-    offers: { ...NOTHING_KNOWN, ...Object.fromEntries(FEATURES.map((name) => [name, capabilities.includes(name)])) },
+    offers: isOwn
+      ? { ...NOTHING_KNOWN, ...Object.fromEntries(FEATURES.map((name) => [name, capabilities.includes(name)])) }
+      : NOTHING_KNOWN,
     ...{ token: true, open: false },
   };
 }
 
-export async function openDesk(revision: string, { file, signed = true, ...options }: DeskOptions = {}): Promise<Desk> {
+export async function openDesk(
+  revision: string,
+  { file, signed = true, isOwn = true, ...options }: DeskOptions = {},
+): Promise<Desk> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const folder = await mkdtemp(join(tmpdir(), 'keyway-stores-'));
@@ -285,7 +292,7 @@ export async function openDesk(revision: string, { file, signed = true, ...optio
   onTestFinished(toasts.subscribe(hearNews));
   await fetchPreferredTexts();
   const open = async (of = tab, mount = 0) => {
-    const workspace = createWorkspace(placeOf(mountOf(running, mount), options.ownApi !== false), of.tab);
+    const workspace = createWorkspace(placeOf(mountOf(running, mount), options.ownApi !== false, isOwn), of.tab);
     // Drafts and batches are watched over for as long as the page is there.
     onTestFinished(() => {
       workspace.session.signOut();
