@@ -195,6 +195,17 @@ describe("as jobs of Keyway's interface", () => {
     expect([bar(), said()]).toEqual([[], ['Key changed.']]);
   });
 
+  it('a batch happens although its page is left', async () => {
+    const { batches, tab, workspace, has } = await batchDesk();
+    batches.begin('delete', each('delete', 'guest-2026'));
+    await settle();
+    tab.leave();
+    workspace.stop();
+    expect(await has('guest-2026')).toBe(true);
+    await pass(7_000);
+    expect(await has('guest-2026')).toBe(false);
+  });
+
   it('a batch whose answer is lost is sent again under its key, done once, and shown once', async () => {
     const { batches, bar, jobs, limit, on, sent } = await batchDesk();
     const isOver = on(/POST keyway.v1.keys.batch/, async (_call, next) => {

