@@ -97,6 +97,26 @@ function testsOver(open: () => Promise<Stage>, counts: boolean): void {
     });
   });
 
+  it('is of nobody who is connected, and has counters where the old one had some', async () => {
+    const stage = await open();
+    const { core, backend } = (stage.behind ?? stage).app.keyway;
+    await core.createUser({ accessKey: 'a' });
+    const [bare = ''] = await core.bulkCreateUsers(1n, null);
+    const entries = [{ accessKey: 'a', bytesUp: 3n, bytesDown: 4n, connections: 2n }];
+    await backend.count({ id: null, entries }, 'durable');
+    const countersOf = async (accessKey: string) => {
+      const successor = rotated(await stage.call(`POST /keys/${accessKey}/rotate`, { body: {} }));
+      return core.keys.get(successor)?.counters;
+    };
+    const used = counts ? { bytesUp: 3n, bytesDown: 4n } : { bytesUp: 0n, bytesDown: 0n };
+    expect(await countersOf('a')).toMatchObject({ ...used, connections: 0n });
+    // No API makes a key of this name without counters.
+    const unused = await countersOf(bare);
+    if (counts) expect(unused).toBeNull();
+    else expect(unused).toMatchObject(used);
+    expect(core.keys.counts).toMatchObject({ withCounters: counts ? 1 : 2, connected: 0 });
+  });
+
   it('that is repeated under its Idempotency-Key has the same answer and is done once, whatever became of the key since', async () => {
     const stage = await open();
     const { core, home } = stage.app.keyway;

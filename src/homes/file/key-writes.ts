@@ -138,8 +138,12 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       case 'rotate': {
         const record = recordOf(asked.successor, present);
         const kept = keys.kept(accessKey);
-        keys.create(record);
-        if (kept !== null) keys.takeOver({ ...kept, accessKey: asked.successor });
+        if (kept === null) keys.createWithoutCounters(record);
+        else {
+          keys.create(record);
+          // Nobody has connected by the new secret yet.
+          keys.takeOver({ ...kept, accessKey: asked.successor, connections: 0n });
+        }
         keys.setAside(accessKey);
         deleted.add(accessKey);
         return [
