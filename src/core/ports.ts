@@ -83,6 +83,8 @@ export interface FileSystemPort {
   /** Tells whether the file holds exactly these bytes; cheaper than reading it, above all in memory. */
   matches(path: string, content: Buffer): Promise<boolean>;
   stat(path: string): Promise<FileStat>;
+  /** The user as whom this process makes files; null where the system does not tell. */
+  user(): Promise<number | null>;
   /** The path with every symbolic link resolved. */
   realPath(path: string): Promise<string>;
   /** Creates a new file with these bytes; EEXIST when there is one. The mode is applied exactly, whatever the umask. */

@@ -53,7 +53,7 @@ export function dataFolderAt(path: string): DataFolder {
 
 /**
  * Makes the folder (mode 0700) where it is missing and writes into it which configuration file it belongs to. Rejects
- * with `DataFolderError` when it belongs to another one, or cannot be made. Does not lock it.
+ * with `DataFolderError` when it is another user's, belongs to another one, or cannot be made. Does not lock it.
  */
 export async function openDataFolder(
   fileSystem: FileSystemPort,
@@ -98,13 +98,14 @@ async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<vo
   }
 }
 
-/** Rejects with `DataFolderError` when the folder belongs to another configuration file. Changes nothing. */
+/** Rejects with `DataFolderError` when the folder is another user's, or belongs to another configuration file. Changes nothing. */
 export async function checkDataFolder(
   fileSystem: FileSystemPort,
   path: string,
   configurationPath: string,
 ): Promise<void> {
   const folder = resolve(path);
+  await refuseOtherUsers(fileSystem, folder);
   const marker = join(folder, MARKER);
   const owner = await readMarker(fileSystem, marker);
   const own = await markerFor(fileSystem, configurationPath);
@@ -113,6 +114,25 @@ export async function checkDataFolder(
   throw new DataFolderError(
     `The data folder ${folder} belongs to ${owner.path}, not to ${own.path}: name another with --data-dir, or, when the configuration file was moved, remove ${marker}.`,
   );
+}
+
+const ROOT = 0;
+
+/** What is in the folder is trusted, and its owner may put anything there: root may do so anyway. */
+async function refuseOtherUsers(fileSystem: FileSystemPort, folder: string): Promise<void> {
+  const found = await unlessMissing(fileSystem.stat(folder));
+  const user = await fileSystem.user();
+  if (found === null || user === null || [user, ROOT].includes(found.uid) || user === ROOT) return;
+  throw new DataFolderError(
+    `The data folder ${folder} belongs to user ${found.uid}, and Keyway runs as user ${user}: run it as user ${found.uid}, give it the folder (chown -R ${user} ${folder}), or name another with --data-dir.`,
+  );
+}
+
+const WRITABLE_BY_OTHERS = 0o022;
+
+/** Tells whether the group or the world may write into the folder. */
+export async function isOpenToOthers(fileSystem: FileSystemPort, { path }: DataFolder): Promise<boolean> {
+  return ((await fileSystem.stat(path)).mode & WRITABLE_BY_OTHERS) !== 0;
 }
 
 /** Says in the folder whom it belongs to, unless it says so already. */

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { LogPort } from '../core/ports.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
-import { cleanDataFolder, type DataFolder, noFileIn, openDataFolder, unusable } from './data-folder.js';
+import { cleanDataFolder, type DataFolder, isOpenToOthers, noFileIn, openDataFolder, unusable } from './data-folder.js';
 import { createFileHold, type FileHold, holderOfFile } from './file-hold.js';
 import { holderOf, InUseError, type Lock, type LockPlace, type LockPorts, takeLock } from './lock.js';
 
@@ -34,7 +34,7 @@ export interface HoldOptions extends LockPorts {
  * half-done in the folder. Rejects with `InUseError`, `DataFolderError`, or another `Error` for people.
  */
 export async function holdForServing(options: HoldOptions): Promise<Hold> {
-  const { fileSystem, configurationPath } = options;
+  const { fileSystem, configurationPath, log } = options;
   const path = resolve(options.dataFolder);
   if (configurationPath !== null) await refuseBeforeMaking(options, path, configurationPath);
   const folder = await openFolder(options, path);
@@ -43,6 +43,7 @@ export async function holdForServing(options: HoldOptions): Promise<Hold> {
   try {
     await ofFile?.take();
     await cleanDataFolder(fileSystem, folder);
+    if (await isOpenToOthers(fileSystem, folder)) log.warn({ folder: path }, OPEN_TO_OTHERS);
     return holdOf(options, folder, ofFolder, ofFile);
   } catch (error) {
     await release(ofFile, ofFolder);
@@ -107,6 +108,8 @@ function holdOf(options: HoldOptions, folder: DataFolder, ofFolder: Lock, ofFile
   };
 }
 
+const OPEN_TO_OTHERS =
+  'the group or everybody may write into the data folder, and what is in it is trusted: chmod go-w';
 const NOT_HELD = 'the data folder and the configuration file are not held: nothing is written until they are';
 
 /** The folder last: whoever finds it free and the file taken is beside a Keyway with another folder. */

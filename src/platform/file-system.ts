@@ -13,6 +13,7 @@ import {
   stat,
   unlink,
 } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import type { FileRights, FileStat, FileSystemPort, OpenFile } from '../core/ports.js';
 import { createFailure, failureCode, noRegularFile, tooLarge } from './failure-words.js';
@@ -34,6 +35,7 @@ export function createFileSystem(): FileSystemPort {
     matches: (path, content) =>
       withRegularFile(path, async (file, size) => size === content.length && holds(file, content)),
     stat: statOf,
+    user: ownUser,
     realPath: (path) => realpath(path),
     create: (path, content, mode) =>
       withFile(path, 'wx', async (file) => {
@@ -62,6 +64,15 @@ export function createFileSystem(): FileSystemPort {
 }
 
 /** Node's own making of parents goes on for ever where a folder that exists takes none (`/proc`), which answers ENOENT too. */
+/** Linux tells it of every user, other systems of those that have a name. */
+async function ownUser(): Promise<number | null> {
+  try {
+    return (await statOf('/proc/self').catch(() => userInfo())).uid;
+  } catch {
+    return null;
+  }
+}
+
 async function makeFolder(path: string, mode: number): Promise<void> {
   const refused = await refusalOf(path, mode);
   if (refused === null) return;

@@ -126,6 +126,7 @@ export function createMemoryFiles(): FileSystemPort {
     },
     matches: async (path, content) => file(path, 'read').content.equals(content),
     stat,
+    user: async () => OWNER.uid,
     realPath: async (path) => {
       present(path, 'realpath');
       return path;
@@ -175,9 +176,11 @@ export function createMemoryFiles(): FileSystemPort {
   };
 }
 
+const OWNER = { uid: 0, gid: 0 };
+
 function statOf({ kind, content, ino, mode, changedAt }: Entry, links: number): FileStat {
   const size = BigInt(content.length);
-  return { dev: 1n, ino, links, size, mtimeNs: changedAt, ctimeNs: changedAt, mode, uid: 0, gid: 0, kind };
+  return { dev: 1n, ino, links, size, mtimeNs: changedAt, ctimeNs: changedAt, mode, ...OWNER, kind };
 }
 
 function failure(code: string, syscall: string, path: string): Error {

@@ -249,6 +249,7 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
           if (node === null) throw failure('ENOENT', path);
           return statOf(node, path);
         }),
+      user: async () => OUR_UID,
       realPath: (path) =>
         call('realPath', path, () => {
           const found = locate(path);
