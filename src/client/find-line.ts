@@ -1,3 +1,4 @@
+import { MAX_U64 } from '../core/model.js';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { type OperationName, operationNamed } from '../wire/operations.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
@@ -5,7 +6,7 @@ import type { Revision } from '../wire/traits/revision.js';
 import { STATUS } from '../wire/traits/status-form.js';
 import { type Answer, type Caller, NoAnswer } from './call.js';
 import { type Envelope, notAnEnvelope, readEnvelope } from './envelope.js';
-import type { UpstreamEndpoint, UpstreamStatus } from './server.js';
+import type { UpstreamEndpoint, UpstreamStatus, UpstreamSums } from './server.js';
 
 /** The lines there are, and which of them a server package version speaks. */
 export interface Lines {
@@ -208,6 +209,7 @@ export function readStatus(data: JsonValue): UpstreamStatus | null {
       uptimeSeconds: uptime_seconds,
       activeUsers: active_users,
       totalUsers: total_users,
+      sums: sumsIn(data),
       endpoint: endpointIn(data),
     };
   } catch (error) {
@@ -216,13 +218,32 @@ export function readStatus(data: JsonValue): UpstreamStatus | null {
   }
 }
 
+/** The sums in a status; null where the server does not tell each of them. */
+function sumsIn(data: JsonValue): UpstreamSums | null {
+  if (!isJsonObject(data)) return null;
+  const { online_users: online, connections, bytes_up: bytesUp, bytes_down: bytesDown } = data;
+  if (!isCount(online) || !isCount(connections) || !isCount(bytesUp) || !isCount(bytesDown)) return null;
+  return { online, connections, bytesUp, bytesDown };
+}
+
+function isCount(value: JsonValue | undefined): value is bigint {
+  return typeof value === 'bigint' && value >= 0n && value <= MAX_U64;
+}
+
 /** The endpoint in a status, hosts in brackets where they are IPv6 addresses; null where the server does not tell host and UDP port. */
 export function endpointIn(data: JsonValue): UpstreamStatus['endpoint'] {
   const endpoint = isJsonObject(data) ? data.endpoint : undefined;
   if (!isJsonObject(endpoint)) return null;
   const { host, udp_port: port } = endpoint;
   if (typeof host !== 'string' || host === '' || typeof port !== 'bigint' || port < 1n || port > 65_535n) return null;
-  return { host: bracketed(host), port: Number(port), tls: tlsIn(endpoint.tls) };
+  const { subscription_prefix: prefix, dns_enabled: ownDns } = endpoint;
+  return {
+    host: bracketed(host),
+    port: Number(port),
+    tls: tlsIn(endpoint.tls),
+    subscriptionPrefix: typeof prefix === 'string' && /^\/./.test(prefix) ? prefix : null,
+    ownDns: ownDns === true,
+  };
 }
 
 function tlsIn(tls: JsonValue | undefined): UpstreamEndpoint['tls'] {

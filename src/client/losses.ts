@@ -128,6 +128,14 @@ const DNS_BY_CONFIG = {
   sentence: 'DNS settings go into the configuration: a server that has DNS follows them from its next start on.',
 } as const;
 
+const DNS_TOLD = {
+  member: 'query',
+  shownBy: 'server',
+  of: (line: Revision) => tellsServer(line) && DNS_BY_CONFIG.of(line),
+  sentence:
+    'The status and links say whether the running server has DNS on: DNS that was switched through Keyway shows there from its next start on.',
+} as const;
+
 const DNS_IN_MEMORY = {
   member: 'enabled',
   shownBy: 'server',
@@ -282,7 +290,7 @@ export const LOSSES: readonly Loss[] = [
     operation: 'getStatus',
     member: 'endpoint.host',
     shownBy: 'wire',
-    of: () => true,
+    of: (line) => !tellsServer(line),
     shows: tellsServer,
     sentence:
       'A server without keys does not say what its links name: host and port are those of its configuration, where it has one in its API.',
@@ -331,6 +339,9 @@ export const LOSSES: readonly Loss[] = [
   },
   { operation: 'putDnsConfig', ...DNS_BY_CONFIG },
   { operation: 'putDnsSettings', ...DNS_BY_CONFIG },
+  { operation: 'getStatus', ...DNS_TOLD, member: 'endpoint.dns_enabled', shows: tellsServer },
+  { operation: 'subscribe', ...DNS_TOLD },
+  { operation: 'getShare', ...DNS_TOLD },
   {
     operation: 'putDnsSettings',
     member: 'resolver',

@@ -33,13 +33,26 @@ export interface UpstreamStatus {
   readonly uptimeSeconds: bigint;
   readonly activeUsers: bigint;
   readonly totalUsers: bigint;
+  /** The sums over the counters of all keys; null where its line does not tell them. */
+  readonly sums: UpstreamSums | null;
   /** The address in its links; null where its line does not tell it. */
   readonly endpoint: UpstreamEndpoint | null;
+}
+
+/** Keys that are connected, and the sums over the counters of all keys. */
+export interface UpstreamSums {
+  readonly online: bigint;
+  readonly connections: bigint;
+  readonly bytesUp: bigint;
+  readonly bytesDown: bigint;
 }
 
 /** Host and UDP port, and where clients find the server over TLS; null without. */
 export interface UpstreamEndpoint extends Pick<AnnouncedServer, 'host' | 'port'> {
   readonly tls: { readonly host: string; readonly port: number; readonly path: string | null } | null;
+  /** The path before the tokens of its subscriptions; null without them. */
+  readonly subscriptionPrefix: string | null;
+  readonly ownDns: boolean;
 }
 
 /** The server as it announces itself to clients in the subscription of a key. */

@@ -3,7 +3,7 @@ import type { DomainError } from './errors.js';
 import type { KeptRecords, RecordChange } from './kept-records.js';
 import type { KeyChange as KeyChangeKind } from './keys/change-log.js';
 import type { KeyFieldValues } from './keys/key-fields.js';
-import type { KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
+import type { CounterValues, KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
 import type { MaybeAsync } from './maybe-async.js';
 import type {
   AccessKey,
@@ -103,9 +103,16 @@ export interface BackendSettings {
   readonly listener: ListenerConfig | null;
   /** The tunnel server as clients are told, as far as it stands there. */
   readonly announced: Partial<AnnouncedServer>;
-  /** The host that a running server says that its links name, whatever its configuration's domain is; left out where none says it. */
-  readonly toldHost?: string | undefined;
+  /** What a running server says of itself, whose configuration may count from its next start only; left out where none says it. */
+  readonly told?: ToldByServer | undefined;
   readonly published: Published;
+}
+
+export interface ToldByServer {
+  /** The host that its UDP links name, whatever the configuration's domain is. */
+  readonly host: string;
+  /** Whether its links say that it has a DNS server; null where they never do. */
+  readonly ownDns: boolean | null;
 }
 
 /** `saved`: this gateway changed something; the others come from outside, or replace everything. */
@@ -265,6 +272,14 @@ export interface MissedChanges {
 export interface LiveStatus extends StateCounts {
   /** Whole seconds. */
   readonly uptimeSeconds: number | null;
+  /** Left out where those over the keys in memory are right. */
+  readonly sums?: StateSums;
+}
+
+/** The sums over the counters of all keys. */
+export interface StateSums extends CounterValues {
+  /** Keys that are connected. */
+  readonly online: number;
 }
 
 /** Counts of the status (protocol: "Server status"). */

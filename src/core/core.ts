@@ -1,5 +1,5 @@
 import { type Audit, createAudit } from './audit.js';
-import type { Backend, ConfigurationFingerprint, ConfigurationPatch, StateCounts } from './backend.js';
+import type { Backend, ConfigurationFingerprint, ConfigurationPatch, StateCounts, StateSums } from './backend.js';
 import { engineSettings, inFormOf, resolverSettings } from './dns-settings.js';
 import { DomainError, isInMemory } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
@@ -64,6 +64,8 @@ export interface Core extends KeyOperations {
 export interface ServerStatus extends StateCounts {
   /** Whole seconds since the API started. */
   readonly uptimeSeconds: number;
+  /** Left out where those over `keys` are right. */
+  readonly sums?: StateSums;
 }
 
 /** Creates the hub over a backend. */
@@ -95,7 +97,10 @@ export function createCore({ backend, clock, random, resolver, readsDnsAsEngine 
     subscriber: replica === null ? key : replica.find,
     lookForKeys: replica?.lookForKeys ?? null,
     published: () => mapMaybeAsync(replica?.learnPublished(), () => backend.settings().published),
-    hasOwnDns: () => backend.settings().dns.enabled,
+    hasOwnDns() {
+      const { told, dns } = backend.settings();
+      return told?.ownDns ?? dns.enabled;
+    },
     staleKeys: () => replica?.stale() ?? null,
     freshenKeys: replica === null ? () => undefined : replica.freshen,
     status:

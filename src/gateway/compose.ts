@@ -104,7 +104,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   const factsOf = (published: Published): OfferFacts => ({
     published,
     announced: announced(),
-    toldHost: backend.settings().toldHost ?? null,
+    toldHost: backend.settings().told?.host ?? null,
     ownDns: core.hasOwnDns(),
   });
   const offerFacts = () => mapMaybeAsync(core.published(), factsOf);

@@ -172,7 +172,8 @@ function getStatus({ context, mount: { revision, version } }: Call): MaybeAsync<
     const told = { ...counts, version };
     if (!form.tellsServer) return { payload: successEnvelopeOf(form.encode(told, null)) };
     return mapMaybeAsync(offerFacts(), (facts) => {
-      const server = { ...core.keys.sums(), online: core.keys.counts.connected, endpoint: endpointOf(facts) };
+      const { sums = { ...core.keys.sums(), online: core.keys.counts.connected } } = counts;
+      const server = { ...sums, endpoint: endpointOf(facts) };
       return { payload: successEnvelopeOf(form.encode(told, server)) };
     });
   });

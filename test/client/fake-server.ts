@@ -1,4 +1,11 @@
-import type { Purpose, Sent, UpstreamAnnouncement, UpstreamServer, UpstreamTrouble } from '../../src/client/server.js';
+import type {
+  Purpose,
+  Sent,
+  UpstreamAnnouncement,
+  UpstreamServer,
+  UpstreamStatus,
+  UpstreamTrouble,
+} from '../../src/client/server.js';
 import { createSessionKeeper } from '../../src/client/session.js';
 import { UpstreamError } from '../../src/client/upstream-error.js';
 import type { UsageReport } from '../../src/core/backend.js';
@@ -184,7 +191,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
         uptimeSeconds: BigInt(Math.floor((monotonic() - server.startedAt) / 1000)),
         activeUsers: BigInt([...keys.values()].filter(({ counters }) => hasTraffic(counters)).length),
         totalUsers: BigInt(keys.size),
-        endpoint: revision.status.tellsServer && server.announced ? { ...server.announced, tls: null } : null,
+        ...(revision.status.tellsServer ? toldBy(server.announced, [...keys.values()]) : NOTHING_TOLD),
       })),
     listUsers: ({ known, purpose } = {}) =>
       // In the order of a hash table, which is another one each time.
@@ -322,6 +329,24 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
   }
 
   return server;
+}
+
+const NOTHING_TOLD = { sums: null, endpoint: null };
+
+/** What a status tells from 0.4.6 on. */
+function toldBy(
+  announced: UpstreamAnnouncement | undefined,
+  keys: readonly Held[],
+): Pick<UpstreamStatus, 'sums' | 'endpoint'> {
+  const counted = keys.flatMap(({ counters }) => counters ?? []);
+  const sum = (name: keyof CounterValues) => counted.reduce((all, counters) => all + counters[name], 0n);
+  const online = BigInt(counted.filter(({ connections }) => connections > 0n).length);
+  return {
+    sums: { online, connections: sum('connections'), bytesUp: sum('bytesUp'), bytesDown: sum('bytesDown') },
+    endpoint: announced
+      ? { host: announced.host, port: announced.port, tls: null, subscriptionPrefix: null, ownDns: false }
+      : null,
+  };
 }
 
 function hasTraffic(counters: CounterValues | null): boolean {

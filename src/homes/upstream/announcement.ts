@@ -45,7 +45,9 @@ export function createAnnouncement(
       return isForgotten ? (asking ?? undefined) : undefined;
     },
     told(endpoint: UpstreamStatus['endpoint']): void {
-      if (known !== null && endpoint !== null) become({ ...known, host: endpoint.host, port: endpoint.port });
+      if (known === null || endpoint === null) return;
+      const { host, port, ownDns } = endpoint;
+      become({ ...known, host, port, ownDns });
     },
     /** The server may announce itself otherwise from now on: the next who asks waits for it. */
     forget(): void {

@@ -22,7 +22,6 @@ export interface UpstreamBackendOptions {
   readonly dataFolder: string | null;
   /** The given credentials of the server's listener; those that are not given are read from its configuration. Default null. */
   readonly listener?: ListenerConfig;
-  /** The rule for a key that was made here and is gone; default `auto`. */
   /** Lists are what was last known while the server is away; default false. */
   readonly servesStale?: boolean;
   /** True reads DNS and outbound settings at the start, for a resolver here; default false. */

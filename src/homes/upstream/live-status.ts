@@ -3,7 +3,7 @@ import { UpstreamError } from '../../client/upstream-error.js';
 import type { LiveStatus } from '../../core/backend.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { UpstreamContext } from './context.js';
-import type { KeyReplica } from './replica.js';
+import { countsBy, type KeyReplica, type StatusCounts } from './replica.js';
 
 export interface StatusOptions extends UpstreamContext {
   readonly keys: KeyReader;
@@ -17,12 +17,12 @@ const LEAST_GAP = 1_000;
 
 /** The server's own status, asked for at most once a second. */
 export function createStatusKeeper({ server, keys, replica, clock, onStatus, onRestart }: StatusOptions) {
-  let last: { readonly sent: Sent<UpstreamStatus>; readonly own: { total: number; active: number } } | null = null;
+  let last: { readonly sent: Sent<UpstreamStatus>; readonly own: StatusCounts } | null = null;
   let asking: Promise<void> | null = null;
   let startedAt: number | null = null;
 
   async function ask(purpose: Purpose): Promise<void> {
-    const own = { ...replica.ownChanges() };
+    const own = replica.ownChanges();
     try {
       const sent = await server.status(purpose);
       last = { sent, own };
@@ -45,12 +45,16 @@ export function createStatusKeeper({ server, keys, replica, clock, onStatus, onR
   /** Returns the last status with the changes that were made through here since. */
   function known(): LiveStatus {
     if (last === null) return { active: keys.active, total: keys.size, uptimeSeconds: null };
-    const { activeUsers, totalUsers, uptimeSeconds } = last.sent.value;
+    const { own, sent } = last;
+    const { activeUsers, totalUsers, uptimeSeconds, sums } = sent.value;
+    const told = { ...countsBy(() => 0n), ...sums, active: activeUsers, total: totalUsers };
     const now = replica.ownChanges();
+    const { active, total, online, ...summed } = countsBy((name) => atLeastZero(told[name] + now[name] - own[name]));
     return {
-      active: Math.max(0, Number(activeUsers) + now.active - last.own.active),
-      total: Math.max(0, Number(totalUsers) + now.total - last.own.total),
+      active: Number(active),
+      total: Number(total),
       uptimeSeconds: Number(uptimeSeconds),
+      ...(sums === null ? {} : { sums: { ...summed, online: Number(online) } }),
     };
   }
 
@@ -69,6 +73,10 @@ export function createStatusKeeper({ server, keys, replica, clock, onStatus, onR
     /** Asks now, unless that was done within the last second. */
     look: (): Promise<void> => fresh('poll'),
   };
+}
+
+function atLeastZero(count: bigint): bigint {
+  return count < 0n ? 0n : count;
 }
 
 /** Uptimes are whole seconds: a start may seem so much later without a restart. Milliseconds. */

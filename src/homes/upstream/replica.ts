@@ -1,6 +1,7 @@
 import type { Sent } from '../../client/server.js';
 import { changedRecord, recordBy, sameFields } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
+import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { UpstreamContext } from './context.js';
 import type { KeyFreshness } from './freshness.js';
@@ -28,7 +29,7 @@ const AT_ONCE = 1_000;
 /** The keys in memory as they follow those of the server (design: "The replica never goes back"). */
 export function createKeyReplica(options: KeyReplicaOptions) {
   const { keys, freshness, unconfirmed, timers, tells, onGone } = options;
-  const own = { total: 0, active: 0 };
+  let own = countsBy(() => 0n);
   /** By slot, the list in which its key was seen last. */
   let seenIn = new Uint32Array(1024);
   let lists = 0;
@@ -136,10 +137,10 @@ export function createKeyReplica(options: KeyReplicaOptions) {
     },
     /** Follows a write of Keyway's own, at once. */
     follow(effect: Effect): void {
-      const before = { total: keys.size, active: keys.active };
+      const before = countsOf(keys);
       follow(keys, effect);
-      own.total += keys.size - before.total;
-      own.active += keys.active - before.active;
+      const [known, after] = [own, countsOf(keys)];
+      own = countsBy((name) => known[name] + after[name] - before[name]);
     },
     /** Takes over names that a list does not tell, all that there were at that moment. */
     async takeNames(names: ReadonlyMap<string, string | null>, sentAt: number): Promise<void> {
@@ -149,8 +150,29 @@ export function createKeyReplica(options: KeyReplicaOptions) {
       await inPieces([...names], ([accessKey, name]) => takeName(accessKey, name, sentAt));
     },
     /** By how much own writes have changed the counts, ever. */
-    ownChanges: (): { readonly total: number; readonly active: number } => own,
+    ownChanges: (): StatusCounts => own,
   };
+}
+
+/** The counts of a status. */
+export type StatusCounts = Readonly<
+  Record<'total' | 'active' | 'online' | 'connections' | 'bytesUp' | 'bytesDown', bigint>
+>;
+
+export function countsBy(of: (name: keyof StatusCounts) => bigint): StatusCounts {
+  return {
+    total: of('total'),
+    active: of('active'),
+    online: of('online'),
+    connections: of('connections'),
+    bytesUp: of('bytesUp'),
+    bytesDown: of('bytesDown'),
+  };
+}
+
+function countsOf(keys: KeyReader): StatusCounts {
+  const { active, connected } = keys.counts;
+  return { total: BigInt(keys.size), active: BigInt(active), online: BigInt(connected), ...keys.sums() };
 }
 
 function follow(keys: KeyRegistry, effect: Effect): void {

@@ -78,6 +78,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     const line = server.line();
     return line === null || tellsField(line.snapshot, name);
   };
+  const tellsServer = () => server.line()?.status.tellsServer === true;
   const readsNames = () => !tells('name') && server.line()?.capabilities.config === true;
 
   const context = { ...options, tells, readsNames };
@@ -148,7 +149,8 @@ export function createServerState(options: ServerStateOptions): ServerState {
     gate.take(() => server.subscription(accessKey, purpose));
   const announcement = createAnnouncement({ subscription: announced }, clock, () => {
     const ownDns = announcement.known()?.ownDns ?? null;
-    if (ownDns !== null) rulesAndDns.learn({ enabled: ownDns });
+    // The links of a server that tells of itself are no settings: those may count from its next start on.
+    if (ownDns !== null && !tellsServer()) rulesAndDns.learn({ enabled: ownDns });
     tellPart('edited');
   });
   let told: UpstreamStatus['endpoint'] = null;
@@ -215,8 +217,11 @@ export function createServerState(options: ServerStateOptions): ServerState {
       outbound: rulesAndDns.knownOutbound(),
       dns: rulesAndDns.knownDns(),
       listener: listener.now(),
-      announced: announcement.known() ?? published.announced(),
-      toldHost: server.line()?.status.tellsServer === true ? announcement.known()?.host : undefined,
+      announced: announcement.known() ?? {
+        ...published.announced(),
+        ...(told && { host: told.host, port: told.port }),
+      },
+      told: tellsServer() ? (announcement.known() ?? told ?? undefined) : undefined,
       published: asTold(published.now(), told),
     }),
     onChange: listeners.add,
@@ -345,9 +350,19 @@ function problemsOf(
   return problems;
 }
 
-/** Prefers what the running server's status says of TLS: its configuration may count only from its next start. */
+/** Prefers what the running server's status says of TLS and subscriptions: its configuration may count only from its next start. */
 function asTold(published: Published, told: UpstreamStatus['endpoint']): Published {
   if (told === null) return published;
-  const { tls } = told;
-  return { ...published, domain: tls?.host ?? published.domain, tls: tls && { port: tls.port, path: tls.path } };
+  const { tls, subscriptionPrefix } = told;
+  const { subscription } = published;
+  return {
+    ...published,
+    domain: tls?.host ?? published.domain,
+    tls: tls && { port: tls.port, path: tls.path },
+    subscription: {
+      ...subscription,
+      enabled: subscriptionPrefix !== null,
+      prefix: subscriptionPrefix ?? subscription.prefix,
+    },
+  };
 }

@@ -204,12 +204,12 @@ describe('what clients are told', () => {
 
   it('is what the status says, where the line has it there, without anybody who subscribes', async () => {
     const { world, server, backend } = await staged({ revision: '0.4.6', before: two });
-    expect(backend.settings().toldHost).toBe('vpn.example');
+    expect(backend.settings().told?.host).toBe('vpn.example');
     server.announced = { host: 'other.example', port: 1, shareScheme: 'ostp', shareQuery: '', ownDns: null };
     await world.pass(2_000);
     await world.until(Promise.resolve(backend.live?.status()));
     expect(backend.settings()).toMatchObject({
-      toldHost: 'other.example',
+      told: { host: 'other.example' },
       announced: { host: 'other.example', port: 1 },
     });
     await backend.close();

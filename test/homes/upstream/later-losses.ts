@@ -106,7 +106,7 @@ const connectionsOf =
   async ({ ask, connectsOnce }) => {
     connectsOnce();
     const shown = async () => {
-      // Sums are those of the last list.
+      // Sums are those of the last list where a status tells none.
       await ask('new', 'GET', '/users');
       const { data } = await ask('new', 'GET', path);
       return Array.isArray(data) ? data.find((each) => member(each, 'access_key') === 'alpha') : data;
@@ -139,6 +139,15 @@ async function switched(front: Front, mount: 'old' | 'new') {
     isInFile: member(await front.inFile('dns'), 'enabled') === enabled,
     isFollowed: OWN_DNS_CALLS.some((call) => front.requests.some((request) => request.endsWith(call))),
   };
+}
+
+/** Switches DNS on through the front; whether an answer says so, null where that was refused. */
+async function ownDnsShown(front: Front, path: string): Promise<boolean | null> {
+  const first = await switched(front, 'new');
+  if (first === null) return null;
+  if (member((await front.ask('new', 'GET', '/dns/settings')).data, 'enabled') !== true) await switched(front, 'new');
+  const { data } = await front.ask('new', 'GET', path);
+  return /owndns=true|"dns_enabled":true/.test(JSON.stringify(data));
 }
 
 /** Calls by which servers follow DNS settings at once. */
@@ -205,6 +214,11 @@ export const LATER_LOSSES: Readonly<Record<string, Readonly<Record<string, Look>
   'DNS settings go into': {
     'putDnsConfig enabled': dnsByConfig('old'),
     'putDnsSettings enabled': dnsByConfig('new'),
+  },
+  'The status and links say': {
+    'getStatus endpoint.dns_enabled': async (front) => (await ownDnsShown(front, '/server/status')) === false,
+    'subscribe query': async (front) => (await ownDnsShown(front, '/subscribe/alpha?plain')) === false,
+    'getShare query': async (front) => (await ownDnsShown(front, '/users/alpha/share')) === false,
   },
   'The server has no DNS': {
     'putDnsConfig enabled': dnsInMemory('old'),

@@ -1,14 +1,16 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { endpointIn } from '../../../src/client/find-line.js';
+import { createGateway } from '../../../src/index.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 import { call } from '../../client/called-server.js';
 import { folderForTest } from '../../serve/serve-here.js';
-import { CREDENTIALS } from '../../stand-in/files.js';
+import { apiOf, CREDENTIALS, fileOf } from '../../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
 import { openFrontBackend } from './open-front.js';
 
+const LISTENER = { token: CREDENTIALS.token, username: '', passwordHash: '' };
 const RULE = { domainSuffix: ['.a'], ipCidr: [], protocol: null, action: 'direct' as const };
 
 test.each([
@@ -62,11 +64,78 @@ test('what a running server says of TLS wins over what its file says', async () 
   expect(backend.settings().published).toMatchObject({ domain: 'tls.example', tls: { port: 443, path: null } });
 });
 
+const PUBLISHED = `"domain": "started.example", "tls": { "enabled": true, "frontend": "nginx", "ws_path": "/way", "public_port": 8443 },
+  "subscription": { "enabled": true, "path": "/started" }, "dns": { "enabled": true }, "mode"`;
+const LATER_PUBLISHED = `"domain": "later.example", "subscription": { "enabled": true, "path": "/later" }, "dns": { "enabled": false }, "mode"`;
+
+test('a status in front of 0.4.7 is that of the running server: neither the sums of an older list nor what its file says of later', async () => {
+  const file = fileOf('0.4.7');
+  const standIn = await standInOf('0.4.7', LOSES_NOTHING, file.replace('"mode"', PUBLISHED));
+  let passed = 0;
+  const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + passed };
+  const backend = await openFrontBackend({
+    url: standIn.origin + standIn.paths.base,
+    credentials: { token: CREDENTIALS.token, operator: null },
+    clock,
+    dataFolder: null,
+    fileSystem: createFileSystem(),
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+  });
+  const app = await createGateway({
+    mounts: [{ revision: '0.4.7', webpath: 'panel' }],
+    backend,
+    clock,
+    listener: LISTENER,
+  });
+  onTestFinished(() => app.close());
+  const authorization = `Bearer ${CREDENTIALS.token}`;
+  const ask = async (method: 'GET' | 'PUT' | 'POST' | 'DELETE', path: string, payload?: object) =>
+    (
+      await app.inject({ method, url: `/panel/api${path}`, headers: { authorization }, ...(payload && { payload }) })
+    ).json();
+  const own = apiOf(standIn);
+  const expectTheSame = async () => {
+    const [front, server] = [await ask('GET', '/server/status'), await own('GET', '/server/status')];
+    expect({ ...front.data, uptime_seconds: 0 }).toEqual({ ...Object(server.data), uptime_seconds: 0 });
+    return front.data;
+  };
+  const tls = { host: 'started.example', port: 8443, path: '/way' };
+  const endpoint = {
+    host: 'started.example',
+    udp_port: 50_000,
+    tls,
+    subscription_prefix: '/started',
+    dns_enabled: true,
+  };
+  expect(await expectTheSame()).toMatchObject({ bytes_up: 0, online_users: 0, endpoint });
+  // The list that is known has none of this.
+  standIn.count('alpha', { up: 7n, down: 11n, connections: 2n });
+  standIn.count('beta', { up: 1n });
+  passed += 1_000;
+  expect(await expectTheSame()).toMatchObject({ online_users: 1, connections: 2, bytes_up: 8, bytes_down: 11 });
+  // A change by the front is in the very next answer, before the server is asked again.
+  await ask('POST', '/users/alpha/reset');
+  await ask('DELETE', '/users/beta');
+  expect(await expectTheSame()).toMatchObject({ total_users: 1, connections: 0, bytes_up: 0 });
+  const later = file.replace('"mode"', LATER_PUBLISHED).replace(/"alpha", \{[^}]*\}/, '"alpha"');
+  await ask('PUT', '/server/config', JSON.parse(later));
+  passed += 1_000;
+  expect(await expectTheSame()).toMatchObject({ endpoint });
+  const { data: links } = await ask('GET', '/users/alpha/share');
+  expect({ links }).toEqual({ links: (await own('GET', '/users/alpha/share')).data });
+  await ask('DELETE', '/users/alpha');
+  passed += 1_000;
+  expect(await expectTheSame()).toMatchObject({ total_users: 0, endpoint });
+});
+
 test('the address of a status is that of its endpoint, or none', () => {
   for (const endpoint of [undefined, null, { host: 'a', udp_port: 0n }, { host: '', udp_port: 5n }])
     expect(endpointIn(endpoint === undefined ? {} : { endpoint })).toBeNull();
   const told = { host: 'a.example', udp_port: 65_535n };
-  expect(endpointIn({ endpoint: told })).toEqual({ host: 'a.example', port: 65_535, tls: null });
+  const bare = { host: 'a.example', port: 65_535, tls: null, subscriptionPrefix: null, ownDns: false };
+  expect(endpointIn({ endpoint: told })).toEqual(bare);
+  for (const prefix of ['', '/', 'sub', 5n])
+    expect(endpointIn({ endpoint: { ...told, subscription_prefix: prefix } })).toEqual(bare);
   const tls = { host: '2001:db8::1', port: 443n, path: '/way' };
   expect(endpointIn({ endpoint: { ...told, tls } })).toMatchObject({
     tls: { host: '[2001:db8::1]', port: 443, path: '/way' },
