@@ -55,6 +55,11 @@ export interface Backend {
   deleteKey(accessKey: string): Promise<void>;
   /** Sets the counters to zero. Rejects with `userNotFound` for an unknown key and for one without counters. */
   resetKey(accessKey: string): Promise<void>;
+  /**
+   * The same, refused with `unreadableByServer` where a server that reads the state would not start from it afterwards: for callers whose
+   * answers no protocol fixes. Null where nothing is refused.
+   */
+  readonly refusing: Pick<Backend, 'createKey' | 'updateKey' | 'deleteKey'> | null;
   /** Makes many changes of keys as one; null where each is a call of its own. */
   readonly batches: KeyBatches | null;
   /** Rejects with `outboundNotConfigured`. */

@@ -124,7 +124,10 @@ export function createCore({ backend, clock, random, resolver, readsDnsAsEngine 
           resolver.refreshBlocklists();
       };
       try {
-        await backend.changeDns(inFormOf(backend.settings().dns, change));
+        // Of what is there now: where others hold it, settings are as last seen.
+        await mapMaybeAsync(live === null ? backend.settings().dns : live.dns(), (present) =>
+          backend.changeDns(inFormOf(present, change)),
+        );
       } catch (error) {
         if (isInMemory(error)) refresh();
         throw error;

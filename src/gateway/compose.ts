@@ -3,6 +3,7 @@ import { commandRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
 import { type Core, createCore } from '../core/core.js';
 import { KeyMakers } from '../core/keys/key-makers.js';
+import { createKeyOperations } from '../core/keys/operations.js';
 import type { KeyReader } from '../core/keys/types.js';
 import { mapMaybeAsync } from '../core/maybe-async.js';
 import { type AnnouncedServer, type Credentials, DEFAULT_ANNOUNCED, type Published } from '../core/model.js';
@@ -199,9 +200,13 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
       }),
     control: () => {
       const controlled = [controlMount()];
+      const { refusing } = backend;
+      const coreForCommands =
+        refusing === null ? core : { ...core, ...createKeyOperations({ ...backend, ...refusing }, random) };
       return createApp({
         ...appOptions,
         ...DEFAULT_APP_SETTINGS,
+        core: coreForCommands,
         mounts: controlled,
         ownApi: createOwnApi(own, { ...access, mounts: controlled, isTerminal: true }),
         credentials: () => NO_CREDENTIALS,

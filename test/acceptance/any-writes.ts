@@ -24,7 +24,8 @@ export type CommandWords = readonly string[];
 
 /** A mount that serves the file for some writes, and the command that follows. */
 export interface Sitting {
-  readonly revision: Revision;
+  /** The id of a revision. */
+  readonly revision: string;
   readonly writes: readonly Write[];
   readonly command: CommandWords | null;
 }
@@ -167,7 +168,7 @@ export const anySittings = (files: readonly string[]): fc.Arbitrary<readonly Sit
   fc.array(
     fc.constantFrom(...REVISIONS).chain((revision) =>
       fc.record({
-        revision: fc.constant(revision),
+        revision: fc.constant(revision.id),
         writes: fc.array(fc.oneof(...writesOf(revision, files), anyOwnWrite), { minLength: 1, maxLength: 3 }),
         command: fc.option(anyCommand),
       }),

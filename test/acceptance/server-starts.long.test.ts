@@ -1,40 +1,40 @@
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { DEFAULT_ADDRESSES } from '../../src/replay/format/addresses.js';
 import { givenFile } from '../../src/replay/play/play.js';
+import { readScenarioFiles } from '../../src/replay/play/scenario-files.js';
+import { ROOT } from '../clone.js';
 import { anyOwnWrite, anySittings, writesOf } from './any-writes.js';
-import { foldersOf, scenariosOf } from './pack.js';
 import { anyStarted, expectStarts, RECORDED, startedBy } from './server-starts.js';
 
-const FOLDERS = [
-  'earliest',
-  'dns',
-  'current',
-  'v1',
-  'lines',
-  ...foldersOf('recorded').map((name) => `recorded/${name}`),
-];
 const seed = Date.now() & 0x7fff_ffff;
 
 /** The files that scenarios stand on, each once, from which servers start. */
-const GIVEN = [
-  ...new Set(FOLDERS.flatMap(scenariosOf).flatMap(({ scenario }) => givenFile(scenario, DEFAULT_ADDRESSES) ?? [])),
-].filter((text) => startedBy(text).length > 0);
+async function givenFiles(): Promise<readonly string[]> {
+  const scenarios = await readScenarioFiles([join(ROOT, 'fixtures')], createFileSystem());
+  const texts = scenarios.flatMap((file) =>
+    file.kind === 'scenario' ? (givenFile(file.scenario, DEFAULT_ADDRESSES) ?? []) : [],
+  );
+  return [...new Set(texts)].filter((text) => startedBy(text).length > 0);
+}
 
 describe('a server that starts from a file', () => {
   it.each(
     REVISIONS.map((revision) => [revision.id, revision] as const),
   )('of the fixtures starts from it after each write of a mount of %s', async (_, revision) => {
-    expect(GIVEN.length).toBeGreaterThan(10);
-    process.stdout.write(`${GIVEN.length} files, seed ${seed}\n`);
+    const files = await givenFiles();
+    expect(files.length).toBeGreaterThan(10);
+    process.stdout.write(`${files.length} files, seed ${seed}\n`);
     const writes = fc.tuple(...writesOf(revision, RECORDED), fc.array(anyOwnWrite, { minLength: 6, maxLength: 6 }));
-    for (const text of GIVEN)
-      for (const server of [null, ...startedBy(text)]) {
-        const [given = []] = fc.sample(writes, { numRuns: 1, seed });
-        // One after the other over the same file, each kind once; what ends a start comes last.
-        const inTurn = given.flat().toSorted((a, b) => Number(a.mayEnd === 'always') - Number(b.mayEnd === 'always'));
-        await expectStarts(text, server, [{ revision, writes: inTurn, command: null }]);
+    for (const text of files)
+      for (const server of [null, ...startedBy(text).map(({ version }) => version)]) {
+        const [sample = []] = fc.sample(writes, { numRuns: 1, seed });
+        // One after the other over the same file, each kind once; what may end a start comes last.
+        const inTurn = sample.flat().toSorted((a, b) => Number(a.mayEnd === 'always') - Number(b.mayEnd === 'always'));
+        await expectStarts(text, server, [{ revision: revision.id, writes: inTurn, command: null }]);
       }
   });
 

@@ -45,14 +45,19 @@ function recordedFiles(): readonly string[] {
 /** The same, from which servers start by the tables of today. */
 export const RECORDED = recordedFiles().filter((text) => startedBy(text).length > 0);
 
-/** A file from which servers start, and one of these; null for one of each mount's version. */
+/** A file from which servers start, and the version of one of these; null for one of each mount's version. */
 export const anyStarted = fc
   .oneof(
     fc.constantFrom(...RECORDED),
     fc.oneof(flatFile, nestedFile).map((file) => JSON.stringify(file, null, 2)),
   )
   .filter((text) => startedBy(text).length > 0)
-  .chain((text) => fc.tuple(fc.constant(text), fc.option(fc.constantFrom(...startedBy(text)), { freq: 2 })));
+  .chain((text) =>
+    fc.tuple(
+      fc.constant(text),
+      fc.option(fc.constantFrom(...startedBy(text).map(({ version }) => version)), { freq: 2 }),
+    ),
+  );
 
 /** The file in memory, with what Keyway keeps beside it. */
 async function fileOf(text: string) {
@@ -64,20 +69,21 @@ async function fileOf(text: string) {
 
 type StartedFile = Awaited<ReturnType<typeof fileOf>>;
 
-/** A gateway over it, whose callers have the token `t`; `server` reads the file, null for one of the mount's version. */
-async function serve({ fileSystem }: StartedFile, { revision }: Sitting, server: FileServer | null) {
+/** A gateway over it, whose callers have the token `t`; a server of `serverVersion` reads the file, null for that of the mount. */
+async function serve({ fileSystem }: StartedFile, { revision }: Sitting, serverVersion: string | null) {
   const app = await createGateway({
-    mounts: [{ revision: revision.id }],
+    mounts: [{ revision }],
     configPath: PATH,
     fileSystem,
     listener: { token: 't', username: '', passwordHash: '' },
     pollMilliseconds: 0,
     countersWriteMilliseconds: 0,
-    ...(server === null ? {} : { serverVersion: server.version }),
+    ...(serverVersion === null ? {} : { serverVersion }),
   });
   const [mount] = app.keyway.mounts;
   if (mount === undefined) throw new Error('a gateway without a mount');
-  return { app, mount, server: server ?? { file: revision.file, version: mount.version } };
+  const server = SERVERS.find(({ version }) => version === serverVersion);
+  return { app, mount, server: server ?? { file: mount.revision.file, version: mount.version } };
 }
 
 type Served = Awaited<ReturnType<typeof serve>>;
@@ -140,7 +146,7 @@ async function expectStartAfterCommand({ fileSystem, read }: StartedFile, comman
  * Makes the writes of each sitting over the file, in memory, and its command, and expects after each: a server that started from the
  * file does so afterwards, or the protocol's answer left it so, and the health says it until it starts again, over restarts, too.
  */
-export async function expectStarts(text: string, server: FileServer | null, sittings: readonly Sitting[]) {
+export async function expectStarts(text: string, server: string | null, sittings: readonly Sitting[]) {
   const file = await fileOf(text);
   const ended: Ended = { file: null };
   for (const sitting of sittings) {

@@ -158,6 +158,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     },
     createKey: (record) => asked(() => create(record)),
     batches: null,
+    refusing: null,
     createBareKeys: (made) =>
       asked(() => {
         for (const record of made) {

@@ -21,7 +21,9 @@ export interface KeyOperations {
   resetUser(accessKey: string): Promise<void>;
 }
 
-export function createKeyOperations(backend: Backend, random: RandomPort): KeyOperations {
+type KeyChanges = Pick<Backend, 'keys' | 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'>;
+
+export function createKeyOperations(backend: KeyChanges, random: RandomPort): KeyOperations {
   return {
     async createUser({ accessKey: given, ...said }) {
       const accessKey = given ?? random.bytes(16).toString('hex');

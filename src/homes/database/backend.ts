@@ -140,6 +140,7 @@ class SharedState implements DatabaseBackend {
   readonly past: PastChanges;
   readonly records: KeptRecords;
   readonly batches: KeyBatches;
+  readonly refusing = null;
   readonly refreshBlocklists = null;
   readonly #options: DatabaseBackendOptions;
   readonly #opened: Opened;

@@ -1,4 +1,4 @@
-import type { Backend, ChangeOutcome, KeyChange } from '../../core/backend.js';
+import type { Backend, ChangeOutcome, KeyChange, KeyUpdate } from '../../core/backend.js';
 import { DomainError, isInMemory } from '../../core/errors.js';
 import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
@@ -12,7 +12,7 @@ import { recordText } from './counters/recreated-keys.js';
 /** The operations that change keys: in memory at once, then in the file. */
 export type KeyWrites = Pick<
   Backend,
-  'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey' | 'batches'
+  'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey' | 'refusing' | 'batches'
 >;
 
 /** Changes of keys that go into one write of the file. */
@@ -40,9 +40,13 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   /** Changes that share one write are finished once, by the first of their callers. */
   const settled = new WeakMap<ConfigurationChange, Promise<void>>();
 
-  /** In batches, which Keyway's own interface sends: single changes are answered as the protocol says. */
   function refuseUntaken(record: AccessKey): void {
     if (configuration !== null) refuseUnreadableKey(record, servers);
+  }
+
+  function refuseLast(accessKey: string): void {
+    if (configuration !== null && keys.size === 1 && keys.get(accessKey) !== undefined)
+      refuseLastKey(configuration.started());
   }
 
   /** Makes counters durable, because an answer about them must not come undone by a crash. The store logs a failure. */
@@ -127,7 +131,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
         return [[accessKey, record]];
       }
       case 'delete':
-        if (configuration !== null && keys.size === 1) refuseLastKey(configuration.started());
+        refuseLast(accessKey);
         keys.setAside(accessKey);
         deleted.add(accessKey);
         return [[accessKey, null]];
@@ -191,6 +195,27 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     return outcomes;
   }
 
+  const createKey = (key: AccessKey) => queue.run(key.accessKey, () => create(key));
+
+  const updateKey = (accessKey: string, update: KeyUpdate, check?: (record: AccessKey) => void) =>
+    queue.run(accessKey, async () => {
+      const present = keys.get(accessKey);
+      if (present === undefined) throw new DomainError('userNotFound');
+      const former = recordText(present);
+      const record = changedRecord(present, update);
+      check?.(record);
+      keys.update(record);
+      await saveKey(accessKey, record, former);
+    });
+
+  const deleteKey = (accessKey: string) =>
+    queue.run(accessKey, async () => {
+      const former = recordText(keys.get(accessKey));
+      if (!keys.setAside(accessKey)) throw new DomainError('userNotFound');
+      deleted.add(accessKey);
+      await saveKey(accessKey, null, former);
+    });
+
   return {
     batches: {
       most: MOST_CHANGES,
@@ -198,28 +223,25 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       apply: (changes) => queue.runAll(changes.flatMap(keysOf), () => changeAll(changes)),
       rotate: null,
     },
-    createKey: (key) => queue.run(key.accessKey, () => create(key)),
+    createKey,
     async createBareKeys(made) {
       for (const key of made) keys.createWithoutCounters(key);
       await leavingFailureToNextWrite(save({ keys: new Map(made.map((key) => [key.accessKey, key])) }));
       return made.map(({ accessKey }) => accessKey);
     },
-    updateKey: (accessKey, update) =>
-      queue.run(accessKey, async () => {
-        const present = keys.get(accessKey);
-        if (present === undefined) throw new DomainError('userNotFound');
-        const former = recordText(present);
-        const record = changedRecord(present, update);
-        keys.update(record);
-        await saveKey(accessKey, record, former);
-      }),
-    deleteKey: (accessKey) =>
-      queue.run(accessKey, async () => {
-        const former = recordText(keys.get(accessKey));
-        if (!keys.setAside(accessKey)) throw new DomainError('userNotFound');
-        deleted.add(accessKey);
-        await saveKey(accessKey, null, former);
-      }),
+    updateKey: (accessKey, update) => updateKey(accessKey, update),
+    deleteKey,
+    refusing: {
+      async createKey(key) {
+        refuseUntaken(key);
+        await createKey(key);
+      },
+      updateKey: (accessKey, update) => updateKey(accessKey, update, refuseUntaken),
+      async deleteKey(accessKey) {
+        refuseLast(accessKey);
+        await deleteKey(accessKey);
+      },
+    },
     async resetKey(accessKey) {
       if (!keys.reset(accessKey)) throw new DomainError('userNotFound');
       renewals.reset(accessKey);

@@ -211,6 +211,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
 
   const backend: ServerState['backend'] = {
     batches: null,
+    refusing: null,
     ...writes,
     keys,
     settings: () => ({

@@ -232,7 +232,7 @@ export const KEY_HANDLERS = {
     const update = { ...(name === undefined ? {} : { name }), ...(limitBytes === undefined ? {} : { limitBytes }) };
     const { backend } = call.context;
     const isChange = name !== undefined || limitBytes !== undefined;
-    const unsaved = isChange ? await unsavedBy(backend.updateKey(key, update)) : null;
+    const unsaved = isChange ? await unsavedBy((backend.refusing ?? backend).updateKey(key, update)) : null;
     return answerOfChange(wireKey(await presentKey(call, key)), unsaved);
   }),
   rotateKey: async (call) => {

@@ -103,9 +103,10 @@ export const KEYS = {
     effect: writes('changes a key'),
     body: { schema: KEY_PATCH, types: MERGE_PATCH },
     answer: KEY,
-    failures: ['userNotFound', 'savedInMemory', 'saveFailed'],
+    failures: ['userNotFound', 'unreadableByServer', 'savedInMemory', 'saveFailed'],
     summary: 'Changes what is named of one key',
-    description: 'A merge patch (RFC 7396): an absent member stays, null clears it. Answers the key as it is then.',
+    description:
+      'A merge patch (RFC 7396): an absent member stays, null clears it. Answers the key as it is then. A name or a limit beside a server that takes plain keys alone is 422 `unreadable_by_server`.',
   },
   rotateKey: {
     endpoint: 'POST /keys/{key}/rotate',

@@ -53,6 +53,29 @@ describe.each(['0.2.0', '0.2.24', '0.2.30'])('beside a server of %s, which takes
     await app.close();
   });
 
+  it("refuses one in a key's patch by Keyway's own interface, and of its commands, with the reason", async () => {
+    const { app, keysInFile } = await stage(['a'], version);
+    const patch = { method: 'PATCH' as const, url: '/panel/keyway/v1/keys/a', headers: HEADERS };
+    const patched = await app.inject({ ...patch, payload: '{"limit_bytes":5}' });
+    expect([patched.statusCode, patched.json().code]).toEqual([422, 'unreadable_by_server']);
+    const control = app.keyway.control();
+    for (const [method, path, payload] of [
+      ['POST', 'users', '{"access_key":"b","name":"Bo"}'],
+      ['PUT', 'users/a', '{"name":"Anna"}'],
+      ['DELETE', 'users/a', undefined],
+    ] as const) {
+      const headers = payload === undefined ? {} : { 'content-type': 'application/json' };
+      const answer = await control.inject({ method, url: `/panel/api/${path}`, headers, ...(payload && { payload }) });
+      expect([answer.statusCode, answer.json().error], path).toEqual([
+        422,
+        expect.stringContaining(`(a server of ${version})`),
+      ]);
+    }
+    expect(await keysInFile()).toEqual(['a']);
+    await control.close();
+    await app.close();
+  });
+
   it('writes a key of which nothing is said as a plain string', async () => {
     const { app, call, keysInFile } = await stage(['a'], version);
     expect(await call('POST', 'users', { access_key: 'b' })).toEqual(TAKEN);
