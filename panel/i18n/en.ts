@@ -268,7 +268,7 @@ export const en = {
 
   'rotate.title': 'Rotate {name}?',
   'rotate.text':
-    'The key gets a new secret. Name, limit and counters stay; where another server holds the keys, the new limit is what was left of the old one.',
+    'The key gets a new secret. Name, limit and counters stay; where another server holds the keys, counters begin at zero and the new limit is what was left of the old one.',
   'rotate.cutOff': 'Clients with the old key are cut off at once, and the subscription address that goes with it ends.',
   'rotate.done': 'The new key',
   'rotate.ended': 'The old key has ended. Hand out the new one.',

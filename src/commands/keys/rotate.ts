@@ -8,7 +8,8 @@ export const keysRotate = keysCommand<readonly string[]>({
   help: `Usage: keyway keys rotate KEY
 
 Gives a key a new secret and prints it: its name, limit and counters stay, and the old one ends at
-once. A KEY is a key, or a name that one key has alone.`,
+once. In front of a running server the counters begin at zero, and the limit is what was left.
+A KEY is a key, or a name that one key has alone.`,
   read(reading, { words }) {
     if (words.length !== 1) reading.problems.push('expected keyway keys rotate KEY');
     return words;
