@@ -2,7 +2,7 @@ import { NoAnswer } from './call.js';
 import { NoEnvelope } from './envelope.js';
 import type { Secrets } from './secrets.js';
 import type { AskedThing } from './server.js';
-import { RETRY_REFUSED } from './sign-in.js';
+import type { Refusal } from './sign-in.js';
 import type { Troubles } from './troubles.js';
 import { UpstreamError } from './upstream-error.js';
 
@@ -50,9 +50,10 @@ export class CallFailures {
   }
 
   /** Returns the error of a call that was not let in. */
-  refused(reason: string, retryAfter = RETRY_REFUSED): UpstreamError {
+  refused({ reason, retryAfter, isForNow }: Refusal): UpstreamError {
     this.#troubles.met('sign-in', 'refused', reason);
-    return new UpstreamError('upstreamRefused', `${this.#origin}: ${reason}`, { mayHaveHappened: false, retryAfter });
+    const more = { mayHaveHappened: false, retryAfter, isForNow };
+    return new UpstreamError('upstreamRefused', `${this.#origin}: ${reason}`, more);
   }
 
   /** Returns the error of an envelope with a failure that no line has. */

@@ -9,7 +9,7 @@ import { type Asked, callOf, outcomeOf } from './asked.js';
 import { type Caller, NoAnswer } from './call.js';
 import { CallFailures } from './call-failures.js';
 import { NoEnvelope } from './envelope.js';
-import { type Access, findLine, isLater, type Lines, noteOf, shownVersion } from './find-line.js';
+import { type Access, findLine, isLater, type Lines, noteOf, shownVersion, startOfServer } from './find-line.js';
 import type { PieceReader } from './list-reader.js';
 import { LEAST_HIDDEN, Secrets, type ServerTexts } from './secrets.js';
 import type { AskedThing, CallOutcome, CallsObserverPort, Purpose, Sent } from './server.js';
@@ -65,6 +65,7 @@ export class Exchange {
   #known: Known | null = null;
   /** True where the server may have become another one since it was found. */
   #isDoubtful = false;
+  #wasAway = false;
   #searchedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ExchangeOptions) {
@@ -76,15 +77,18 @@ export class Exchange {
     this.#mostKeys = options.mostKeys ?? MOST_KEYS;
     this.troubles = createTroubles(origin, clock, log);
     this.#failures = new CallFailures(origin, this.troubles, this.#secrets);
-    this.#sessions = createSessionKeeper(
-      (apiRoot) => this.#logIn(apiRoot),
+    this.#sessions = createSessionKeeper({
+      login: (apiRoot) => this.#logIn(apiRoot),
+      startedAt: (apiRoot, token) => startOfServer(apiRoot, token, this.#caller, clock),
       clock,
-      () => this.#sessionEnded(),
-    );
+      onLost: () => this.#sessionEnded(),
+    });
     for (const which of this.#secrets.short) log.warn({ upstream: origin }, tooShort(which));
     this.troubles.onChange(() => {
+      const isAway = this.troubles.all().some(({ kind }) => kind === 'away');
       // A server that was away may be back as another version.
-      if (this.troubles.now() === null) this.#isDoubtful = true;
+      if (this.#wasAway && !isAway) this.#isDoubtful = true;
+      this.#wasAway = isAway;
       this.#changed();
     });
   }
@@ -200,7 +204,7 @@ export class Exchange {
       this.#sessions.lost(given);
       finding = await findLine(asked);
     }
-    if (finding.kind === 'closed') throw this.#failures.refused(...whyClosed(finding, none));
+    if (finding.kind === 'closed') throw this.#failures.refused(whyClosed(finding, none));
     if (finding.kind === 'none') throw new NoEnvelope(finding.answers.join('; '));
     const { status, apiRoot, access, note } = finding;
     if (finding.revision === null) {
@@ -219,7 +223,7 @@ export class Exchange {
     if (access === 'token') return `Bearer ${this.#options.credentials.token}`;
     const answer = await this.#sessions.obtain(apiRoot, purpose);
     if ('token' in answer) return `Bearer ${answer.token}`;
-    throw this.#failures.refused(...whyNoSession(answer));
+    throw this.#failures.refused(whyNoSession(answer));
   }
 
   /** Returns the server to ask once more after a 401 to what was shown, or null where that is not worth it. */
@@ -306,7 +310,7 @@ export class Exchange {
 }
 
 const ONE_SESSION =
-  'the server has one session: when Keyway signs in, its own panel is signed out, and the other way round. Keyway signs in again for a caller alone, every 30 s at most, every 10 min where somebody else keeps taking it';
+  'the server has one session: when Keyway signs in, its own panel is signed out, and the other way round. Keyway signs in again for a caller alone, and every 30 s to 10 min where somebody else keeps taking it';
 
 function tooShort(which: string): string {
   return `the ${which} for the server has less than ${LEAST_HIDDEN} characters: where the server says it, it is hidden in messages alone, and not in names, rules and other settings`;

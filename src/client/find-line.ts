@@ -1,4 +1,5 @@
 import { MAX_U64 } from '../core/model.js';
+import type { ClockPort } from '../core/ports.js';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { type OperationName, operationNamed } from '../wire/operations.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
@@ -123,6 +124,19 @@ async function askFor(
   const headers = new Map(secret === null ? [] : [['authorization', `Bearer ${secret}`]]);
   const answer = await caller.send({ method, path: apiRoot + path, headers, body: undefined });
   return { answer, envelope: readEnvelope(answer) };
+}
+
+/** Returns when the server started, as its status tells with a session of it; monotonic, ms; null where that tells nothing. */
+export async function startOfServer(
+  apiRoot: string,
+  token: string,
+  caller: Caller,
+  clock: Pick<ClockPort, 'monotonic'>,
+): Promise<number | null> {
+  const sentAt = clock.monotonic();
+  const asked = await askStatus(apiRoot, token, caller).catch(() => null);
+  const status = asked?.envelope?.ok === true ? readStatus(asked.envelope.data) : null;
+  return status === null ? null : sentAt - Number(status.uptimeSeconds) * 1000;
 }
 
 /** Adds to the note which build it is where reads tell it from the release whose version it reports. */

@@ -25,39 +25,70 @@ export async function logIn(apiRoot: string, { caller, credentials }: SignIn): P
     if (!SENDABLE.test(token)) throw new NoEnvelope(`POST ${path}: its token cannot stand in a header`);
     return { kind: 'begun', token };
   }
+  const seconds = secondsIn(answer.headers.get('retry-after'));
+  if (answer.status === TOO_MANY) return { kind: 'later', seconds: seconds ?? RETRY_TOO_MANY };
   if (answer.status === 404 || answer.status === 405) return { kind: 'absent' };
   if (envelope === null || envelope.ok) throw new NoEnvelope(`POST ${path}: ${notAnEnvelope(answer)}`);
-  const wait = Number(answer.headers.get('retry-after') ?? 0);
-  return wait > 0 ? { kind: 'later', seconds: wait } : { kind: 'refused' };
+  return seconds === null ? { kind: 'refused' } : { kind: 'later', seconds };
 }
+
+/** The seconds of a `Retry-After`, an hour at most; null where it has none. */
+function secondsIn(text: string | undefined): number | null {
+  const seconds = /^[1-9]\d*$/.test(text ?? '') ? Number(text) : null;
+  return seconds === null ? null : Math.min(seconds, MOST_SECONDS);
+}
+
+const MOST_SECONDS = 3600;
+
+/** RFC 6585, 4. */
+const TOO_MANY = 429;
+/** Seconds where it does not say how many: servers of 0.4.7 take another login after 6. */
+const RETRY_TOO_MANY = 10;
 
 /** Text that the field of a header takes as it is (RFC 9110, 5.5). */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
-/** Seconds. */
-export const RETRY_REFUSED = 60;
-
-export const TOKEN_REFUSED = 'it refuses the token: --upstream-token is not the one that it has';
-export const SESSION_USELESS = 'it refuses the session that it has just begun';
-
-/** Why there is no session, and in how many seconds to ask again. */
-export function whyNoSession(none: NoSession): readonly [string, number] {
-  if (none.kind === 'taken') {
-    const again = `Keyway signs in again when it is called for, in ${none.seconds} s at the earliest`;
-    return [`it has one session, and somebody else has it; ${again}`, none.seconds];
-  }
-  const why = none.kind === 'absent' ? 'it has no login' : 'it refuses --upstream-username and --upstream-password';
-  return [why, RETRY_REFUSED];
+/** Why nobody is let in, and in how many seconds to ask again. */
+export interface Refusal {
+  readonly reason: string;
+  readonly retryAfter: number;
+  /** True where it ends by itself, with the same credentials. */
+  readonly isForNow: boolean;
 }
 
+const lasting = (reason: string): Refusal => ({ reason, retryAfter: RETRY_REFUSED, isForNow: false });
+/** Seconds. */
+const RETRY_REFUSED = 60;
+
+const WRONG_TOKEN = 'it refuses the token: --upstream-token is not the one that it has';
+
+export const TOKEN_REFUSED = lasting(WRONG_TOKEN);
+export const SESSION_USELESS = lasting('it refuses the session that it has just begun');
+
+export function whyNoSession(none: NoSession): Refusal {
+  switch (none.kind) {
+    case 'absent':
+      return lasting('it has no login');
+    case 'refused':
+      return lasting('it refuses --upstream-username and --upstream-password');
+    case 'ended':
+      return { reason: `the session of Keyway has ended; ${AGAIN}`, retryAfter: 1, isForNow: true };
+    case 'taken':
+    case 'later': {
+      const { kind, seconds } = none;
+      const why = kind === 'taken' ? 'it has one session, and somebody else has it' : 'it takes no sign-in now';
+      return { reason: `${why}; ${AGAIN}, in ${seconds} s at the earliest`, retryAfter: seconds, isForNow: true };
+    }
+  }
+}
+
+const AGAIN = 'Keyway signs in again when it is called for';
+
 /** The same of an API that let nobody in. */
-export function whyClosed(
-  { tried }: Extract<Finding, { kind: 'closed' }>,
-  none: NoSession | null,
-): readonly [string, number] {
+export function whyClosed({ tried }: Extract<Finding, { kind: 'closed' }>, none: NoSession | null): Refusal {
   if (none !== null) return whyNoSession(none);
-  if (tried === 'session') return [SESSION_USELESS, RETRY_REFUSED];
+  if (tried === 'session') return SESSION_USELESS;
   const remedy = 'give --upstream-username and --upstream-password where its line has sessions alone';
-  if (tried === 'token') return [`${TOKEN_REFUSED}; ${remedy}`, RETRY_REFUSED];
-  return [`it asks for a credential: give --upstream-token; ${remedy}`, RETRY_REFUSED];
+  if (tried === 'token') return lasting(`${WRONG_TOKEN}; ${remedy}`);
+  return lasting(`it asks for a credential: give --upstream-token; ${remedy}`);
 }

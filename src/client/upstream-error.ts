@@ -10,11 +10,18 @@ export type UpstreamErrorCode = Extract<DomainErrorCode, `upstream${string}`>;
 export class UpstreamError extends DomainError {
   /** True for a write that the server may have done all the same. */
   readonly mayHaveHappened: boolean;
+  /** False for a refusal that lasts until the settings are others. */
+  readonly isForNow: boolean;
 
-  constructor(code: UpstreamErrorCode, detail: string, more: { mayHaveHappened: boolean; retryAfter: number }) {
+  constructor(
+    code: UpstreamErrorCode,
+    detail: string,
+    more: { readonly mayHaveHappened: boolean; readonly retryAfter: number; readonly isForNow?: boolean },
+  ) {
     super(code, detail, more.retryAfter);
     this.name = 'UpstreamError';
     this.mayHaveHappened = more.mayHaveHappened;
+    this.isForNow = more.isForNow ?? true;
   }
 }
 

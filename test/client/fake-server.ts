@@ -70,7 +70,8 @@ export interface FakeServer extends UpstreamServer {
   mayLose(accessKey: string): boolean;
   /** Somebody else begins a session, where there is one. */
   signsIn(): string;
-  becomes(trouble: 'away' | 'refused' | 'there'): void;
+  /** `busy`: it takes no sign-in now. */
+  becomes(trouble: 'away' | 'refused' | 'busy' | 'there'): void;
   startedAt: number;
   /** Whether its version is later than the last known one. */
   later: boolean;
@@ -97,6 +98,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
   let { revision } = options;
   let version = options.version ?? revision.reportedVersion;
   let trouble: UpstreamTrouble | null = null;
+  let isBusy = false;
   let audit: readonly AuditEntry[] = [];
   let dns: DnsConfig = DEFAULT_DNS;
   let writing = 0;
@@ -104,11 +106,12 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
 
   let session = 0;
   const signIn = (): string => `session ${++session}`;
-  const keeper = createSessionKeeper(
-    async () => ({ kind: 'begun', token: signIn() }),
-    { monotonic },
-    () => {},
-  );
+  const keeper = createSessionKeeper({
+    login: async () => ({ kind: 'begun', token: signIn() }),
+    startedAt: async () => server.startedAt,
+    clock: { monotonic },
+    onLost: () => {},
+  });
 
   /** As a real one is called: with the session, and with another one where it has ended and that may be. */
   async function enter(purpose: Purpose): Promise<void> {
@@ -144,8 +147,9 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
   }
 
   function gone(mayHaveHappened: boolean): UpstreamError {
-    const code = trouble?.kind === 'refused' ? 'upstreamRefused' : 'upstreamAway';
-    return new UpstreamError(code, 'it is away for a test', { mayHaveHappened, retryAfter: 1 });
+    const isRefused = trouble?.kind === 'refused';
+    const more = { mayHaveHappened, retryAfter: 1, isForNow: isBusy || !isRefused };
+    return new UpstreamError(isRefused ? 'upstreamRefused' : 'upstreamAway', 'it is away for a test', more);
   }
 
   function change(accessKey: string, held: Held | undefined): void {
@@ -306,8 +310,9 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
       else keys.set(accessKey, held);
     },
     becomes(state) {
-      trouble =
-        state === 'there' ? null : { of: 'connection', kind: state, since: 1_700_000_000_000, reason: 'for a test' };
+      isBusy = state === 'busy';
+      const kind = state === 'busy' ? 'refused' : state;
+      trouble = kind === 'there' ? null : { of: 'connection', kind, since: 1_700_000_000_000, reason: 'for a test' };
       for (const listener of listeners) listener();
     },
     speaks(next, nextVersion) {

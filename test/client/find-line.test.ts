@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { createCaller } from '../../src/client/caller.js';
 import { type FindOptions, findLine } from '../../src/client/find-line.js';
+import type { ClockPort } from '../../src/core/ports.js';
 import { PASSWORD, revisionNamed, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
@@ -41,6 +42,37 @@ const reporting = (version: string, path = '/panel/api/server/status') =>
   });
 
 const NEWEST = REVISIONS.at(-1)?.id ?? '';
+
+/** A server with one session, by a clock; what it makes and how it goes is in `state`. */
+async function oneSession(clock: ClockPort) {
+  const state = {
+    session: null as string | null,
+    startedAt: clock.monotonic(),
+    made: [] as unknown[],
+    /** Its `Retry-After` while it takes no sign-in, null for none. */
+    refuses: undefined as string | null | undefined,
+  };
+  let sessions = 0;
+  const server = await scriptedServer(async (request, response) => {
+    const path = request.url?.replace(/^(\/panel)?\/api/, '') ?? '';
+    if (path === '/login' && state.refuses !== undefined) {
+      if (state.refuses !== null) response.setHeader('retry-after', state.refuses);
+      response.writeHead(429).end('{"ok":false,"error":"too many sign-in attempts, wait a minute"}');
+    } else if (path === '/login') {
+      state.session = `session-${++sessions}-of-this-server`;
+      response.end(envelope({ token: state.session }));
+    } else if (state.session === null || request.headers.authorization !== `Bearer ${state.session}`)
+      response.writeHead(401).end('{"ok":false,"error":"unauthorized"}');
+    else if (path === '/server/status') {
+      const uptime = Math.floor((clock.monotonic() - state.startedAt) / 1000);
+      response.end(envelope({ ...STATUS, version: '0.2.48', uptime_seconds: uptime }));
+    } else if (request.method === 'POST') {
+      state.made.push(JSON.parse(String(Buffer.concat(await request.toArray()))).access_key);
+      response.end(envelope('done'));
+    } else response.end(envelope([]));
+  });
+  return { ...server, state };
+}
 
 describe('the line of a server', () => {
   it.each([
@@ -169,29 +201,56 @@ describe('a server that lets in', () => {
     expect(log.lines.join('\n')).toContain('one session');
     const payload = { username: USERNAME, password: PASSWORD };
     expect((await app.inject({ method: 'POST', url: '/panel/api/login', payload })).statusCode).toBe(200);
+    const refused = { code: 'upstreamRefused', detail: expect.stringContaining('session of Keyway has ended') };
+    await expect(server.listUsers({ purpose: 'poll' })).rejects.toMatchObject(refused);
+    await server.setLimit('foreign-1', 5n);
+    expect((await app.inject({ method: 'POST', url: '/panel/api/login', payload })).statusCode).toBe(200);
     clock.pass(10_000);
-    await expect(server.listUsers({ purpose: 'poll' })).rejects.toMatchObject({ code: 'upstreamRefused' });
-    await expect(server.deleteUser('foreign-1')).rejects.toMatchObject({ code: 'upstreamRefused', retryAfter: 20 });
+    const taken = { code: 'upstreamRefused', retryAfter: 20, detail: expect.stringContaining('somebody else has it') };
+    await expect(server.deleteUser('foreign-1')).rejects.toMatchObject(taken);
     expect((await server.subscription('foreign-1')).value).toBeDefined();
     expect(server.troubles()[0]?.kind).toBe('refused');
     clock.pass(20_000);
     await expect(server.listUsers({ purpose: 'poll' })).rejects.toMatchObject({ code: 'upstreamRefused' });
     await server.deleteUser('foreign-1');
     expect((await server.listUsers({ purpose: 'poll' })).value).toHaveLength(1);
-    expect([server.troubles(), lost]).toEqual([[], 1]);
+    expect([server.troubles(), lost]).toEqual([[], 2]);
   });
 
-  it('with a new session after it was restarted: a write is made once', async () => {
-    const first = await startLiveServer('0.2.48');
-    const port = Number(new URL(first.origin).port);
+  it('restarted again and again: each write is made once, without a pause', async () => {
     const clock = handClock();
-    const server = call(first.origin, { credentials: BY_LOGIN, clock });
+    const { origin, seen, state } = await oneSession(clock);
+    const server = call(origin, { credentials: BY_LOGIN, clock });
     await server.status();
-    clock.pass(31_000);
-    for (const mount of first.app.keyway.mounts) mount.session.end();
-    await server.createUser({ accessKey: 'after', name: null, limitBytes: null });
-    expect(first.keys().filter((line) => line.startsWith('after '))).toHaveLength(1);
-    expect(port).toBeGreaterThan(0);
+    for (let round = 0; round < 4; round += 1) {
+      clock.pass(2_000);
+      Object.assign(state, { session: null, startedAt: clock.monotonic() });
+      await server.createUser({ accessKey: `key-${round}`, name: null, limitBytes: null });
+    }
+    expect(state.made).toEqual(['key-0', 'key-1', 'key-2', 'key-3']);
+    expect(seen.filter((each) => each.endsWith('/login'))).toHaveLength(5);
+  });
+
+  it.each([
+    ['30', 30],
+    [undefined, 10],
+    ['99999999999', 3600],
+    ['soon', 10],
+  ])('that takes no sign-in, with Retry-After %s: it is asked again when that is over', async (retryAfter, seconds) => {
+    const clock = handClock();
+    const { origin, seen, state } = await oneSession(clock);
+    const server = call(origin, { credentials: BY_LOGIN, clock });
+    state.refuses = retryAfter ?? null;
+    const refused = { code: 'upstreamRefused', isForNow: true, retryAfter: seconds };
+    await expect(server.listUsers()).rejects.toMatchObject(refused);
+    clock.pass(seconds * 1000 - 1);
+    await expect(server.listUsers()).rejects.toMatchObject({ ...refused, retryAfter: 1 });
+    expect(server.troubles()).toMatchObject([{ kind: 'refused', reason: expect.stringContaining('no sign-in now') }]);
+    clock.pass(1);
+    state.refuses = undefined;
+    expect((await server.listUsers()).value).toEqual([]);
+    expect(seen.filter((each) => each.endsWith('/login'))).toHaveLength(2);
+    expect(server.troubles()).toEqual([]);
   });
 });
 

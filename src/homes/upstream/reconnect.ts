@@ -20,6 +20,7 @@ export function createReconnect({ server, load, look, onBack, onLine, timers, lo
   let line = server.line()?.id;
   let stopProbing: (() => void) | null = null;
   let state: 'new' | 'loading' | 'loaded' | 'closed' = 'new';
+  let isSaid = false;
 
   const isAway = () => server.troubles().some(({ kind }) => kind === 'away');
 
@@ -48,11 +49,14 @@ export function createReconnect({ server, load, look, onBack, onLine, timers, lo
   }
 
   async function loadLater(): Promise<void> {
-    await loadNow().catch((error: unknown) => {
-      const reason = error instanceof UpstreamError ? error.detail : String(error);
-      log.warn({ upstream: server.name, reason }, UNKNOWN);
-      probe();
-    });
+    await loadNow().catch((error: unknown) => goOn(error instanceof UpstreamError ? error.detail : String(error)));
+  }
+
+  /** Nothing is loaded yet: that is said once. */
+  function goOn(reason: string): void {
+    if (!isSaid) log.warn({ upstream: server.name, reason }, UNKNOWN);
+    isSaid = true;
+    probe();
   }
 
   server.onChange(() => {
@@ -63,15 +67,14 @@ export function createReconnect({ server, load, look, onBack, onLine, timers, lo
   });
 
   return {
-    /** Loads, or goes on without where the server is away. Rejects with an `Error` for people where it lets nobody in. */
+    /** Loads, or goes on without where the server is away or takes no sign-in now. Rejects with an `Error` for people where it lets nobody in. */
     async open(): Promise<void> {
       try {
         await loadNow();
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
-        if (error.code === 'upstreamRefused') throw new Error(error.detail, { cause: error });
-        log.warn({ upstream: server.name, reason: error.detail }, UNKNOWN);
-        probe();
+        if (error.code === 'upstreamRefused' && !error.isForNow) throw new Error(error.detail, { cause: error });
+        goOn(error.detail);
       }
     },
     close(): void {

@@ -139,6 +139,24 @@ describe('lists of a server that is away', () => {
   });
 });
 
+describe('a server that takes no sign-in at the start of Keyway', () => {
+  it('is waited for, while Keyway serves and says so once, and is served when it takes one', async () => {
+    const { world, server, backend, logged } = await staged({
+      before(server) {
+        two(server);
+        server.becomes('busy');
+      },
+    });
+    expect(await backend.problems()).toMatchObject([{ problem: 'upstream_refused' }]);
+    await world.pass(60_000);
+    expect(logged.filter((line) => line.includes('nothing is known of the server yet'))).toHaveLength(1);
+    server.becomes('there');
+    await world.pass(6_000);
+    expect([backend.keys.size, await backend.problems()]).toEqual([2, []]);
+    await backend.close();
+  });
+});
+
 describe('while somebody else holds the one session of a server', () => {
   it('reads come from what was last known, and writes fail', async () => {
     const { world, server, backend } = await staged({ revision: 'dns', before: two });
