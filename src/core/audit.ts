@@ -14,6 +14,8 @@ export interface Audit {
   list(): MaybeAsync<readonly AuditEntry[]>;
   add(event: AuditEvent): MaybeAsync<void>;
   clear(): MaybeAsync<void>;
+  /** Tells whether whoever holds the list asks for a credential, so that no revision gives it out without one. */
+  isProtected(): boolean;
 }
 
 /** A list in the memory of this process, which knows everything at once. */
@@ -33,6 +35,7 @@ export function createAudit(clock: ClockPort, random: RandomPort): LocalAudit {
     clear() {
       entries = [];
     },
+    isProtected: () => false,
   };
 }
 

@@ -131,8 +131,9 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
   }
 }
 
-function isOpenToAll(operation: Operation, { revision }: Mount, context: RouteContext): boolean {
-  return accessOf(operation, revision) === 'open' && !(context.protectAudit && operation.capability === 'audit');
+function isOpenToAll(operation: Operation, { revision }: Mount, { protectAudit, core }: RouteContext): boolean {
+  if (accessOf(operation, revision) !== 'open') return false;
+  return operation.capability !== 'audit' || !(protectAudit || core.audit.isProtected());
 }
 
 /** The way in which a request is let in: without being asked for a credential, or by one; or why it is not. */

@@ -250,6 +250,7 @@ function auditElsewhere(asked: Asked): Audit {
     list: () => asked(held.list),
     add: (event) => asked(() => held.add(event)),
     clear: () => asked(held.clear),
+    isProtected: () => false,
   };
 }
 

@@ -104,6 +104,7 @@ export function createSharedAudit({ change, clock, random }: SharedOptions, isKn
       await change(WRITES.addAudit(createAuditEntry(event, clock, random)));
     },
     clear: () => change(WRITES.clearAudit()),
+    isProtected: () => false,
     take(next) {
       entries = next;
     },

@@ -36,5 +36,6 @@ export function createServerAudit(
       else own.clear();
       asked = null;
     },
+    isProtected: () => server.line()?.capabilities.audit?.access === 'protected',
   };
 }

@@ -7,10 +7,10 @@ import { systemClock } from '../../../src/platform/system-ports.js';
 import { call } from '../../client/called-server.js';
 import { folderForTest } from '../../serve/serve-here.js';
 import { apiOf, CREDENTIALS, fileOf } from '../../stand-in/files.js';
+import type { StandIn } from '../../stand-in/stand-in.js';
 import { LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
 import { openFrontBackend } from './open-front.js';
 
-const LISTENER = { token: CREDENTIALS.token, username: '', passwordHash: '' };
 const RULE = { domainSuffix: ['.a'], ipCidr: [], protocol: null, action: 'direct' as const };
 
 test.each([
@@ -64,15 +64,8 @@ test('what a running server says of TLS wins over what its file says', async () 
   expect(backend.settings().published).toMatchObject({ domain: 'tls.example', tls: { port: 443, path: null } });
 });
 
-const PUBLISHED = `"domain": "started.example", "tls": { "enabled": true, "frontend": "nginx", "ws_path": "/way", "public_port": 8443 },
-  "subscription": { "enabled": true, "path": "/started" }, "dns": { "enabled": true }, "mode"`;
-const LATER_PUBLISHED = `"domain": "later.example", "subscription": { "enabled": true, "path": "/later" }, "dns": { "enabled": false }, "mode"`;
-
-test('a status in front of 0.4.7 is that of the running server: neither the sums of an older list nor what its file says of later', async () => {
-  const file = fileOf('0.4.7');
-  const standIn = await standInOf('0.4.7', LOSES_NOTHING, file.replace('"mode"', PUBLISHED));
-  let passed = 0;
-  const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + passed };
+/** Serves a revision in front of the server; calls have the server's token, or what is given as the `Authorization`. */
+async function frontOf(standIn: StandIn, revision: string, clock = systemClock) {
   const backend = await openFrontBackend({
     url: standIn.origin + standIn.paths.base,
     credentials: { token: CREDENTIALS.token, operator: null },
@@ -82,17 +75,51 @@ test('a status in front of 0.4.7 is that of the running server: neither the sums
     log: { debug() {}, info() {}, warn() {}, error() {} },
   });
   const app = await createGateway({
-    mounts: [{ revision: '0.4.7', webpath: 'panel' }],
+    mounts: [{ revision, webpath: 'panel' }],
     backend,
     clock,
-    listener: LISTENER,
+    listener: { token: CREDENTIALS.token, username: 'admin', passwordHash: 'x' },
+    loginGuard: 'off',
   });
   onTestFinished(() => app.close());
-  const authorization = `Bearer ${CREDENTIALS.token}`;
-  const ask = async (method: 'GET' | 'PUT' | 'POST' | 'DELETE', path: string, payload?: object) =>
-    (
-      await app.inject({ method, url: `/panel/api${path}`, headers: { authorization }, ...(payload && { payload }) })
-    ).json();
+  return async (method: Method, path: string, payload?: object, authorization = `Bearer ${CREDENTIALS.token}`) => {
+    const headers = { authorization };
+    return (await app.inject({ method, url: `/panel/api${path}`, headers, ...(payload && { payload }) })).json();
+  };
+}
+
+type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
+
+test.each([
+  '0.2.84',
+  'current',
+  '0.4.0',
+])('a mount of %s, whose audit list is open, asks for a credential in front of a server that asks for one', async (revision) => {
+  const entry = { eventEn: 'a', eventRu: 'б', success: true };
+  const refused = { ok: false, error: 'unauthorized' };
+  const before = await frontOf(await standInOf('0.4.5', LOSES_NOTHING), revision);
+  expect(await before('POST', '/audit', entry, '')).toEqual({ ok: true, data: true });
+  expect(await before('GET', '/audit', undefined, '')).toMatchObject({ ok: true, data: [entry] });
+  const standIn = await standInOf('0.4.6', LOSES_NOTHING);
+  const ask = await frontOf(standIn, revision);
+  for (const [method, payload] of [['GET'], ['POST', entry], ['DELETE']] as const)
+    for (const authorization of ['', 'Bearer wrong'])
+      expect(await ask(method, '/audit', payload, authorization), method).toEqual(refused);
+  expect(await ask('POST', '/audit', entry)).toEqual({ ok: true, data: true });
+  expect(await ask('GET', '/audit')).toMatchObject({ ok: true, data: [entry] });
+  expect(await apiOf(standIn)('GET', '/audit')).toMatchObject({ ok: true, data: [entry] });
+});
+
+const PUBLISHED = `"domain": "started.example", "tls": { "enabled": true, "frontend": "nginx", "ws_path": "/way", "public_port": 8443 },
+  "subscription": { "enabled": true, "path": "/started" }, "dns": { "enabled": true }, "mode"`;
+const LATER_PUBLISHED = `"domain": "later.example", "subscription": { "enabled": true, "path": "/later" }, "dns": { "enabled": false }, "mode"`;
+
+test('a status in front of 0.4.7 is that of the running server: neither the sums of an older list nor what its file says of later', async () => {
+  const file = fileOf('0.4.7');
+  const standIn = await standInOf('0.4.7', LOSES_NOTHING, file.replace('"mode"', PUBLISHED));
+  let passed = 0;
+  const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + passed };
+  const ask = await frontOf(standIn, '0.4.7', clock);
   const own = apiOf(standIn);
   const expectTheSame = async () => {
     const [front, server] = [await ask('GET', '/server/status'), await own('GET', '/server/status')];

@@ -57,6 +57,8 @@ const KEPT_IN_FILE: ReadonlySet<string> = new Set(['putDnsSettings', 'putOvernet
 
 /** Why a scenario cannot be played over a line, or null where it can. */
 export function whyNot({ scenario }: NamedScenario, { capabilities }: Revision): string | null {
+  if (capabilities.audit?.access === 'protected' && asksForAuditOpenly(scenario))
+    return 'the server of the line protects its audit list';
   if (changesCredentials(scenario)) return 'it writes credentials into the file: those of a front are its own';
   const subjects = new Set(scenario.exchanges.filter(isExchange).flatMap(({ operation }) => subjectOf(operation)));
   const has = (subject: Subject) => subjects.has(subject);
@@ -68,6 +70,14 @@ export function whyNot({ scenario }: NamedScenario, { capabilities }: Revision):
   if (isInFileAlone && scenario.exchanges.some((step) => 'breakFile' in step))
     return 'what the line has in its configuration alone cannot be reached while that cannot be read';
   return null;
+}
+
+/** Asks for the audit list without a credential, and is let in by its revision. */
+function asksForAuditOpenly({ exchanges }: Scenario): boolean {
+  return exchanges
+    .filter(isExchange)
+    .filter(({ operation }) => subjectOf(operation).includes('audit'))
+    .some(({ request, response }) => request.headers?.authorization === undefined && response.status !== 401);
 }
 
 function subjectOf(operation: string): readonly Subject[] {
