@@ -160,7 +160,13 @@ describe("the image's commands", () => {
     const gateway = start([...execWords(textOf('ENTRYPOINT')), ...execWords(textOf('CMD'))]);
     const ended = once(gateway, 'close');
     onTestFinished(() => void gateway.kill('SIGKILL'));
-    await vi.waitUntil(healthy, { timeout: 50_000, interval: 50 });
+    const isWell = () =>
+      fetch(`http://127.0.0.1:${ops}/healthz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await vi.waitUntil(isWell, { timeout: 50_000, interval: 50 });
+    expect(await healthy()).toBe(true);
     // It is well from its first moment on, before it has read its file.
     const isServing = () =>
       fetch(`http://127.0.0.1:${api}/`).then(
@@ -169,7 +175,8 @@ describe("the image's commands", () => {
       );
     await vi.waitUntil(isServing, { timeout: 50_000, interval: 50 });
     await writeFile(join(folder, 'server.jsonc'), '{');
-    await vi.waitUntil(async () => !(await healthy()), { timeout: 50_000, interval: 50 });
+    await vi.waitUntil(async () => !(await isWell()), { timeout: 50_000, interval: 50 });
+    expect(await healthy()).toBe(false);
     gateway.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
   }, 120_000);

@@ -1,34 +1,50 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 
 export const run = promisify(execFile);
 
-/** The package, installed where nothing else stands. */
-export interface InstalledPackage {
+/** The package as it was packed, and the folder that it was put into, where nothing else stands. */
+export interface PackedPackage {
   readonly place: string;
   readonly tarball: string;
+  remove(): Promise<void>;
+}
+
+/** The package as npm installed it. */
+interface InstalledPackage extends PackedPackage {
   /** Why the dependencies are this clone's own; null when npm installed them. */
   readonly withoutNetwork: string | null;
   /** What npm wrote on standard error while it installed. */
   readonly complaints: string;
-  remove(): Promise<void>;
 }
 
-/** Packs this clone, and installs what was packed in a new folder. */
-export async function installPackage(): Promise<InstalledPackage> {
+async function pack(): Promise<PackedPackage> {
   await buildIfOlder();
   const folder = await mkdtemp(join(tmpdir(), 'keyway-package-'));
   const place = join(folder, 'empty');
   await mkdir(place);
   await run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT });
   const tarball = join(folder, (await readdir(folder)).find((name) => name.endsWith('.tgz')) ?? '');
-  const remove = () => rm(folder, { recursive: true, force: true });
-  return { place, tarball, ...(await install(place, tarball)), remove };
+  return { place, tarball, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** Packs this clone, and unpacks that in a new folder beside the dependencies of this clone. */
+export async function unpackPackage(): Promise<PackedPackage> {
+  const packed = await pack();
+  await installFromClone(packed.place, packed.tarball);
+  return packed;
+}
+
+/** Packs this clone, and has npm install that in a new folder. */
+export async function installPackage(): Promise<InstalledPackage> {
+  const packed = await pack();
+  return { ...packed, ...(await install(packed.place, packed.tarball)) };
 }
 
 /** What npm says when the registry is out of reach and its cache has not everything. */
@@ -46,6 +62,7 @@ async function install(place: string, tarball: string) {
     if (reason === undefined) throw error;
     const withoutNetwork = `npm cannot install here (${reason})`;
     process.stderr.write(`${withoutNetwork}: its tarball is tested with the dependencies of this clone\n`);
+    await rm(join(place, 'node_modules'), { recursive: true, force: true });
     await installFromClone(place, tarball);
     return { complaints: '', withoutNetwork };
   }
@@ -53,12 +70,17 @@ async function install(place: string, tarball: string) {
 
 async function installFromClone(place: string, tarball: string): Promise<void> {
   const modules = join(place, 'node_modules');
-  await rm(modules, { recursive: true, force: true });
   await mkdir(join(modules, '.bin'), { recursive: true });
   await run('tar', ['-xzf', tarball, '-C', modules]);
   await run('mv', [join(modules, 'package'), join(modules, 'keyway')]);
-  for (const name of await readdir(join(ROOT, 'node_modules'))) {
-    if (!name.startsWith('.')) await symlink(join(ROOT, 'node_modules', name), join(modules, name));
+  const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8'));
+  // What it depends on, and nothing that only this clone has.
+  const needed = Object.keys(packages).filter(
+    (path) => /^node_modules\/(?!.*\/node_modules\/)/.test(path) && packages[path].dev !== true,
+  );
+  for (const path of needed.filter((each) => existsSync(join(ROOT, each)))) {
+    await mkdir(dirname(join(place, path)), { recursive: true });
+    await symlink(join(ROOT, path), join(place, path));
   }
   await symlink('../keyway/dist/src/cli.js', join(modules, '.bin/keyway'));
 }

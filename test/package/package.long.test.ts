@@ -1,11 +1,11 @@
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../clone.js';
 import { blocksOf } from '../docs/markdown.js';
-import { filesBelow, type InstalledPackage, installPackage, run } from './install-package.js';
+import { filesBelow, installPackage, run } from './install-package.js';
 
-let installed: InstalledPackage;
+let installed: Awaited<ReturnType<typeof installPackage>>;
 let place = '';
 
 beforeAll(async () => {
@@ -15,6 +15,30 @@ beforeAll(async () => {
 afterAll(() => installed.remove());
 
 describe('the package in an empty folder', () => {
+  it('is installed without a script of it, or of what it depends on, waiting to be allowed', async ({ skip }) => {
+    if (installed.withoutNetwork !== null) skip(installed.withoutNetwork);
+    // npm says so since version 11; the names are those of the hidden lock, which every version writes.
+    expect(installed.complaints).not.toMatch(/install.scripts/i);
+    const lock = JSON.parse(await readFile(join(place, 'node_modules/.package-lock.json'), 'utf8'));
+    const packages: readonly (readonly [string, { readonly hasInstallScript?: boolean }])[] = Object.entries(
+      lock.packages,
+    );
+    expect(packages.length).toBeGreaterThan(10);
+    expect(packages.filter(([, { hasInstallScript }]) => hasInstallScript === true).map(([path]) => path)).toEqual([]);
+    const { scripts } = JSON.parse(await readFile(join(place, 'node_modules/keyway/package.json'), 'utf8'));
+    expect(Object.keys(scripts)).not.toContain('prepare');
+  });
+
+  it('takes no more than 60 MB with all that it depends on', async ({ skip }) => {
+    if (installed.withoutNetwork !== null) skip(installed.withoutNetwork);
+    const entries = await readdir(join(place, 'node_modules'), { recursive: true, withFileTypes: true });
+    const sizes = entries
+      .filter((entry) => entry.isFile())
+      .map(async (entry) => (await stat(join(entry.parentPath, entry.name))).size);
+    const size = (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0);
+    expect(size).toBeLessThan(60_000_000);
+  });
+
   // All others are played by test/acceptance/scenarios.test.ts.
   it('plays every scenario of its pack that is of the newest line, all equal', async () => {
     const { stdout, stderr } = await run(join(place, 'node_modules/.bin/keyway'), ['replay', '--revision', '0.4.7'], {
