@@ -1,24 +1,23 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { feedStage } from '../feed/stage.js';
+import { folderForTest, serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
-import { type Running, runKeyway, startKeyway } from './process.js';
+import { type Running, startKeyway } from './process.js';
 
 let folder = '';
 const running: Running[] = [];
 beforeAll(buildIfOlder, 300_000);
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-one-'));
+  folder = await folderForTest();
 });
 afterEach(async () => {
   for (const { child, ended } of running.splice(0)) {
     child.kill('SIGTERM');
     await ended;
   }
-  await rm(folder, { recursive: true });
 });
 
 const LOCK = '.server.json.keyway-lock';
@@ -49,7 +48,9 @@ describe('two Keyways on one file', () => {
     const second = ['serve', '--config', 'link.json', '--data-dir', 'other'];
     for (const isThere of [false, true]) {
       if (isThere) await mkdir(join(folder, 'other'));
-      const { code, output } = await runKeyway(second, { folder });
+      const refused = await serveHere(second, { folder });
+      const { code } = await refused.ended;
+      const output = await refused.text();
       expect([code, output]).toEqual([1, expect.stringContaining(`in use by process ${first.child.pid}`)]);
       expect(output).toContain(join('real', 'server.json'));
       expect(output).not.toContain('--data-dir');
@@ -62,9 +63,10 @@ describe('two Keyways on one file', () => {
     const first = await serve('--config', 'real/server.json');
     await end(first, 'SIGKILL');
     expect(await readdir(join(folder, 'real'))).toContain(LOCK);
-    const second = await serve('--config', 'link.json', '--data-dir', 'other');
-    expect(await readFile(join(folder, 'real', LOCK), 'utf8')).toContain(`"pid":${second.child.pid},`);
-    await end(second, 'SIGTERM');
+    const second = await serveHere(['serve', '--config', 'link.json', '--data-dir', 'other'], { folder });
+    await second.url;
+    expect(await readFile(join(folder, 'real', LOCK), 'utf8')).toContain(`"pid":${process.pid},`);
+    await second.stop();
     expect((await readdir(join(folder, 'real'))).sort()).toEqual(['server.json', 'server.json.keyway']);
     expect(await readdir(join(folder, 'other'))).not.toContain('lock');
   });
@@ -108,7 +110,7 @@ describe('a data folder that is removed while Keyway serves', () => {
     const problems = first.log().filter(({ level }) => level === 'warn' || level === 'error');
     expect(problems).toEqual([expect.objectContaining({ level: 'warn', folder: data })]);
     await end(first, 'SIGKILL');
-    await serve(...argv);
+    await (await serveHere(['serve', ...argv], { folder })).url;
     const exported = await runHere(['counters', 'export', '--config', 'server.json'], { folder });
     expect(exported.output).toMatch(/"alpha".*"bytes_down":5,.*"beta".*"bytes_down":7,/s);
   });

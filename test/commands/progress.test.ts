@@ -100,12 +100,8 @@ describe('on a terminal', () => {
 });
 
 describe('in a pipe', () => {
-  it.each([
-    ['config', 'convert', 'server.json', '--layout', 'inbounds', '--out', 'new.json'],
-    ['counters', 'import', 'counters.jsonl', ...STORED],
-    ['replay', join(ROOT, 'fixtures/current/status.json')],
-  ])('keyway %s %s shows no progress', async (...argv) => {
-    const { child, ended } = startKeyway(argv, { folder });
+  it('a command shows no progress', async () => {
+    const { child, ended } = startKeyway(['counters', 'import', 'counters.jsonl', ...STORED], { folder });
     child.stdin.end();
     const { code, output, complaints } = await ended;
     expect(complaints).toBe('');

@@ -1,32 +1,37 @@
-import { copyFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
+import { folderForTest, serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
-import { type Running, type RunOptions, startKeyway } from './process.js';
+import { type Running, startKeyway } from './process.js';
 
 let folder = '';
 let running: Running[] = [];
 beforeAll(buildIfOlder);
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-serve-'));
+  folder = await folderForTest();
   await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
 });
 afterEach(async () => {
   for (const { child } of running) child.kill('SIGKILL');
   await Promise.all(running.map(({ ended }) => ended));
   running = [];
-  await rm(folder, { recursive: true });
 });
 
-/** Starts the command and waits until it listens. */
-async function listening(argv: readonly string[], options: Partial<RunOptions> = {}) {
-  const started = startKeyway(argv, { folder, ...options });
+/** Starts the command as a process and waits until it listens. */
+async function listening(argv: readonly string[]) {
+  const started = startKeyway(argv, { folder });
   running.push(started);
   const record = await started.logged(({ url }) => typeof url === 'string');
   return { ...started, record, url: String(record.url) };
+}
+
+/** The same in this process. */
+async function listeningHere(argv: readonly string[]) {
+  const served = await serveHere(argv, { folder });
+  return { ...served, url: await served.url };
 }
 
 const SAMPLE = ['serve', '--config', 'server.jsonc', '--bind', '127.0.0.1:0'];
@@ -52,7 +57,7 @@ async function sessionAt(url: string, password = 'password'): Promise<Readonly<R
 
 describe('keyway serve', () => {
   it('answers three revisions from one set of keys, as the README shows', async () => {
-    const { url } = await listening([
+    const { url } = await listeningHere([
       ...SAMPLE,
       '--revision',
       'earliest',
@@ -67,7 +72,7 @@ describe('keyway serve', () => {
     expect(await keysAt(`${url}/new/api/users`, TOKEN)).toEqual(expected);
   });
 
-  it('writes JSON lines with the url, and neither tokens nor keys as they are', async () => {
+  it('writes JSON lines with the url, neither tokens nor keys as they are, and ends cleanly at SIGTERM and SIGINT', async () => {
     const { url, child, ended, record } = await listening(SAMPLE);
     expect(record).toMatchObject({
       level: 'info',
@@ -75,42 +80,37 @@ describe('keyway serve', () => {
       url: expect.stringMatching(/^http:\/\/127/),
     });
     await fetch(`${url}/panel/api/users/guest-2026`, { headers: TOKEN });
-    child.kill('SIGTERM');
-    const { output } = await ended;
-    const lines = output.trimEnd().split('\n');
-    for (const line of lines)
-      expect(JSON.parse(line)).toMatchObject({ level: expect.any(String), msg: expect.any(String) });
-    expect(output).toMatch(/"status":200/);
-    expect(output).not.toContain('guest-2026');
-    expect(output).not.toContain('sample-static-token');
-  });
-
-  it.each([
-    'SIGTERM',
-    'SIGINT',
-  ] as const)('ends cleanly with exit code 0 at %s, and serves the same file again', async (signal) => {
-    const { url, child, ended } = await listening(SAMPLE);
     const created = await fetch(`${url}/panel/api/users`, {
       method: 'POST',
       headers: { ...TOKEN, 'content-type': 'application/json' },
       body: '{"access_key":"kept"}',
     });
     expect(created.status).toBe(200);
-    child.kill(signal);
-    expect(await ended).toMatchObject({ code: 0, signal: null });
+    child.kill('SIGTERM');
+    const { output, ...end } = await ended;
+    expect(end).toMatchObject({ code: 0, signal: null });
+    const lines = output.trimEnd().split('\n');
+    for (const line of lines)
+      expect(JSON.parse(line)).toMatchObject({ level: expect.any(String), msg: expect.any(String) });
+    expect(output).toMatch(/"status":200/);
+    expect(output).not.toContain('guest-2026');
+    expect(output).not.toContain('sample-static-token');
     const again = await listening(SAMPLE);
     expect(await keysAt(`${again.url}/panel/api/users`, TOKEN)).toContain('kept');
+    again.child.kill('SIGINT');
+    expect(await again.ended).toMatchObject({ code: 0, signal: null });
   });
 });
 
 describe('keyway start', () => {
   it('in an empty folder writes the starter file and serves its panel and, with its password, its API', async () => {
-    const { url, log } = await listening(['start', '--config', 'fresh.jsonc', '--bind', '127.0.0.1:0']);
+    const { url, log } = await listeningHere(['start', '--config', 'fresh.jsonc', '--bind', '127.0.0.1:0']);
     const text = await readFile(join(folder, 'fresh.jsonc'), 'utf8');
     const webpath = /"webpath": "([0-9a-f]{16})"/.exec(text)?.[1] ?? '';
     const address = `${url}/${webpath}/`;
-    await expect.poll(() => log().some(({ msg }) => msg === `Panel: ${address}`), { timeout: 20_000 }).toBe(true);
-    expect(log().some(({ msg }) => String(msg).includes(join(folder, 'fresh.password')))).toBe(true);
+    const told = async () => (await log()).map(({ msg }) => String(msg));
+    await expect.poll(told).toContain(`Panel: ${address}`);
+    expect((await told()).some((line) => line.includes(join(folder, 'fresh.password')))).toBe(true);
     expect((await stat(join(folder, 'fresh.password'))).mode & 0o777).toBe(0o600);
     expect(await (await fetch(address)).text()).toContain('<html');
     const password = (await readFile(join(folder, 'fresh.password'), 'utf8')).trimEnd();
@@ -119,7 +119,7 @@ describe('keyway start', () => {
 
   it('leaves a file that exists as it is', async () => {
     const before = await readFile(join(folder, 'server.jsonc'));
-    await listening(['start', '--config', 'server.jsonc', '--bind', '127.0.0.1:0']);
+    await listeningHere(['start', '--config', 'server.jsonc', '--bind', '127.0.0.1:0']);
     expect(await readFile(join(folder, 'server.jsonc'))).toEqual(before);
   });
 });
@@ -128,7 +128,7 @@ describe('keyway config restore', () => {
   it('brings back what a replaced file was, while a gateway serves it', async () => {
     const path = join(folder, 'server.jsonc');
     const before = await readFile(path);
-    const { url } = await listening(SAMPLE);
+    const { url } = await listeningHere(SAMPLE);
     const replaced = await fetch(`${url}/panel/api/server/config`, {
       method: 'PUT',
       headers: { ...TOKEN, 'content-type': 'application/json' },
