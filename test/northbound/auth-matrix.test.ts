@@ -22,8 +22,12 @@ const cases = MOUNT_SETS.flatMap((ids) => CREDENTIALS.map((credentials) => ({ id
 
 const everyOperation = new Set<string>();
 
-/** Beside one another all three say what two of them would. */
-const asked = cases.filter(({ ids }) => ids.length !== 2);
+const NAMED = ['earliest', 'dns', 'current'];
+
+/** Beside one another all three say what two of them would; the other lines share the credentials among them. */
+const asked = cases.filter(({ ids: [id = '', ...others] }, index) =>
+  others.length > 0 ? others.length === 2 : NAMED.includes(id) || index % 5 === 0,
+);
 
 describe.each(asked)('mounts $ids', ({ ids, credentials }) => {
   it(`with ${describeCredentials(credentials)} admit exactly what the protocol says, on every route`, async () => {
