@@ -118,7 +118,10 @@ async function perform(each: Act, call: Call, { capabilities }: Revision): Promi
   const { order, action, added } = each.turn;
   const read = (await call('GET', '/router/rules')) as readonly Rule[];
   const chosen = [...new Set(order)].flatMap((n) => read[n] ?? []).map((rule) => ({ ...rule, action }));
-  const fresh = Array.from({ length: added }, (_, n) => ({ domain_suffix: [`.new${n}`], ip_cidr: [], action }));
+  // A rule that is there twice may be taken for either.
+  const isThere = (domain: string) => read.some((rule) => rule.domain_suffix.includes(domain));
+  const free = Array.from({ length: read.length + added }, (_, n) => `.new${n}`).filter((domain) => !isThere(domain));
+  const fresh = free.slice(0, added).map((domain) => ({ domain_suffix: [domain], ip_cidr: [], action }));
   const written = [...chosen, ...fresh];
   await call('PUT', '/router/rules', written);
   return written;
