@@ -8,6 +8,9 @@ import { mayBeOpen } from '../src/wire/traits/auth.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { REVISIONS } from './all.js';
 
+/** The word for the newest line. */
+const LATEST = 'latest';
+
 /** The revision that `--revision` asked for. */
 export interface ResolvedRevision {
   readonly revision: Revision;
@@ -38,7 +41,7 @@ export function commandRevision(): Revision {
  * problem that lists the known.
  */
 export function resolveRevision(text: string): RevisionAnswer {
-  const named = REVISIONS.find(({ id }) => id === text && valid(id) === null);
+  const named = text === LATEST ? REVISIONS.at(-1) : REVISIONS.find(({ id }) => id === text && valid(id) === null);
   if (named !== undefined)
     return { ok: true, revision: named, version: named.reportedVersion, isLater: false, note: null };
   const version = valid(text);
@@ -59,17 +62,19 @@ function releaseOf(version: string | null): string | null {
   return parsed === null ? null : `${parsed.major}.${parsed.minor}.${parsed.patch}`;
 }
 
-const NAMES = REVISIONS.map(({ id }) => id).filter((id) => valid(id) === null);
+const NAMES = [...REVISIONS.map(({ id }) => id).filter((id) => valid(id) === null), LATEST];
 
-/** The name that a text was most likely meant to be, as the end of a sentence; empty where none is near. */
+/** The names or versions that a text was most likely meant to be, as the end of a sentence; empty where none is near. */
 export function nearestRevision(text: string): string {
-  return didYouMean(text, NAMES);
+  if (text.includes(',')) return ': give it once for each';
+  const [first, ...others] = REVISIONS.map(({ reportedVersion }) => reportedVersion)
+    .filter((version) => /^\d/.test(text) && version.startsWith(`${text}.`))
+    .slice(-3)
+    .reverse();
+  return first === undefined ? didYouMean(text, NAMES) : ` (did you mean ${[first, ...others].join(' or ')}?)`;
 }
 
-/** The ids and version ranges that `--revision` takes, for messages. */
+/** The words and versions that `--revision` takes, for messages. */
 export function knownRevisions(): string {
-  const lines = REVISIONS.map(({ from, to }) =>
-    to === null ? `${from} and later` : from === to ? from : `${from} to ${to}`,
-  );
-  return `${NAMES.join(', ')}, or a server package version: ${lines.join(', ')}`;
+  return `${NAMES.join(', ')}, or the version of a server, ${REVISIONS[0]?.from} or later ("keyway revisions" lists them)`;
 }

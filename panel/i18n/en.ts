@@ -354,6 +354,7 @@ export const en = {
   'import.effect.bad': 'Skipped',
   'import.generated': '(generated)',
   'import.problem.twice': 'This key occurs earlier in the file.',
+  'import.problem.noUnit': 'Bytes? Write the unit, as 10 GB.',
   'import.problem.unaddressable': 'A browser cannot address this key.',
   'import.problem.longName': 'The name is too long.',
   'import.apply': 'Import {n} {n|key|keys}',

@@ -360,6 +360,7 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'import.effect.bad': 'Пропустить',
   'import.generated': '(будет сгенерирован)',
   'import.problem.twice': 'Этот ключ уже встречается выше.',
+  'import.problem.noUnit': 'Байты? Укажите единицу, например 10 ГБ.',
   'import.problem.unaddressable': 'Браузер не может обратиться к этому ключу.',
   'import.problem.longName': 'Имя слишком длинное.',
   'import.apply': 'Импортировать {n} {n|ключ|ключа|ключей}',

@@ -2,7 +2,7 @@ import type { Change } from '../api/jobs.js';
 import type { User } from '../api/wire.js';
 import { parseCsv } from '../text/csv.js';
 import type { Whole } from '../text/exact-json.js';
-import { type LimitProblem, readLimit } from '../text/sizes.js';
+import { type LimitProblem, type LimitReading, readLimit } from '../text/sizes.js';
 
 /** The effect of one line of a table. A member left out is not in the table, and stays as it is. */
 export interface ImportLine {
@@ -19,7 +19,9 @@ export interface ImportLine {
   readonly now: User | null;
 }
 
-export type ImportProblem = LimitProblem | 'twice' | 'unaddressable' | 'longName';
+export type ImportProblem = LimitProblem | 'noUnit' | 'twice' | 'unaddressable' | 'longName';
+
+type NoUnit = { readonly ok: false; readonly problem: 'noUnit' };
 
 /** The names of the columns. */
 const COLUMNS: Readonly<Record<'key' | 'name' | 'limit', readonly string[]>> = {
@@ -27,18 +29,23 @@ const COLUMNS: Readonly<Record<'key' | 'name' | 'limit', readonly string[]>> = {
   name: ['name', 'имя'],
   limit: ['limit_bytes', 'limit', 'лимит'],
 };
+/** The column whose numbers are bytes, as in an export. */
+const [IN_BYTES] = COLUMNS.limit;
+/** Bytes below which a number without a unit was meant in another one; 0 is no traffic in any. */
+const LEAST_BARE = 1_000_000;
 type Column = keyof typeof COLUMNS;
 
 const LONGEST_NAME = 10_000;
 
 /**
  * Plans the changes of a table of keys. Its columns are key, name and limit, in this order or as its first line calls
- * them; others are left alone. A limit without a unit is bytes, and an empty one is none.
+ * them; others are left alone. A limit without a unit is bytes where its column is called so or there are many, and an empty one is none.
  */
 export function planImport(text: string, byKey: ReadonlyMap<string, User>): readonly ImportLine[] {
   const rows = parseCsv(text);
   const named = columnsOf(rows[0] ?? []);
   const places = named ?? { key: 0, name: 1, limit: 2 };
+  const inBytes = rows[0]?.some((title) => title.trim().toLowerCase() === IN_BYTES) === true;
   const seen = new Set<string>();
   return rows.slice(named === null ? 0 : 1).map((row, index) => {
     const line = index + (named === null ? 1 : 2);
@@ -46,7 +53,16 @@ export function planImport(text: string, byKey: ReadonlyMap<string, User>): read
       const place = places[column];
       return place === undefined ? undefined : row[place];
     };
-    const read = readRow(cell('key') ?? '', cell('name'), cell('limit'), seen, byKey);
+    const limit = cell('limit');
+    const reading = limit === undefined ? null : readLimit(limit, 'B');
+    const isBare = !inBytes && /^\d+$/.test(limit?.trim() ?? '') && Number(limit) > 0 && Number(limit) < LEAST_BARE;
+    const read = readRow(
+      cell('key') ?? '',
+      cell('name'),
+      isBare ? { ok: false, problem: 'noUnit' } : reading,
+      seen,
+      byKey,
+    );
     if (read.key !== '') seen.add(read.key);
     return { line, ...read };
   });
@@ -55,11 +71,10 @@ export function planImport(text: string, byKey: ReadonlyMap<string, User>): read
 function readRow(
   key: string,
   name: string | undefined,
-  limitText: string | undefined,
+  reading: LimitReading | NoUnit | null,
   seen: ReadonlySet<string>,
   byKey: ReadonlyMap<string, User>,
 ): Omit<ImportLine, 'line'> {
-  const reading = limitText === undefined ? null : readLimit(limitText, 'B');
   const now = byKey.get(key) ?? null;
   const wanted = {
     key,

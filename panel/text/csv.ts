@@ -28,7 +28,7 @@ const FORMULA = /(^|;)('?)(?=["']*[=+\-@])/g;
 /** One CSV field (RFC 4180), without control characters, and without anything that is taken for a formula. */
 export function csvField(value: string): string {
   const safe = escaped(value).replace(FORMULA, "$1'$2");
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /** Control characters, which a terminal may act on, as `\\u` and four digits; backslashes that would read as such are doubled. */

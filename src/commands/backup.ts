@@ -6,12 +6,12 @@ import { endedForAll } from '../document/check/keeps-starting.js';
 import { checkRestorable } from '../document/check/restorable.js';
 import { checkDataFolder } from '../files/data-folder.js';
 import type { Pieces } from '../files/file-pieces.js';
-import { checkState, writeState } from '../homes/file/counters/lines.js';
+import { checkState, LinesError, writeState } from '../homes/file/counters/lines.js';
 import { readStored } from '../homes/file/counters/stored.js';
 import { settleRequest } from '../homes/file/settle-requests.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
-import { documentCommand, givenPieces, inFile } from './stored-place.js';
+import { documentCommand, givenPieces } from './stored-place.js';
 
 /** It holds every key and credential. */
 const FILE_MODE = 0o600;
@@ -68,7 +68,12 @@ export const restore = documentCommand({
     const { fileSystem, progress } = place;
     const path = resolve(folder, file);
     const told = givenPieces(fileSystem, path, (share) => progress.show(`reading ${file}`, share));
-    const { configuration, counters } = await inFile(file, checkState(told));
+    const { configuration, counters } = await checkState(told).catch((error: unknown) => {
+      if (!(error instanceof LinesError)) throw error;
+      const isNone = /^line 1: (?!expected a format)/.test(error.message);
+      const words = isNone ? ' is no backup that "keyway backup" wrote' : '';
+      throw new Error(`${file}${words}: ${error.message}`, { cause: error });
+    });
     progress.show('handing it over');
     if (configuration === null) throw new Error(`${file} holds no configuration file: it is no backup`);
     const present = await unlessMissing(fileSystem.read(place.configPath, FILE_LIMITS.configuration));

@@ -20,12 +20,12 @@ export const openapi = defineCommand<Asked, null>({
   home: NO_HOME,
   ask(reading, { words, problems: ofFlags }) {
     const { problems } = reading;
-    const wanted = reading.value('revision');
+    const [word = null, ...more] = words;
+    const revision = reading.value('revision');
+    const wanted = word === null || word === OWN ? revision : word;
     const resolved = wanted === null ? null : resolveRevision(wanted);
-    if (words.some((word) => word !== OWN) || words.length > 1)
-      problems.push(`openapi takes no arguments but ${OWN}, --revision R or --feed`);
-    const asked = [wanted !== null, reading.isOn('feed'), words.length > 0].filter((isAsked) => isAsked);
-    if (asked.length !== 1 && problems.length === 0 && ofFlags.length === 0)
+    const asked = [revision !== null, reading.isOn('feed'), word !== null].filter((isAsked) => isAsked);
+    if ((asked.length !== 1 || more.length > 0) && problems.length === 0 && ofFlags.length === 0)
       problems.push(`expected --revision R, as "keyway revisions" lists them, --feed, or ${OWN}`);
     if (resolved === null) return reading.isOn('feed') ? 'feed' : OWN;
     if (resolved.ok) return resolved;

@@ -27,17 +27,15 @@ export async function serveUntilStopped(
 ): Promise<ExitCode> {
   const read = await readServeSettings(command, argv, context);
   if (typeof read === 'number') return read;
-  const { settings: asked, warnings } = read;
+  const { settings, warnings } = read;
   const { isTerminal, descriptor } = context.output;
-  const { logLevel } = asked;
-  const log = await createLog({ level: logLevel, pretty: isTerminal, to: descriptor });
+  const log = await createLog({ level: settings.logLevel, pretty: isTerminal, to: descriptor });
   for (const warning of warnings) log.warn({}, warning);
   const stopped = context.untilStopped();
   const broken = untilBroken(context, log);
   const service = createServiceReports(context.serviceManager, log);
   try {
-    await prepare(asked, log);
-    const settings = { ...asked, requestLog: asked.requestLog ?? !isTerminal };
+    await prepare(settings, log);
     await refuseMissing(settings, context);
     const { fileSystem, progress, version } = context;
     const { clock, random } = settings.seed === null ? context : createSeededPorts(settings.seed);
@@ -64,7 +62,7 @@ export async function serveUntilStopped(
   } catch (error) {
     const problems = error instanceof StartError ? error.problems : [wordsOf(error)];
     for (const problem of problems) {
-      if (logLevel === 'silent') context.complain(problem);
+      if (settings.logLevel === 'silent') context.complain(problem);
       else log.error({}, problem);
     }
     return error instanceof StartError ? error.exitCode : 1;

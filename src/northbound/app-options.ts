@@ -13,6 +13,7 @@ import type { CallerOf } from './caller.js';
 import type { FaultyOptions } from './faulty.js';
 import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from './login-guard.js';
 import type { Mount } from './mount.js';
+import type { LoggedRequests } from './request-log.js';
 import type { Observing, RequestsObserver } from './request-observer.js';
 import type { ServedSubscriptions } from './subscriptions.js';
 
@@ -22,8 +23,8 @@ export interface AppSettings {
   readonly loginGuard: LoginGuardLimit | 'off';
   /** The host names that requests may be sent to, besides addresses and `localhost`; none for any. */
   readonly allowHosts: readonly string[];
-  /** One log line per request. */
-  readonly requestLog: boolean;
+  /** The requests that get a line in the log. */
+  readonly requestLog: LoggedRequests;
   /** True where the audit operations ask for the mount's credential, which by the protocol they do not. */
   readonly protectAudit: boolean;
 }
@@ -31,7 +32,7 @@ export interface AppSettings {
 export const DEFAULT_APP_SETTINGS: AppSettings = {
   loginGuard: DEFAULT_LOGIN_GUARD,
   allowHosts: [],
-  requestLog: false,
+  requestLog: 'none',
   protectAudit: false,
 };
 

@@ -38,7 +38,7 @@ const NOT_UTF8 = 'the path is no UTF-8, percent-encoded (RFC 3986, 2.5)';
 /** Creates the Fastify app that serves every mount over one core. It does not listen yet. */
 export function createApp(options: AppOptions): FastifyInstance {
   const { core, mounts } = options;
-  const requestLog = options.requestLog ? createRequestLog(options.log, options.clock, options.callerOf) : null;
+  const requestLog = options.requestLog === 'none' ? null : createRequestLog(options);
   const observing = createObserving(options.observer ?? null, requestLog, options.clock);
   const other = observing('other', null);
   const app = Fastify<Server>({

@@ -59,7 +59,10 @@ export function mountClashes(mounts: readonly Mount[]): readonly string[] {
     mounts
       .slice(index + 1)
       .filter((other) => overlaps(mount, other) || overlaps(other, mount))
-      .map((other) => `the mounts ${mount.label} and ${other.label} overlap: give one of them another web path`),
+      .map(
+        (other) =>
+          `the mounts ${mount.label} and ${other.label} overlap: give one of them another web path, as --revision ${mount.version}@old`,
+      ),
   );
 }
 

@@ -10,8 +10,20 @@ export type RequestLog = ReturnType<typeof createRequestLog>;
 /** The path of a subscription as it shows: its token is a secret, and so is the way to it. */
 const SUBSCRIPTION_PATH = '(subscription)';
 
+/** The requests that get a line: reads that were answered are many, and `changes` leaves them out. */
+export type LoggedRequests = 'changes' | 'all' | 'none';
+
+export interface RequestLogOptions {
+  readonly requestLog: LoggedRequests;
+  readonly log: LogPort;
+  readonly clock: ClockPort;
+  readonly callerOf: CallerOf;
+}
+
+const READS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
 /** The path is the route's template: a key in it shows as its digest (design: "Secrets in logs"). */
-export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: CallerOf) {
+export function createRequestLog({ requestLog, log, clock, callerOf }: RequestLogOptions) {
   const whenClosed = createClosings();
 
   /** The request begins: takes down who calls, which the system may not tell later. */
@@ -41,6 +53,7 @@ export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: Calle
     begun,
     /** It has its answer; the line is written when that has gone out, or cannot any more. */
     answered(request: FastifyRequest, reply: FastifyReply): void {
+      if (requestLog === 'changes' && READS.includes(request.method) && reply.statusCode < 400) return;
       begun(request);
       const { socket } = request.raw;
       if (socket.destroyed) {

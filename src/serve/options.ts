@@ -30,7 +30,7 @@ export function gatewayOptions(settings: Settings) {
     listener: settings,
     announced: { host, port, shareScheme, shareQuery },
     subscriptions: subscriptionAddress(settings),
-    requestLog: requestLog !== false && (logLevel === 'info' || logLevel === 'debug'),
+    requestLog: logLevel === 'info' || logLevel === 'debug' ? requestLog : 'none',
   } satisfies Partial<ComposeOptions>;
 }
 

@@ -50,6 +50,7 @@ export function memberTexts(
 function textOf(value: JsonValue, type: Setting<unknown>['member']): string | undefined {
   if (type === 'string') return typeof value === 'string' ? value : undefined;
   if (type === 'integer') return typeof value === 'bigint' ? String(value) : undefined;
+  if (type === 'string or boolean' && typeof value === 'string') return value;
   return typeof value === 'boolean' ? String(value) : undefined;
 }
 

@@ -23,6 +23,8 @@ export interface FlagShape {
   readonly flag: string;
   /** The name of its value in help texts; null for a switch. */
   readonly placeholder: string | null;
+  /** Its value where none follows; left out where one must. */
+  readonly alone?: string | null;
   readonly repeatable: boolean;
   readonly offered?: Offered | undefined;
 }
@@ -93,7 +95,11 @@ export function parseFlags(argv: readonly string[], shapes: readonly FlagShape[]
       reader.words.push(...argv.slice(index + 1));
       break;
     }
-    if (argument.startsWith('-') && argument !== '-')
+    const dashed = DASHED.exec(argument)?.[1];
+    if (dashed !== undefined) {
+      reader.problems.push(dashedFlag(argument, dashed));
+      if (!argument.includes('=') && argv[index + 1]?.startsWith('-') === false) index += 1;
+    } else if (argument.startsWith('-') && argument !== '-')
       index += readFlag(reader, argument, argv[index + 1], shapes, gone);
     else reader.words.push(argument);
     index += 1;
@@ -124,7 +130,8 @@ function readFlag(
     );
     return attached === undefined && following !== undefined && !following.startsWith('-') ? 1 : 0;
   }
-  const value = attached ?? (shape.placeholder === null ? 'true' : following);
+  const isAlone = attached === undefined && following === undefined;
+  const value = attached ?? (shape.placeholder === null ? 'true' : (following ?? shape.alone ?? undefined));
   if (value === undefined) {
     const message = `expected a value after it: --${name} ${shape.placeholder}`;
     reader.problems.push({ setting: name, place: `flag --${name}`, message });
@@ -135,7 +142,19 @@ function readFlag(
     const message = `expected ${SWITCH_EXPECTED}, got ${JSON.stringify(value.slice(0, 200))}`;
     reader.problems.push({ setting: name, place: `flag --${name}`, message });
   } else reader.values.set(name, [...(reader.values.get(name) ?? []), text]);
-  return attached === undefined && shape.placeholder !== null ? 1 : 0;
+  return attached === undefined && !isAlone && shape.placeholder !== null ? 1 : 0;
+}
+
+/** A flag behind a dash that a messenger or a page has made of its hyphens. */
+const DASHED = /^-?[\u2010-\u2015\u2212]+([a-z][a-z-]{0,31})(?==|$)/;
+
+function dashedFlag(argument: string, name: string): SettingProblem {
+  const shown = argument.slice(0, argument.indexOf(name) + name.length);
+  return {
+    setting: '',
+    place: 'command line',
+    message: `${shown} is no flag, its dash is no hyphen: --${name} with two`,
+  };
 }
 
 /** Flags as other programs, and other commands here, call them. */

@@ -10,7 +10,7 @@ import type { Revision } from '../wire/traits/revision.js';
 import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 
 /** The JSON type by which a value stands in the settings file. */
-export type MemberType = 'string' | 'integer' | 'boolean';
+export type MemberType = 'string' | 'integer' | 'boolean' | 'string or boolean';
 
 /** A kind of value: reads its text. */
 export interface Kind<T> {
@@ -83,6 +83,20 @@ export const someText = stringKind('a text that is not empty and has no control 
   text === '' || CONTROL_CHARACTER.test(text) ? undefined : text,
 );
 
+/** A token, which goes into the header of a request: printable ASCII without blanks. */
+export const headerToken: Kind<string> = {
+  ...stringKind('a token that a header can carry: letters, digits and signs of ASCII, without blanks', (text) =>
+    /^[\x21-\x7e]+$/.test(text) ? text : undefined,
+  ),
+  hint: (text) => (/^bearer\s/i.test(text) ? '; the word Bearer does not belong to it' : ''),
+};
+
+/** Such a token, or empty for none. */
+export const headerTokenOrNone: Kind<string> = {
+  ...headerToken,
+  read: (text, folder) => (text === '' ? '' : headerToken.read(text, folder)),
+};
+
 export const path: Kind<string> = {
   ...stringKind(
     'a path',
@@ -121,7 +135,7 @@ export const hostName = stringKind(
 /** A listening address. Port 0 lets the system choose. */
 const bindAddress: Kind<string> = {
   ...stringKind('an address as host:port, such as 127.0.0.1:9090 or [::1]:9090', (text) => {
-    const parts = /^(?:\[([^\]]+)\]|([^\s:/?#@[\]\\]+)):(\d{1,5})$/.exec(text);
+    const parts = /^(?:\[([^\]]+)\]|([^\s:/?#@[\]\\*]+)):(\d{1,5})$/.exec(text);
     if (parts === null) return undefined;
     const [, bracketed, plain, portText = ''] = parts;
     if (bracketed !== undefined && !isIPv6(bracketed)) return undefined;
@@ -135,6 +149,7 @@ const bindAddress: Kind<string> = {
 function portHint(text: string): string {
   const [, port = ''] = /:(\d+)$/.exec(text) ?? [];
   if (Number(port) > 65535) return ': a port is at most 65535';
+  if (text.startsWith('*:')) return `: all addresses are 0.0.0.0:${port} or [::]:${port}`;
   if (/^\d+$/.test(text)) return `: with a host, as 127.0.0.1:${text}`;
   return '';
 }
@@ -372,6 +387,23 @@ export const loginGuard = stringKind(
 
 /** A fault of a gateway for tests. */
 export const fault = stringKind(FAULT_EXPECTED, (text): Fault | undefined => readFault(text));
+
+const LOGGED_REQUESTS = ['changes', 'all', 'none'] as const;
+type LoggedRequests = (typeof LOGGED_REQUESTS)[number];
+
+/** The requests that get a line in the log: a word, or a switch as it once was. */
+export const loggedRequests: Kind<LoggedRequests> = {
+  ...stringKind(
+    `one of ${LOGGED_REQUESTS.join(', ')}`,
+    (text): LoggedRequests | undefined => {
+      const on = readSwitch(text);
+      if (on !== undefined) return on ? 'all' : 'none';
+      return LOGGED_REQUESTS.find((word) => word === text);
+    },
+    LOGGED_REQUESTS,
+  ),
+  member: 'string or boolean',
+};
 
 export const logLevel = stringKind(
   `one of ${LOG_LEVELS.join(', ')}`,

@@ -47,8 +47,8 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 /** The flags that these settings add to a command, in the table's order. */
 export function settingFlags(names: readonly SettingName[] = SETTING_NAMES): readonly FlagShape[] {
   const rows = SETTING_NAMES.filter((name) => names.includes(name)).map((name) => SETTINGS[name]);
-  const shapes = rows.flatMap(({ flag, placeholder, repeatable, negation, offered }) => [
-    { flag, placeholder, repeatable, offered },
+  const shapes = rows.flatMap(({ flag, placeholder, alone, repeatable, negation, offered }) => [
+    { flag, placeholder, alone, repeatable, offered },
     ...(negation === null ? [] : [{ flag: negation.flag, placeholder: null, repeatable: false }]),
   ]);
   return [...shapes, SETTINGS_FLAG];

@@ -108,8 +108,9 @@ function readSaid<T>(
   for (const bad of read.bad) {
     const got = setting.secret
       ? ' (the value is not shown)'
-      : `, got ${JSON.stringify(withoutUser(bad).slice(0, 200))}${setting.hint?.(bad) ?? ''}`;
-    problems.push({ setting: setting.flag, place: said.place, message: `expected ${setting.expected}${got}` });
+      : `, got ${JSON.stringify(withoutUser(bad).slice(0, 200))}`;
+    const message = `expected ${setting.expected}${got}${setting.hint?.(bad) ?? ''}`;
+    problems.push({ setting: setting.flag, place: said.place, message });
   }
   return undefined;
 }

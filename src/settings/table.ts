@@ -16,6 +16,8 @@ export interface Setting<T> {
   readonly negation: { readonly flag: string; readonly value: T } | null;
   /** The value's name in help texts; null for a switch. */
   readonly placeholder: string | null;
+  /** The value of the flag where none follows it; null where one must. */
+  readonly alone: string | null;
   readonly member: kinds.MemberType;
   readonly expected: string;
   /** The end of the sentence about a text that is no value. */
@@ -37,6 +39,7 @@ export interface Setting<T> {
 interface Row<T, V = T> {
   readonly flag: string;
   readonly placeholder?: string;
+  readonly alone?: string;
   readonly negation?: { readonly flag: string; readonly value: V };
   readonly secret?: boolean;
   readonly default: T;
@@ -45,12 +48,13 @@ interface Row<T, V = T> {
 }
 
 function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'hint' | 'offered'>, row: Row<T>) {
-  const { flag, negation = null, placeholder = null, secret = false, defaultText, description } = row;
+  const { flag, negation = null, placeholder = null, alone = null, secret = false, defaultText, description } = row;
   const { member, expected, hint, offered } = kind;
   return {
     flag,
     negation,
     placeholder,
+    alone,
     secret,
     defaultText,
     description,
@@ -125,7 +129,7 @@ export const SETTINGS = {
     defaultText: 'as the server reports',
     description: 'The line as which the server of --upstream is called, whatever version it reports.',
   }),
-  upstreamToken: one(kinds.someText, {
+  upstreamToken: one(kinds.headerToken, {
     flag: 'upstream-token',
     placeholder: 'TOKEN',
     secret: true,
@@ -271,7 +275,7 @@ export const SETTINGS = {
     description:
       "Answer subscriptions at the addresses that servers from 0.4.6 on hand out, /sub/TOKEN, on the API's address, too. With --no-subscriptions nowhere.",
   }),
-  token: one(kinds.anyText, {
+  token: one(kinds.headerTokenOrNone, {
     flag: 'token',
     placeholder: 'TOKEN',
     secret: true,
@@ -425,7 +429,7 @@ export const SETTINGS = {
     description:
       "Where the tunnel server reports traffic and asks whom to admit. A Unix socket is open to its owner's user and group.",
   }),
-  feedToken: one(kinds.someText, {
+  feedToken: one(kinds.headerToken, {
     flag: 'feed-token',
     placeholder: 'TOKEN',
     secret: true,
@@ -481,12 +485,14 @@ export const SETTINGS = {
     description:
       'For tests of a client, with --no-config: the same keys and tokens for the same text every time, at noon of 1 January 2026. Whoever knows it knows the tokens.',
   }),
-  // Null: not on a terminal.
-  requestLog: one(kinds.onOrOff, {
+  requestLog: one(kinds.loggedRequests, {
     flag: 'log-requests',
-    default: null,
-    defaultText: 'yes, but on a terminal no',
-    description: 'One log line a request, at the level info. On a terminal they would bury what Keyway has to say.',
+    placeholder: 'WHICH',
+    alone: 'all',
+    default: 'changes',
+    defaultText: 'changes',
+    description:
+      'The requests that get a line in the log, at the level info: changes (and whatever is refused or fails), all, or none.',
   }),
   logLevel: one(kinds.logLevel, {
     flag: 'log-level',

@@ -155,7 +155,7 @@ describe('keyway revisions and keyway openapi', () => {
     });
     const { code, complaints } = await runHere(['openapi', '--revision', '0.1.0']);
     expect(code).toBe(2);
-    expect(complaints).toContain('expected earliest, dns, current, or a server package version: 0.2.0 to 0.2.24');
+    expect(complaints).toContain('expected earliest, dns, current, latest, or the version of a server, 0.2.0 or later');
   });
 });
 

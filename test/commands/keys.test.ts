@@ -226,7 +226,7 @@ describe('keyway keys', () => {
     expect(table.output).toMatch(/^key +name +up +down +limit\n.*\nand 2 more\n$/);
     expect((await keys(['list', '--search', 'no such'])).output).toBe('No key.\n');
     expect((await keys(['list', '--csv', '--search', 'guest'])).output).toBe(
-      `key,name,limit,up,down,status\n${GUESTS},Guests,53687091200,0,0,unused\n`,
+      `key,name,limit_bytes,up,down,status\n${GUESTS},Guests,53687091200,0,0,unused\n`,
     );
   });
 
@@ -240,7 +240,7 @@ describe('keyway keys', () => {
 
   it('exports limit, usage and status, as JSON, too', async () => {
     const { output } = await keys(['export']);
-    expect(output).toContain(`key,name,limit,up,down,status\n`);
+    expect(output).toContain(`key,name,limit_bytes,up,down,status\n`);
     expect(output).toContain(`\n${GUESTS},Guests,53687091200,0,0,unused\n`);
     expect(JSON.parse((await keys(['export', '--json'])).output)).toContainEqual({
       ...{ access_key: GUESTS, name: 'Guests', limit_bytes: 53687091200, online: expect.any(Boolean) },
@@ -260,7 +260,7 @@ describe('keyway keys', () => {
     const first = await keys(['import', 'names.csv']);
     expect(first.complaints).toBe('2 added, 1 set, 0 as they are\n');
     const [head, boris = '', office = '', end] = first.output.split('\n');
-    expect([head, end]).toEqual(['key,name,limit,link', '']);
+    expect([head, end]).toEqual(['key,name,limit_bytes,link', '']);
     expect(boris).toMatch(/^([0-9a-f]{32}),Boris,1500000000,ostp:\/\/\1@/);
     expect(office).toMatch(/^([0-9a-f]{32}),Jürgen; Büro,,ostp:\/\/\1@/);
     expect((await listed(['--search', 'boris'])).map(([, ...rest]) => rest)).toEqual([['Boris', 1500000000]]);
@@ -350,9 +350,11 @@ describe('keyway keys on a running server', () => {
       '',
       'alpha,,0,0,unused',
       'beta,1000,0,0,unused',
-      'key,limit,up,down,status',
+      'key,limit_bytes,up,down,status',
     ]);
-    expect((await keys(['list', '--csv', ...target], { environment })).output).toContain('key,limit,up,down,status\n');
+    expect((await keys(['list', '--csv', ...target], { environment })).output).toContain(
+      'key,limit_bytes,up,down,status\n',
+    );
     await writeFile(join(folder, 'old.csv'), output.replace('beta,1000', `${ANNA},7`));
     expect((await keys(['import', 'old.csv'])).output).toBe('1 added, 1 set, 0 as they are\n');
     expect((await listed([ANNA]))[0]?.slice(1)).toEqual([expect.stringContaining('Anna'), 7]);
@@ -572,13 +574,42 @@ describe('a table of keys', () => {
     ]);
     for (const head of ['key,name,limit', 'access_key;name;limit_bytes', 'ключ\tимя\tлимит']) {
       const sign = /[,;\t]/.exec(head)?.[0] ?? '';
-      const table = `${head}\n${['k', 'N', '5'].join(sign)}\n`;
+      const table = `${head}\n${['k', 'N', '5 B'].join(sign)}\n`;
       expect(readKeysCsv(table)).toMatchObject({
         problems: [],
         rows: [{ accessKey: 'k', given: { name: 'N', limitBytes: 5n } }],
       });
       expect(planImport(table, new Map())).toMatchObject([{ key: 'k', name: 'N', limit: 5 }]);
     }
+  });
+
+  it.each([
+    ['limits with the units that people write', 'name,limit\na,10G\nb,10 ГБ\nc,"10,5GB"\nd,10\u00a0GB\n'],
+    [
+      'a line that names the separator, blanks and empty rows',
+      'sep=;\n name ; limit \n a ; 10GiB \n;\nb;10GB\nc;10500MB\nd;10GB\n',
+    ],
+    ['lines that end with a carriage return alone', 'name\tlimit\ra\t10GiB\rb\t10GB\rc\t10.5GB\rd\t10GB\r'],
+  ])('is read with %s', (_what, text) => {
+    const { rows, problems } = readKeysCsv(text);
+    expect(problems).toEqual([]);
+    expect(rows.map(({ given: { name, limitBytes } }) => [name, limitBytes])).toEqual([
+      ['a', 10n * 2n ** 30n],
+      ['b', 10n ** 10n],
+      ['c', 105n * 10n ** 8n],
+      ['d', 10n ** 10n],
+    ]);
+  });
+
+  it('asks for the unit of a small limit, but in a column of bytes', () => {
+    expect(readKeysCsv('name,limit\na,10\nb,0\nc,999999\nd,1000000\n').problems).toEqual([
+      'line 2: limit: 10 bytes? write 10GB',
+      'line 4: limit: 999999 bytes? write 999999GB',
+    ]);
+    expect(readKeysCsv('name,limit_bytes\na,10\n')).toMatchObject({
+      problems: [],
+      rows: [{ given: { limitBytes: 10n } }],
+    });
   });
 
   it.each([
@@ -604,7 +635,9 @@ describe('a table of keys', () => {
   });
 
   it('says of every line what is wrong with it', () => {
-    const { problems } = readKeysCsv('key,name,limit\n,,\na,x,1.5 B\nb,"two\nlines",\na,again,\nc,too few\nd,e,none\n');
+    const { problems } = readKeysCsv(
+      'key,name,limit\n,,5 GB\na,x,1.5 B\nb,"two\nlines",\na,again,\nc,too few\nd,e,none\n',
+    );
     expect(problems).toEqual([
       'line 2: expected a key or a name',
       'line 3: limit: expected a number of bytes, a size such as 10GB or 1.5 GiB, or none, got "1.5 B"',

@@ -28,7 +28,7 @@ async function logged() {
   const sync = (path: string) => gate.then(() => system.sync(path));
   const app = await gatewayForTest({
     mounts: [{ revision: 'current' }],
-    requestLog: true,
+    requestLog: 'all',
     configPath,
     fileSystem: { ...system, sync },
     log,

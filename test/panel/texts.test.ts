@@ -319,7 +319,10 @@ describe('a table of keys', () => {
   it.each([
     ['key,name,limit\nk,n,1 KiB', { key: 'k', name: 'n', limit: 1024 }],
     ['k;n;1 КиБ', { key: 'k', name: 'n', limit: 1024 }],
-    ['Ключ\tЛимит\nk\t5', { key: 'k', limit: 5 }],
+    ['Ключ\tЛимит\nk\t5 Б', { key: 'k', limit: 5 }],
+    ['key;limit\nk;10', { effect: 'bad', problem: 'noUnit' }],
+    ['key;limit_bytes\nk;10', { key: 'k', limit: 10 }],
+    ['key;limit\nk;0', { key: 'k', limit: 0 }],
     ['name\nn', { key: '', name: 'n', effect: 'create' }],
     ['k,n,lots', { effect: 'bad', problem: 'notANumber' }],
     ['k\nk', { effect: 'create' }],

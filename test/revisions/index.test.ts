@@ -63,17 +63,15 @@ describe('the revisions', () => {
     expect(answer).toMatchObject({ note: expect.stringContaining('0.3.22 is later than 0.3.21') });
   });
 
-  it.each([
-    '0.1.9',
-    'newest',
-    '',
-    '0.2',
-    'Earliest',
-  ])('%j is unknown, and the problem lists the known lines', (text) => {
+  it('"latest" is the newest line', () => {
+    expect(resolveRevision('latest')).toMatchObject({ ok: true, revision: REVISIONS.at(-1), note: null });
+  });
+
+  it.each(['0.1.9', 'newest', '', '0.2', 'Earliest'])('%j is unknown, and the problem says what is known', (text) => {
     const answer = resolveRevision(text);
     expect(answer).toMatchObject({
       ok: false,
-      problem: expect.stringMatching(/earliest, dns, current.*0\.2\.84 to 0\.2\.87/),
+      problem: expect.stringMatching(/earliest, dns, current, latest, or the version of a server, 0\.2\.0 or later/),
     });
   });
 });

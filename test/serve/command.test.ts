@@ -97,12 +97,8 @@ describe('keyway serve', () => {
     expect(await keysAt(await served.url)).toHaveLength(3);
   });
 
-  it.each([
-    {},
-    { KEYWAY_TOKEN: ' ' },
-  ])('ends before a mount of 0.4.6 that nobody could get into with %j, exit code 2, whatever --allow-open says', async (environment) => {
-    const argv = ['serve', '--no-config', '--bind', '127.0.0.1:0', '--revision', '0.4.6', '--allow-open'];
-    const ran = await runs(argv, environment);
+  it('ends before a mount of 0.4.6 that nobody could get into, exit code 2, whatever --allow-open says', async () => {
+    const ran = await runs(['serve', '--no-config', '--bind', '127.0.0.1:0', '--revision', '0.4.6', '--allow-open']);
     expect(ran.code).toBe(2);
     expect(errorsOf(ran).join()).toMatch(
       /^0\.4\.6 at \/panel\/api is never open, .* set token, or username and password_hash$/,
@@ -237,17 +233,25 @@ describe('keyway start on a terminal', () => {
     expect(existsSync(join(folder, '.ostp_public_ip'))).toBe(false);
   });
 
-  it('logs no request, unless --log-requests asks for it; in JSON it does, unless that says no', async () => {
-    const argv = [...START, '--config', 'server.jsonc'];
-    const logged = async (more: readonly string[], options: object) => {
-      const served = await serveHere([...argv, ...more], { folder, ...options });
-      await keysAt(await served.url);
+  it('logs changes and refusals, and as --log-requests says all requests or none', async () => {
+    const logged = async (more: readonly string[], options: object = {}) => {
+      const served = await serveHere([...START, '--config', 'server.jsonc', ...more], { folder, ...options });
+      const url = new URL(await served.url);
+      for (const method of ['GET', 'POST'])
+        await fetch(`${url.origin}/panel/api/users`, {
+          method,
+          headers: { authorization: 'Bearer sample-static-token' },
+        });
+      await fetch(`${url.origin}/panel/api/users`);
       await served.stop();
-      return (await served.text()).includes('/panel/api/users');
+      const text = await served.text();
+      return ['"method":"GET"[^\n]*"status":200', '"method":"POST"', '"status":401'].map((line) =>
+        new RegExp(line).test(text),
+      );
     };
-    expect(await logged([], terminal)).toBe(false);
-    expect(await logged(['--log-requests'], terminal)).toBe(true);
-    expect(await logged([], {})).toBe(true);
-    expect(await logged(['--log-requests=no'], {})).toBe(false);
+    expect(await logged([])).toEqual([false, true, true]);
+    for (const all of [['--log-requests'], ['--log-requests', 'all'], ['--log-requests=yes']])
+      expect(await logged(all)).toEqual([true, true, true]);
+    for (const none of ['none', 'no']) expect(await logged(['--log-requests', none])).toEqual([false, false, false]);
   });
 });

@@ -142,7 +142,7 @@ describe('settings with nothing given', () => {
       embeddedResolver: null,
       listFolder: null,
       seed: null,
-      requestLog: null,
+      requestLog: 'changes',
       logLevel: 'info',
     });
   });

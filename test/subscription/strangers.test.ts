@@ -68,7 +68,7 @@ it('tells the log neither a token nor the path before it, and a key by its diges
     void lines.push(JSON.stringify({ ...fields, message }));
   const log: LogPort = { debug: note, info: note, warn: note, error: note };
   const subscription = { path: '/hidden-path' };
-  const { ask } = await servedFile({ ...WORKED, subscription }, { log, requestLog: true });
+  const { ask } = await servedFile({ ...WORKED, subscription }, { log, requestLog: 'all' });
   await ask(`/hidden-path/${TOKEN_A}`);
   await ask(`/hidden-path/${TOKEN_A}/x`);
   await ask(`/hidden-path/%ff${TOKEN_A}`);

@@ -60,6 +60,9 @@ async function add(server: UpstreamServer, asked: Adding, context: CommandContex
   }
   const made = ({ accessKey }: AccessKey) => context.output.line(accessKey);
   await inTurn(keys, context, { doing: 'adding keys', done: 'Made', keyOf, made }, (key) => server.createUser(key));
+  const same = count > 1 ? [] : (await allKeys(server, context)).filter((key) => key.name === name);
+  if (same.length > 1)
+    context.complain(`${same.length} keys are named ${printable(name)} now: commands tell them apart by the key`);
 }
 
 export const keysAdd = keysCommand<Adding>({

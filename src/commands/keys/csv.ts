@@ -2,7 +2,7 @@ import type { KeyFieldKind, KeyFieldKinds } from '../../core/keys/key-fields.js'
 import { type KeyFieldValue, keyFields, type NamedKeyField } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
 import type { GivenFields } from './made-changes.js';
-import { LIMIT_EXPECTED, readLimit } from './sizes.js';
+import { LIMIT_EXPECTED, lacksUnit, readLimit } from './sizes.js';
 
 /** One line of a table of keys. */
 export interface KeyRow {
@@ -59,7 +59,7 @@ export function keysCsv<Key extends AccessKey>(
   { hasNames, more = [] }: { readonly hasNames: boolean; readonly more?: readonly TableColumn<Key>[] },
 ): string {
   const shown = keyFields.filter(({ name }) => hasNames || name !== 'name');
-  const head = ['key', ...shown.map(({ noted }) => noted), ...more.map(({ name }) => name)];
+  const head = ['key', ...shown.map(({ member }) => member), ...more.map(({ name }) => name)];
   const rows = keys.map((key) => [
     key.accessKey,
     ...shown.map(({ name }) => key[name]?.toString() ?? ''),
@@ -70,7 +70,7 @@ export function keysCsv<Key extends AccessKey>(
 
 function field(value: string): string {
   const safe = escaped(value).replace(FORMULA, "$1'$2");
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /** Control characters, which a terminal may act on, as `\\u` and four digits; backslashes that would read as such are doubled. */
@@ -93,9 +93,9 @@ function unescaped(text: string): string {
 /** The keys of a table, or everything that is wrong with it, one sentence each. */
 export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; readonly problems: readonly string[] } {
   const source = text.replace(/^\ufeff/, '');
-  const separator = separatorOf(source);
+  const separator = /^sep=(.)\r?\n?/i.exec(source)?.[1] ?? separatorOf(source);
   const { records, problems } = parse(source, separator);
-  const [head, ...others] = records;
+  const [head, ...others] = records.slice(/^sep=./i.test(source) ? 1 : 0);
   if (head === undefined)
     return { rows: [], problems: [...problems, 'expected a first line with the columns key, name, limit'] };
   const columns = head.fields.map((name) => COLUMNS.get(name.trim().toLowerCase()));
@@ -110,6 +110,8 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
   if (problems.length === 0 && !columns.includes('key') && !columns.includes('name'))
     problems.push('line 1: expected a column key or name');
   if (problems.length > 0) return { rows: [], problems };
+  const heads = head.fields.map((name) => name.trim().toLowerCase());
+  const inBytes = new Set(keyFields.flatMap(({ noted, member }) => (heads.includes(member) ? [noted] : [])));
   const seen = new Map<string, number>();
   const seenNames = new Map<string, number>();
   const rows = others.flatMap(({ line, fields }): readonly KeyRow[] => {
@@ -134,8 +136,12 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
     const given = keyFields.flatMap(({ name, noted, kind }): readonly [NamedKeyField['name'], KeyFieldValue][] => {
       const text = cell(noted);
       if (text === undefined) return [];
-      // A comma is the decimal sign where semicolons part the fields.
-      const value = CELLS[kind].read(kind === 'u64' && separator !== ',' ? text.replace(',', '.') : text);
+      const value = CELLS[kind].read(text);
+      // A column by the name of the wire's member holds bytes, as an export does.
+      if (kind === 'u64' && !inBytes.has(noted) && lacksUnit(text)) {
+        problems.push(`line ${line}: ${noted}: ${text.trim()} bytes? write ${text.trim()}GB`);
+        return [];
+      }
       if (value !== undefined) return [[name, value]];
       problems.push(`line ${line}: ${noted}: expected ${CELLS[kind].expected}, got ${quoted(text)}`);
       return [];
@@ -154,7 +160,7 @@ interface CsvRecord {
 
 /** A comma, or of a semicolon and a tab what its first line has more of, as spreadsheets of other countries write it. */
 function separatorOf(text: string): string {
-  const head = text.split(/\r?\n/, 1)[0] ?? '';
+  const head = text.split(/\r?\n|\r/, 1)[0] ?? '';
   const times = (sign: string) => head.split(sign).length;
   return [',', ';', '\t'].reduce((best, sign) => (times(sign) > times(best) ? sign : best));
 }
@@ -169,7 +175,7 @@ function parse(
   let line = 1;
   let begun = 1;
   let fields: string[] = [];
-  const FIELD = new RegExp(`(?:"((?:[^"]|"")*)"|([^"${separator}\\r\\n]*))(${separator}|\\r?\\n|$)`, 'y');
+  const FIELD = new RegExp(`(?:"((?:[^"]|"")*)"|([^"${separator}\\r\\n]*))(${separator}|\\r?\\n|\\r|$)`, 'y');
   for (let at = 0; at < text.length || fields.length > 0; at = FIELD.lastIndex) {
     FIELD.lastIndex = at;
     const found = FIELD.exec(text);
@@ -178,10 +184,10 @@ function parse(
       break;
     }
     const [whole, inQuotes, plain = '', end] = found;
-    fields.push(inQuotes?.replaceAll('""', '"') ?? plain);
-    line += whole.split('\n').length - 1;
+    fields.push(inQuotes?.replaceAll('""', '"') ?? plain.trim());
+    line += whole.split(/\r?\n|\r/).length - 1;
     if (end === separator) continue;
-    if (fields.length > 1 || fields[0] !== '') records.push({ line: begun, fields });
+    if (fields.some((value) => value !== '')) records.push({ line: begun, fields });
     fields = [];
     begun = line;
   }

@@ -107,14 +107,21 @@ function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
  * command takes. Rejects with an `Error` for people.
  */
 export async function openState(home: HomePlace, context: CommandContext): Promise<KeyHome> {
-  const { keepsKeys, documents } = home;
-  if (!keepsKeys) throw new Error('expected a configuration file, --target or --database');
+  if (!home.keepsKeys) throw new Error('expected a configuration file, --target or --database');
   const socketPath = await servingSocket(home);
   if (socketPath !== null) return homeAt(socketPath, home, context);
-  for (const path of documents)
-    if (await isMissing(context.fileSystem, path))
-      throw new Error(`there is no configuration file ${path}: name it with --config`);
+  await expectDocuments(home, context);
   return openByItself(home, context);
+}
+
+/** Rejects, with words for people, where the configuration file that a command was given is not there. */
+export async function expectDocuments(
+  { documents }: Pick<HomePlace, 'documents'>,
+  { fileSystem }: Pick<CommandContext, 'fileSystem'>,
+): Promise<void> {
+  for (const path of documents)
+    if (await isMissing(fileSystem, path))
+      throw new Error(`there is no configuration file ${path}: name it with --config`);
 }
 
 async function openByItself(home: HomePlace, context: CommandContext): Promise<KeyHome> {

@@ -15,20 +15,37 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['pib', 2n ** 50n],
 ]);
 
+/** The letters of Russian units. */
+const CYRILLIC: Readonly<Record<string, string>> = { к: 'k', м: 'm', г: 'g', т: 't', п: 'p', и: 'i', б: 'b' };
+
 /** The forms that `readLimit` takes, to follow the word "expected". */
 export const LIMIT_EXPECTED = 'a number of bytes, a size such as 10GB or 1.5 GiB, or none';
 
-/** Bytes as people write them, null for none; undefined for another text. A fraction of a byte is none. */
+/**
+ * Reads bytes as people write them, null for none; undefined for another text. `G` alone is `GiB`, as in the panel; a fraction of a
+ * byte is none.
+ */
 export function readLimit(text: string): bigint | null | undefined {
-  const trimmed = text.trim().toLowerCase();
+  const trimmed = text
+    .trim()
+    .toLowerCase()
+    .replace(/[а-я]/g, (letter) => CYRILLIC[letter] ?? letter);
   if (trimmed === '' || trimmed === 'none') return null;
-  const [, whole = '', fraction = '', unit = ''] = /^(\d{1,20})(?:\.(\d{1,15}))?\s*([a-z]*)$/.exec(trimmed) ?? [];
-  const factor = UNITS.get(unit === '' ? 'b' : unit);
+  const [, whole = '', fraction = '', unit = ''] = /^(\d{1,20})(?:[.,](\d{1,15}))?\s*([a-z]*)$/.exec(trimmed) ?? [];
+  const factor = UNITS.get(unit === '' ? 'b' : /^[kmgtp]$/.test(unit) ? `${unit}ib` : unit);
   if (whole === '' || factor === undefined) return undefined;
   const scale = 10n ** BigInt(fraction.length);
   const scaled = BigInt(whole + fraction) * factor;
   const bytes = scaled / scale;
   return scaled % scale === 0n && bytes <= MAX_U64 ? bytes : undefined;
+}
+
+/** Bytes below which a number without a unit was meant in another one. */
+const LEAST_BARE = 1_000_000n;
+
+/** Returns whether a text is a number without a unit that nobody means in bytes; 0 is no traffic in any unit. */
+export function lacksUnit(text: string): boolean {
+  return /^\d+$/.test(text.trim()) && BigInt(text) > 0n && BigInt(text) < LEAST_BARE;
 }
 
 const SHOWN = ['PB', 'TB', 'GB', 'MB', 'kB'] as const;

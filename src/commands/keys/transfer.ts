@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { UpstreamServer } from '../../client/server.js';
 import { changedRecord, recordOf, sameFields } from '../../core/keys/key-record.js';
@@ -92,9 +93,22 @@ async function rowsOf(file: string, { input, folder, fileSystem }: CommandContex
   const pieces: Buffer[] = [];
   const source = file === '-' ? input.pieces() : givenPieces(fileSystem, resolve(folder, file));
   for await (const piece of source) pieces.push(piece);
-  const { rows, problems } = readKeysCsv(Buffer.concat(pieces).toString('utf8'));
+  const { rows, problems } = readKeysCsv(textOf(file, Buffer.concat(pieces)));
   refuse(file, problems);
   return rows;
+}
+
+/** Returns the text of a table in UTF-8, or in UTF-16 with its mark, as spreadsheets write it. Throws, with the line, for another encoding. */
+function textOf(file: string, bytes: Buffer): string {
+  const mark = bytes.toString('hex', 0, 2);
+  if (mark === 'fffe' || mark === 'feff')
+    return new TextDecoder(mark === 'fffe' ? 'utf-16le' : 'utf-16be').decode(bytes);
+  const text = bytes.toString('utf8');
+  if (isUtf8(bytes)) return text;
+  const line = text.slice(0, text.indexOf('\ufffd')).split(/\r?\n|\r/).length;
+  throw new Error(
+    `${file}: line ${line} is not UTF-8 (perhaps Windows-1251): save the table as UTF-8; nothing was changed`,
+  );
 }
 
 function refuse(file: string, problems: readonly string[]): void {
