@@ -123,7 +123,16 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/settings',
     'src/sockets',
   ],
-  'src/embedded': ['revisions', 'src/client', 'src/core', 'src/gateway', 'src/platform', 'src/replay', 'src/wire'],
+  'src/embedded': [
+    'revisions',
+    'src/client',
+    'src/core',
+    'src/document',
+    'src/gateway',
+    'src/platform',
+    'src/replay',
+    'src/wire',
+  ],
   'src/commands': [
     'revisions',
     'src/client',

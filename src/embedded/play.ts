@@ -3,14 +3,17 @@ import type { Caller } from '../client/call.js';
 import { createCaller } from '../client/caller.js';
 import { createControl } from '../client/signed-in-caller.js';
 import { messageOf } from '../core/errors.js';
-import { compareRuns, type Run, type RunComparison, type RunStep } from '../replay/compare/compare-runs.js';
-import { operationsSeen, type ScenarioResult, unplayedResult } from '../replay/compare/result.js';
+import { convertFile } from '../document/convert/convert.js';
+import { readDocument } from '../document/document.js';
+import { compareRuns, type Run } from '../replay/compare/compare-runs.js';
+import { type ScenarioResult, unplayedResult } from '../replay/compare/result.js';
+import { DEFAULT_ADDRESSES } from '../replay/format/addresses.js';
 import { givenStateOf } from '../replay/format/given-state.js';
 import { type Bindings, createBindings } from '../replay/format/placeholders.js';
 import type { Scenario } from '../replay/format/scenario.js';
 import { fillCredentials, STAND_IN } from '../replay/format/secrets.js';
 import { playFile } from '../replay/live/play-file.js';
-import { type PlayOptions, playScenario } from '../replay/play/play.js';
+import { givenFile, type PlayedStep, type PlayOptions, playScenario } from '../replay/play/play.js';
 import type { ScenarioFile } from '../replay/play/scenario-files.js';
 import { sessionsIn, withStandIns } from '../replay/play/stand-ins.js';
 import type { Revision } from '../wire/traits/revision.js';
@@ -40,24 +43,24 @@ export interface Lines {
 }
 
 /**
- * Plays a scenario on embedded cores of two lines that stand in the same given state, and compares what they answer. Rejects
- * with an `Error` for people where it cannot be played.
+ * Plays a scenario on embedded cores of two lines that stand in the same given state, each with the configuration in the layout
+ * of its line, and compares what they answer. Rejects with an `Error` for people where it cannot be played.
  */
 export async function compareEmbedded(
   { scenario }: ScenarioFile,
   { from, to }: Lines,
   options: Omit<EmbeddedOptions, 'revision'>,
-): Promise<RunComparison & Pick<ScenarioResult, 'seen'>> {
+) {
   const left = await runEmbedded(scenario, from, options);
   const right = await runEmbedded(scenario, to, options);
   const sides = { left: revisionOf(from), right: revisionOf(to) };
   // Embedded cores have the same time and randomness every time: the left one has no noise of its own.
-  return { ...compareRuns(left, right, null, sides), seen: operationsSeen(left.steps) };
+  return { ...compareRuns(left, right, null, sides), steps: left.steps };
 }
 
 function runEmbedded(scenario: Scenario, revision: string, options: Omit<EmbeddedOptions, 'revision'>): Promise<Run> {
-  return onEmbedded(scenario, revision, options, async (staged, at) => {
-    const steps: RunStep[] = [];
+  return onEmbedded(scenario, revision, { ...options, isMoved: true }, async (staged, at) => {
+    const steps: PlayedStep[] = [];
     const bindings = at.bindings ?? createBindings(false);
     // The file afterwards is no answer.
     const { then: _, ...played } = staged;
@@ -66,17 +69,38 @@ function runEmbedded(scenario: Scenario, revision: string, options: Omit<Embedde
   });
 }
 
+/** The scenario with its given file in the layout that servers of a revision read; a file that cannot be converted stays. */
+function inLayoutOf(scenario: Scenario, { file }: Revision): Scenario {
+  const text = givenFile(scenario, DEFAULT_ADDRESSES);
+  if (text === undefined) return scenario;
+  try {
+    const bytes = Buffer.from(text);
+    if (readDocument(bytes).document.layout.name === file.layout) return scenario;
+    const converted = convertFile(bytes, file).bytes.toString('utf8');
+    const { config: _, ...given } = scenario.given;
+    return { ...scenario, given: { ...given, configText: converted.split('\n') } };
+  } catch {
+    return scenario;
+  }
+}
+
+interface Staging extends Omit<EmbeddedOptions, 'revision'> {
+  /** True where the given file is first put into the layout of the revision, as its operator would. */
+  readonly isMoved?: boolean;
+}
+
 /** Stages a scenario on a revision; a recording begins in the state that its answers told, with made-up values for what was stripped. */
 async function onEmbedded<T>(
   original: Scenario,
   revision: string,
-  { timeoutMilliseconds, isStopped }: Omit<EmbeddedOptions, 'revision'>,
+  { timeoutMilliseconds, isStopped, isMoved = false }: Staging,
   play: (scenario: Scenario, options: PlayOptions) => Promise<T>,
 ): Promise<T> {
   const isAnonymous = original.anonymous === true;
-  const { scenario, bindings } = isAnonymous
+  const { scenario: given, bindings } = isAnonymous
     ? withStandIns(original, 'keyway-replay-')
     : { scenario: original, bindings: createBindings(false) };
+  const scenario = isMoved ? inLayoutOf(given, revisionOf(revision)) : given;
   withoutLogin(scenario, revisionOf(revision), bindings);
   const staged = await stageScenario(scenario, revision, { files: 'memory' });
   const caller = createCaller({ origin: staged.target.origin, timeoutMilliseconds });

@@ -124,17 +124,23 @@ describe('reading alone, keyway compare', () => {
 
   test('of two revisions shows what they differ in', async () => {
     const ended = await compare('0.2.51', 'current');
-    const lines = ended.output.split('What differs (left | right, an example each):\n')[1]?.trim().split('\n') ?? [];
-    expect(lines.map((line) => line.trim().replace(/ \(scenarios: \d+\)$/, ''))).toEqual([
-      'getDnsConfig operation: "served" | "not served"',
-      'getRules operation: "not served" | "served"',
-      'getUser body /data/last_seen: nothing | null',
-      'getUser body /data/online: true | false',
-      'listAudit operation: "not served" | "served"',
-      'listDnsQueries operation: "served" | "not served"',
-      'listUsers body /data/*/last_seen: nothing | null',
-      'listUsers body /data/*/online: true | false',
-      expect.stringMatching(/^subscribe body \/data: "ostp:\/\/<key:shared-1>@.*" \| "ostp:.*\?type=udp"$/),
+    const [, summary = ''] = ended.output.split('What differs (left → right), by client:\n');
+    const dns = 'dns: four members → none';
+    expect(summary.trimEnd().split('\n')).toEqual([
+      'scenarios',
+      '  reads that fail',
+      `    getDnsConfig: not served, 1 of 1 calls   (${dns})`,
+      `    listDnsQueries: not served, 1 of 1 calls   (${dns})`,
+      '  new, or other',
+      '    getRules: served, 1 of 1 calls   (rules: none → with protocol)',
+      '    getUser body /data/last_seen: nothing → null, 2 of 3 calls   (snapshot: name → name, last_seen)',
+      '    getUser body /data/online: true → false, 1 of 3 calls   (online: counters exist → connections > 0)',
+      '    listAudit: served, 1 of 1 calls   (audit: none → served)',
+      '    listUsers body /data/*/last_seen: nothing → null, 1 of 4 calls   (snapshot: name → name, last_seen)',
+      '    listUsers body /data/*/online: true → false, 1 of 4 calls   (online: counters exist → connections > 0)',
+      expect.stringMatching(
+        /^ {4}subscribe body \/data: "ostp:\/\/<key:shared-1>@.*" → "ostp:.*\?type=udp", \d of \d calls {3}\(share query: /,
+      ),
     ]);
     expect(ended.code).toBe(1);
   });
@@ -258,21 +264,21 @@ describe('keyway compare of two lines on embedded cores', () => {
   const move = (from: string, to: string, ...flags: readonly string[]) =>
     runHere(['compare', '--from', from, '--to', to, ...flags]);
 
-  test('lists what changes by client session and operation, with the difference of the lines', async () => {
+  test('lists what changes by client and operation, with how often and the difference of the lines', async () => {
     const ended = await move('0.2.48', '0.3.6', PANEL);
-    const [, summary = ''] = ended.output.split('What changes from 0.2.48 to 0.3.6, by client session:\n');
+    const [, summary = ''] = ended.output.split('What changes from 0.2.48 to 0.3.6, by client:\n');
     expect(summary.trimEnd().split('\n')).toEqual([
       'dns-panel',
       '  reads that fail',
-      '    getDnsConfig: not served   (dns: four members → none)',
-      '    listDnsQueries: not served   (dns: four members → none)',
+      '    getDnsConfig: not served, 2 of 2 calls   (dns: four members → none)',
+      '    listDnsQueries: not served, 2 of 2 calls   (dns: four members → none)',
       '  gone, or refused',
-      '    putDnsConfig: not served   (dns: four members → none)',
+      '    putDnsConfig: not served, 1 of 1 calls   (dns: four members → none)',
       '  new, or other',
-      '    listUsers body /data/*/last_seen: nothing → null   (snapshot: name → name, last_seen)',
-      '    listUsers body /data/*/online: true → false   (online: counters exist → connections > 0)',
+      '    listUsers body /data/*/last_seen: nothing → null, 7 of 7 calls   (snapshot: name → name, last_seen)',
+      '    listUsers body /data/*/online: true → false, 7 of 7 calls   (online: counters exist → connections > 0)',
       expect.stringMatching(
-        /^ {4}subscribe body \/data: ".*" → ".*\?type=udp" {3}\(share query: configured, owndns → /,
+        /^ {4}subscribe body \/data: ".*" → ".*\?type=udp", 1 of 1 calls {3}\(share query: configured, owndns → /,
       ),
     ]);
     expect(ended.code).toBe(1);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { compareRuns, groupDifferences, type Run } from '../../src/replay/compare/compare-runs.js';
+import { changesIn } from '../../src/replay/compare/changes.js';
+import { compareRuns, type Run } from '../../src/replay/compare/compare-runs.js';
 import { revisionNamed } from './live-server.js';
 
 const sides = { left: revisionNamed('dns'), right: revisionNamed('current') };
@@ -17,6 +18,7 @@ function runOf(...steps: readonly (readonly [string, string, number, unknown])[]
         body: Buffer.from(JSON.stringify({ ok: status === 200, data })),
         firstByteMilliseconds: 0,
       },
+      compareWith: () => [],
     })),
   };
 }
@@ -24,7 +26,7 @@ function runOf(...steps: readonly (readonly [string, string, number, unknown])[]
 describe('two runs', () => {
   test('that answer the same do not differ', () => {
     const run = runOf(['GET', '/users', 200, [{ a: 1 }]]);
-    expect(compareRuns(run, run, null, sides)).toEqual({ differences: [], partedAt: null });
+    expect(compareRuns(run, run, null, sides)).toEqual({ differences: [], partedAt: null, unplayed: [] });
   });
 
   test('differ where the left one does not differ from itself', () => {
@@ -44,16 +46,73 @@ describe('two runs', () => {
     ]);
   });
 
-  test('differ once one took a change that the other refused only in what one of them does not serve', () => {
-    const list = ['GET', '/users'] as const;
-    const left = runOf(['POST', '/users', 200, 'k'], [...list, 200, ['k']], ['DELETE', '/audit', 404, undefined]);
-    const right = runOf(['POST', '/users', 400, undefined], [...list, 200, []], ['DELETE', '/audit', 200, null]);
+  test('differ once one took a change that the other refused only in what comes of their lines', () => {
+    const [list, one] = [['GET', '/users'] as const, ['GET', '/users/a'] as const];
+    const left = runOf(
+      ['POST', '/users', 200, 'k'],
+      [...list, 200, [{ access_key: 'k' }]],
+      [...one, 200, { access_key: 'a', name: 'A', online: true }],
+      ['DELETE', '/audit', 404, undefined],
+    );
+    const right = runOf(
+      ['POST', '/users', 400, undefined],
+      [...list, 200, []],
+      [...one, 200, { access_key: 'a', name: 'B', online: false, last_seen: null }],
+      ['DELETE', '/audit', 200, null],
+    );
     const { differences, partedAt } = compareRuns(left, right, null, sides);
     expect(partedAt).toBe(1);
     expect(differences.map(({ operation, where }) => `${operation} ${where}`)).toEqual([
       'createUser status',
+      'getUser body /data/online',
+      'getUser body /data/last_seen',
       'clearAudit operation',
     ]);
+  });
+
+  test('do not differ in the words with which they refuse what no operation answers, but where one of them serves it', () => {
+    const unmatched = (status: number): Run => {
+      const run = runOf(['PUT', '/dns/config', status, status === 200 ? true : undefined]);
+      return {
+        ...run,
+        steps: run.steps.map((each) => ({ ...each, exchange: { ...each.exchange, operation: 'unmatched' } })),
+      };
+    };
+    expect(compareRuns(unmatched(405), unmatched(404), null, sides).differences).toEqual([]);
+    expect(compareRuns(unmatched(405), unmatched(200), null, sides).differences).toEqual([
+      { step: 1, operation: 'unmatched', where: 'body /ok', expected: false, actual: true },
+    ]);
+  });
+
+  test('differ in what another origin may read only where the request names one', () => {
+    const from = (headers: Readonly<Record<string, string>>, allowed: boolean): Run => {
+      const run = runOf(['GET', '/users', 200, []]);
+      const answered = allowed ? [['access-control-allow-origin', '*'] as const] : [];
+      return {
+        ...run,
+        steps: run.steps.map((each) => ({
+          ...each,
+          exchange: { ...each.exchange, request: { ...each.exchange.request, headers } },
+          answer: each.answer && { ...each.answer, headers: new Map([...each.answer.headers, ...answered]) },
+        })),
+      };
+    };
+    const differences = (headers: Readonly<Record<string, string>>) =>
+      compareRuns(from(headers, true), from(headers, false), null, sides).differences.map(({ where }) => where);
+    expect(differences({})).toEqual([]);
+    expect(differences({ origin: 'https://a.example' })).toEqual(['header access-control-allow-origin']);
+  });
+
+  test('name the steps that neither server answered', () => {
+    const unsent = (run: Run): Run => ({ ...run, steps: run.steps.map((each) => ({ ...each, answer: null })) });
+    const run = unsent(runOf(['GET', '/subscribe/<key:1>', 200, '']));
+    expect(compareRuns(run, run, run, sides)).toMatchObject({ differences: [], unplayed: run.steps });
+  });
+
+  test('show nothing of the age of the counts of a DNS engine', () => {
+    const stats = (since_seconds: number) => runOf(['GET', '/dns/stats', 200, { since_seconds }]);
+    const newest = { left: revisionNamed('0.4.6'), right: revisionNamed('0.4.7') };
+    expect(compareRuns(stats(3), stats(9), stats(3), newest).differences).toEqual([]);
   });
 
   test('take a server-made value for the same wherever its placeholder stands', () => {
@@ -112,7 +171,7 @@ describe('two runs', () => {
     const left = { ...steps('both', 'left-only'), foreign: new Set(['left-only']) };
     const right = { ...steps('both'), foreign: new Set<string>() };
     expect(compareRuns(left, right, null, sides).differences).toEqual([]);
-    expect(compareRuns(steps('both', 'made'), right, steps('both', 'made'), sides).differences).toHaveLength(3);
+    expect(compareRuns(steps('both', 'made'), right, steps('both', 'made'), sides).differences).toHaveLength(2);
   });
 
   test('never show what is secret', () => {
@@ -135,11 +194,27 @@ describe('two runs', () => {
     ]);
   });
 
-  test('are summed up by operation and place', () => {
-    const difference = { step: 1, operation: 'listUsers', expected: true, actual: false };
-    const differences = [0, 1].map((index) => ({ ...difference, where: `body /data/${index}/online` }));
-    expect(groupDifferences(['a', 'b'].map((name) => ({ name, differences })))).toEqual([
-      { operation: 'listUsers', where: 'body /data/*/online', expected: true, actual: false, scenarios: ['a', 'b'] },
+  test('are summed up by the program that called, its operations and places, with how often each is met', () => {
+    const listed = (program: string | null) => ({
+      operation: 'listUsers',
+      request: { method: 'GET', path: '/users', ...(program === null ? {} : { headers: { 'user-agent': program } }) },
+      response: { status: 200 },
+    });
+    const online = (step: number, index: number) => {
+      const where = `body /data/${index}/online`;
+      return { step, operation: 'listUsers', where, expected: true, actual: false };
+    };
+    const recorded = (name: string, ...programs: readonly (string | null)[]) => {
+      const told = { title: '', revision: 'dns', source: 'recorded' as const, anonymous: true as const, given: {} };
+      const differences = [online(1, 0), online(1, 1)];
+      return { name, scenario: { ...told, exchanges: programs.map(listed) }, differences };
+    };
+    const compared = [recorded('a', 'curl/8.5.0', 'curl/8.5.0'), recorded('b', 'curl/8.5.0'), recorded('c', null)];
+    const because = 'online: counters exist → connections > 0';
+    const change = { operation: 'listUsers', where: 'body /data/*/online', expected: true, actual: false, because };
+    expect(changesIn(compared, sides)).toEqual([
+      { ...change, client: 'c', kind: 'new', met: 1, calls: 1 },
+      { ...change, client: 'curl/8.5.0', kind: 'new', met: 2, calls: 3 },
     ]);
   });
 });

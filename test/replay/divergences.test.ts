@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Exchange, Scenario } from '../../src/replay/format/scenario.js';
-import { divergenceProblems, readDivergences } from '../../src/replay/play/divergences.js';
+import { divergenceProblems, isRegistered, readDivergences } from '../../src/replay/play/divergences.js';
 import type { Difference, PlayedStep } from '../../src/replay/play/play.js';
 
 const exchange: Exchange = {
@@ -92,5 +92,26 @@ describe('a register that is none', () => {
     // biome-ignore lint/suspicious/noThenProperty: the format's own name for the file afterwards
     const content = { version: '1', kinds: { x: { reason: 'r' } }, scenarios: { s: { then: { why: 'x' } } } };
     expect(reading(content)).toThrow('d.json: /scenarios/s/then: expected a list where');
+  });
+});
+
+describe('a difference between two servers', () => {
+  const answering = (isInstead: boolean): PlayedStep => ({
+    step: 2,
+    exchange,
+    answer: null,
+    compareWith: () => (isInstead ? [] : [status]),
+  });
+
+  test('is explained where one of them answers as a register says', () => {
+    expect(isRegistered(REGISTER, 's', status, [answering(false), answering(true)])).toBe(true);
+    expect(isRegistered(REGISTER, 's', status, [answering(false), answering(false)])).toBe(false);
+    expect(isRegistered(REGISTER, 's', { ...status, step: 1 }, [answering(true)])).toBe(false);
+    expect(isRegistered(REGISTER, 'other', status, [answering(true)])).toBe(false);
+  });
+
+  test('is explained by its place where a register has no answer', () => {
+    expect(isRegistered(REGISTER, 's', { ...file, where: 'file /a/b' }, [])).toBe(true);
+    expect(isRegistered(REGISTER, 's', { ...file, where: 'file /ab' }, [])).toBe(false);
   });
 });

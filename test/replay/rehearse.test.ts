@@ -2,9 +2,12 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compareEmbedded } from '../../src/embedded/play.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { groupDifferences } from '../../src/replay/compare/compare-runs.js';
+import { changesIn } from '../../src/replay/compare/changes.js';
 import { changeOf } from '../../src/replay/compare/line-changes.js';
+import { comparedResult } from '../../src/replay/compare/result.js';
+import type { Scenario } from '../../src/replay/format/scenario.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
+import { Recorder } from '../../src/replay/record/recorder.js';
 import { ROOT } from '../clone.js';
 import { revisionNamed } from './live-server.js';
 
@@ -41,7 +44,7 @@ const VERSIONING: Readonly<Record<string, Row>> = {
   },
   'Share-link query': {
     has: { earliest: 'configured', dns: 'configured', current: '?type=udp' },
-    places: { 'dns-panel': ['subscribe body /data'] },
+    places: both('subscribe body /data'),
   },
   'DNS endpoints': {
     has: { earliest: 'no', dns: 'yes', current: 'no' },
@@ -70,24 +73,89 @@ describe('the recorded session of a released panel build', () => {
     if (file === undefined) return;
     const { differences, partedAt } = await compareEmbedded(file, { from, to }, OPTIONS);
     const rows = Object.values(VERSIONING).filter(({ has }) => has[from] !== has[to]);
-    const places = groupDifferences([{ name: panel, differences }]).map((each) => `${each.operation} ${each.where}`);
+    const [left, right] = [revisionNamed(from), revisionNamed(to)];
+    const changes = changesIn([{ name: panel, scenario: file.scenario, differences }], { left, right });
+    const places = changes.map((each) => `${each.operation} ${each.where}`);
     expect(places).toEqual(rows.flatMap((row) => row.places[panel] ?? []).sort());
     // Nothing but a change that one of them refused makes them part.
     expect(
       partedAt === null || rows.some((row) => row.places[panel]?.some((place) => /^(?:put|add)/.test(place))),
     ).toBe(true);
-    const [left, right] = [revisionNamed(from), revisionNamed(to)];
-    for (const each of differences) expect(changeOf(each, left, right).because, each.operation).not.toBeNull();
+    for (const { operation, because } of changes) expect(because, operation).not.toBeNull();
   });
+});
+
+describe('a recorded subscriber', () => {
+  const APP = 'v2rayNG/1.8.5 (Android 14; hunter2)';
+  const link = 'ostp://6f1d2c3b4a596877@vpn.example.com:50000';
+  const recorder = new Recorder({
+    ...{ apiRoot: '/panel/api', base: '/panel', revision: '0.2.48', date: '2026-11-29', keepValues: false },
+    traits: revisionNamed('dns'),
+  });
+  recorder.add({
+    ...{ sequence: 1, client: 'c', method: 'GET', path: '/panel/api/subscribe/6f1d2c3b4a596877' },
+    requestHeaders: new Map([
+      ['user-agent', APP],
+      ['accept', 'text/plain'],
+    ]),
+    requestBody: Buffer.alloc(0),
+    status: 200,
+    responseHeaders: new Map([['content-type', 'application/json']]),
+    responseBody: Buffer.from(JSON.stringify({ ok: true, data: link })),
+  });
+  const scenario = recorder.scenario(1);
+  const file: ScenarioFile = { kind: 'scenario', name: 'session', path: '', scenario, register: null };
+
+  test('is known by the first word of its program, and its key stands on the cores that it is played on', async () => {
+    expect(scenario.exchanges).toMatchObject([{ request: { headers: { 'user-agent': 'v2rayNG/1.8.5' } } }]);
+    const { differences, unplayed } = await compareEmbedded(file, { from: '0.2.48', to: '0.2.96' }, OPTIONS);
+    expect(unplayed).toEqual([]);
+    const sides = { left: revisionNamed('dns'), right: revisionNamed('current') };
+    expect(changesIn([{ name: 'session', scenario, differences }], sides)).toMatchObject([
+      { client: 'v2rayNG/1.8.5', operation: 'subscribe', where: 'body /data', met: 1, calls: 1 },
+    ]);
+  });
+
+  test('whose key nobody knows is not played, rather than equal', async () => {
+    const unknown = { ...scenario, given: {} };
+    const compared = await compareEmbedded({ ...file, scenario: unknown }, { from: '0.2.48', to: '0.2.96' }, OPTIONS);
+    expect(comparedResult(file, compared)).toMatchObject({
+      outcome: 'skipped',
+      reason: 'step 1 is not played: <key:1> has no value yet: no answer before this step told one',
+    });
+  });
+});
+
+test('a client that writes the configuration back meets the other layout of the line that it moves to', async () => {
+  const request = { method: 'GET', path: '/server/config' };
+  const config = { mode: 'server', access_keys: ['alpha'] };
+  const scenario: Scenario = {
+    ...{ title: 't', revision: 'current', source: 'recorded', given: { config } },
+    exchanges: [
+      { operation: 'getConfig', request, response: { status: 200 } },
+      { operation: 'putConfig', request: { ...request, method: 'PUT', body: config }, response: { status: 200 } },
+    ],
+  };
+  const file: ScenarioFile = { kind: 'scenario', name: 's', path: '', scenario, register: null };
+  const { differences } = await compareEmbedded(file, { from: '0.2.96', to: '0.3.21' }, OPTIONS);
+  const sides = { left: revisionNamed('current'), right: revisionNamed('0.3.21') };
+  const changes = changesIn([{ name: 's', scenario, differences }], sides);
+  expect(changes.map(({ operation, where, because }) => `${operation} ${where} ${because}`)).toEqual(
+    [
+      'getConfig body /data/access_keys',
+      'getConfig body /data/inbounds',
+      'getConfig body /data/outbounds',
+      'putConfig status',
+    ].map((place) => `${place} file layout: access_keys → inbounds`),
+  );
 });
 
 describe('a change between two lines', () => {
   const kind = (from: string, to: string, operation: string, where: string, expected: unknown, actual: unknown) =>
-    changeOf(
-      { step: 1, operation, where, expected, actual } as Parameters<typeof changeOf>[0],
-      revisionNamed(from),
-      revisionNamed(to),
-    );
+    changeOf({ step: 1, operation, where, expected, actual } as Parameters<typeof changeOf>[0], {
+      left: revisionNamed(from),
+      right: revisionNamed(to),
+    });
 
   test.each([
     [

@@ -1,29 +1,22 @@
-import {
-  compareRuns,
-  type DifferenceGroup,
-  groupDifferences,
-  type Run,
-  type RunStep,
-} from '../../replay/compare/compare-runs.js';
-import { CHANGE_KINDS } from '../../replay/compare/line-changes.js';
+import { basename } from 'node:path';
+import { type ComparedScenario, changesIn } from '../../replay/compare/changes.js';
+import { compareRuns, type Run } from '../../replay/compare/compare-runs.js';
+import { CHANGE_KINDS, changeOf, isOfTheLines } from '../../replay/compare/line-changes.js';
 import { readingScenario } from '../../replay/compare/reading-scenario.js';
-import {
-  brokenResult,
-  comparedResult,
-  operationsSeen,
-  type ScenarioResult,
-  unplayedResult,
-} from '../../replay/compare/result.js';
-import { valueInWords } from '../../replay/format/json-difference.js';
+import { brokenResult, comparedResult, type ScenarioResult, unplayedResult } from '../../replay/compare/result.js';
+import { exchangesOf, type Scenario } from '../../replay/format/scenario.js';
 import type { TargetPlayer } from '../../replay/live/target-player.js';
+import { isRegistered } from '../../replay/play/divergences.js';
+import type { PlayedStep } from '../../replay/play/play.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
+import { keysUsed } from '../../replay/record/infer-given.js';
+import { changeLines } from '../../replay/report/report-changes.js';
 import { operationsIn } from '../../replay/report/verdict.js';
 import { type FlagReading, type ParsedFlags, valueFlag } from '../../settings/flags.js';
-import type { JsonValue } from '../../wire/json/json.js';
 import { operationsOf } from '../../wire/operations.js';
 import type { CommandContext, ExitCode } from '../command.js';
 import { defineCommand, NO_HOME } from '../define-command.js';
-import { type RehearseSettings, rehearse } from './rehearse.js';
+import { type ComparedFile, comparedAs, type RehearseSettings, rehearse } from './rehearse.js';
 import {
   type FoundFiles,
   finishAll,
@@ -127,18 +120,20 @@ async function compareAll(named: FoundFiles, comparing: Comparing): Promise<Play
   const files = isNamed ? named : [readingOf(comparing), ...named];
   comparing.begin(reads.length + files.length);
   for (const result of reads) comparing.done(result);
-  const compared: Compared[] = [];
+  const compared: ComparedScenario[] = [];
   for (const file of files) {
     if (comparing.isStopped()) break;
     const { result, differences } = await compareOne(file, comparing);
-    compared.push({ name: result.name, differences });
+    compared.push(...comparedAs(file, { result, differences }, settings));
     comparing.done(result);
   }
   const sides = [settings.left.revision, settings.right.revision].flatMap(operationsOf).map(({ name }) => name);
   const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
   const asked = settings.words.length > 0 ? operationsIn(scenarios) : [...new Set(sides)];
   const unjudged = whyUnjudged([left, right], [settings.left.credentials, settings.right.credentials]);
-  return { asked, reads: null, unjudged, summary: groupLines(groupDifferences(compared)) };
+  const lines = changeLines(changesIn(compared, sidesOf(settings)));
+  const summary = lines.length === 0 ? ['No differences.'] : ['What differs (left → right), by client:', ...lines];
+  return { asked, reads: null, unjudged, summary };
 }
 
 /** Each server by itself, held against its own revision. */
@@ -167,12 +162,14 @@ function keysOf({ facts }: TargetPlayer): ReadonlySet<string> {
   return new Set(facts.keys.map(({ accessKey }) => accessKey));
 }
 
-type Compared = Parameters<typeof groupDifferences>[0][number];
+function sidesOf({ left, right }: CompareSettings) {
+  return { left: left.revision, right: right.revision };
+}
 
 async function compareOne(
   file: ScenarioFile | BrokenFile,
   { left, right, settings, isStopped }: Comparing,
-): Promise<Omit<Compared, 'name'> & { readonly result: ScenarioResult }> {
+): Promise<ComparedFile> {
   if (file.kind === 'broken') return { result: brokenResult(file), differences: [] };
   const why = reasonOf('left', left, file) ?? reasonOf('right', right, file);
   if (why !== null) return { result: unplayedResult(file, 'skipped', why), differences: [] };
@@ -180,9 +177,10 @@ async function compareOne(
   const foreign = foreignKeys(left, right);
   const shared = [...keysOf(left)].filter((key) => keysOf(right).has(key));
   for (const player of [left, right, left]) {
-    const steps: RunStep[] = [];
+    const steps: PlayedStep[] = [];
     const bindings = player.standIns(file.scenario, 'keyway-compare-');
-    for (const [name, key] of sharedKeys(runs[0], player)) bindings.set(name, key);
+    const given = runs[0] === undefined ? keysFor(file.scenario, bindings, shared) : sharedKeys(runs[0], player);
+    for (const [name, key] of given) bindings.set(name, key);
     const played = await player.play(file, { onStep: (step) => steps.push(step), isStopped, bindings });
     if (played.outcome === 'broken') return { result: played, differences: [] };
     // A key that both have is shown by its number: whoever knows it is let in.
@@ -195,11 +193,19 @@ async function compareOne(
   if (one === undefined || other === undefined || again === undefined || isStopped()) {
     return { result: unplayedResult(file, 'skipped', 'interrupted'), differences: [] };
   }
-  const { differences, partedAt } = compareRuns(one, other, again, {
-    left: settings.left.revision,
-    right: settings.right.revision,
+  const sides = sidesOf(settings);
+  const compared = compareRuns(one, other, again, sides);
+  const differences = compared.differences.filter((each) => {
+    if (file.register === null || isOfTheLines(each, sides)) return true;
+    const steps = [one, other].flatMap((run) => run.steps.filter(({ step }) => step === each.step));
+    return !isRegistered(file.register, basename(file.path, '.json'), each, steps);
   });
-  return { result: comparedResult(file, { differences, partedAt, seen: operationsSeen(one.steps) }), differences };
+  const known = compared.differences.length - differences.length;
+  const becauseOf = (difference: (typeof differences)[number]) => changeOf(difference, sides).because;
+  return {
+    result: comparedResult(file, { ...compared, differences, steps: one.steps, known, becauseOf }),
+    differences,
+  };
 }
 
 /** Keys that stand on one of the servers alone. */
@@ -211,6 +217,20 @@ function foreignKeys(left: TargetPlayer, right: TargetPlayer) {
   };
 }
 
+/** A key that both servers have for each that a recording's client knew and no answer told it. */
+function keysFor(
+  scenario: Scenario,
+  bindings: ReadonlyMap<string, string>,
+  shared: readonly string[],
+): readonly (readonly [string, string])[] {
+  const names = keysUsed(exchangesOf(scenario)).flatMap((key) => /^<(key:\d+)>$/.exec(key)?.[1] ?? []);
+  const unbound = [...new Set(names)].filter((name) => !bindings.has(name));
+  return unbound.flatMap((name, index) => {
+    const key = shared[index];
+    return key === undefined ? [] : [[name, key] as const];
+  });
+}
+
 /** The keys that a recording's placeholders had in the first run, as far as this server has them, too. */
 function sharedKeys(first: Run | undefined, player: TargetPlayer): readonly (readonly [string, string])[] {
   const known = keysOf(player);
@@ -220,17 +240,6 @@ function sharedKeys(first: Run | undefined, player: TargetPlayer): readonly (rea
 function reasonOf(side: Side, player: TargetPlayer, { scenario }: ScenarioFile): string | null {
   const why = player.whyNot(scenario);
   return why === null ? null : `${side}: ${why}`;
-}
-
-function groupLines(groups: readonly DifferenceGroup[]): readonly string[] {
-  if (groups.length === 0) return ['No differences.'];
-  const show = (value: JsonValue | undefined) => valueInWords(value).slice(0, 60);
-  return [
-    'What differs (left | right, an example each):',
-    ...groups.map(({ operation, where, expected, actual, scenarios }) => {
-      return `  ${operation} ${where}: ${show(expected)} | ${show(actual)} (scenarios: ${scenarios.length})`;
-    }),
-  ];
 }
 
 export const compare = defineCommand<RehearseSettings | CompareSettings, null>({
@@ -247,14 +256,17 @@ export const compare = defineCommand<RehearseSettings | CompareSettings, null>({
        keyway compare --left URL --right URL [--left-revision R] [--right-revision R] [PATHS…]
 
 With --from and --to no server is needed: scenarios, such as recordings of your clients, are played on
-embedded cores of both lines that stand in the same state, and what a client would meet after the move is
-listed by its session and by operation, with the difference between the lines that it comes from.
+embedded cores of both lines that stand in the same state, each with the file in the layout of its line.
+What a client would meet after the move is listed by its program, or by its session where it named none, and
+by operation: how many of its calls meet it, and the difference between the lines that it comes from.
 Without PATHS the scenarios of the line --from that come with Keyway.
 
 With --left and --right:
 
 Holds all that two servers show to readers against their revisions, then plays scenarios on both and
-shows where they answer differently. The left one is played twice: where it differs from itself (times, counts, generated values), nothing is reported. PATHS are
+shows where they answer differently, listed as above. The left one is played twice: where it differs from
+itself (times, counts, generated values), nothing is reported. Nor is what docs/coverage.md lists as a known
+difference of Keyway, or the words in which a request that no operation answers is refused. PATHS are
 scenario files and folders; without them the scenarios of both revisions that come with Keyway.
 
 The same rules as in "keyway replay --target" keep both servers safe: only reads, unless --writes.

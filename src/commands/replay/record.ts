@@ -195,7 +195,7 @@ The files that make up a panel are left out: they are no part of the API.
 
 Nothing secret is written: credentials, tokens, passwords and hashes become <secret:n>, keys and
 names <key:n> and <name:n>, other texts of a configuration <text:n>; the same value is the same
-placeholder in all files of a recording.
+placeholder in all files of a recording. Of a client's program its first word stays, such as curl/8.5.0.
 
   --target URL     The server's base URL. Where its web path is left out, it is found in what passes.
   --revision R     What the server speaks: earliest, dns, current, or a version such as 0.2.48.

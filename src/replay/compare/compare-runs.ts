@@ -1,67 +1,73 @@
 import type { Answer } from '../../client/call.js';
+import { isJsonObject, jsonIn } from '../../wire/json/json.js';
 import { type OperationName, serves } from '../../wire/operations.js';
-import type { Revision } from '../../wire/traits/revision.js';
 import { effectOf, matchRequest } from '../format/effects.js';
 import type { AnswerDifference } from '../format/json-difference.js';
 import type { Exchange } from '../format/scenario.js';
 import type { PlayedStep } from '../play/play.js';
-import { compareTexts, differentPlaces, generalPlace, type ReadAnswer, type Reading, readAnswer } from './places.js';
-
-/** One server's answer to one step of a scenario. */
-export type RunStep = Pick<PlayedStep, 'step' | 'exchange' | 'answer'>;
+import { isOfTheLines, type RunDifference, type Sides } from './line-changes.js';
+import { differentPlaces, generalPlace, type ReadAnswer, type Reading, readAnswer } from './places.js';
 
 /** One scenario played on one server. */
 export interface Run extends Reading {
-  readonly steps: readonly RunStep[];
-}
-
-/** One place where two servers answer differently; `operation` is one more, for what one revision does not serve. */
-export interface RunDifference extends AnswerDifference {
-  readonly step: number;
-  /** The operation, or what the scenario calls a request that is none. */
-  readonly operation: string;
+  readonly steps: readonly PlayedStep[];
 }
 
 /** The differences of two runs. */
 export type RunComparison = ReturnType<typeof compareRuns>;
 
-interface Sides {
-  readonly left: Revision;
-  readonly right: Revision;
-}
-
 /**
  * Compares what two servers answered. `again` is a second run of the left one, null for none: where it differs from the first
  * by itself (times, counts, generated values) nothing is reported. Once one server has accepted a change that the other refused,
- * they stand in different states: of what follows only operations that one of them does not have are reported.
+ * they stand in different states: of what follows only what comes of their lines is reported. A request that no operation answers
+ * is compared in whether it succeeds. A step that neither answered is `unplayed`.
  */
 export function compareRuns(left: Run, right: Run, again: Run | null, sides: Sides) {
   const differences: RunDifference[] = [];
+  const unplayed: PlayedStep[] = [];
   let partedAt: number | null = null;
   const hasForeign = [left, right].some(({ foreign }) => (foreign?.size ?? 0) > 0);
   for (const [index, one] of left.steps.entries()) {
     const other = right.steps[index];
     if (other === undefined) break;
+    if (one.answer === null && other.answer === null) unplayed.push(one);
     const answer = read(one, left);
     const second = again?.steps[index];
     const noise = second === undefined ? [] : differentPlaces(answer, read(second, { ...left, ...again }));
     const noisy = new Set(noise.map(({ where }) => where));
     const operation = operationName(one.exchange);
-    const found = differentPlaces(answer, read(other, right)).filter((each) => {
-      const said = `${operation} ${generalPlace(each.where)}`;
-      const areBothThere = each.expected !== undefined && each.actual !== undefined;
-      return !noisy.has(each.where) && !(areBothThere && OF_ITS_OWN.has(said)) && !(hasForeign && COUNTS.has(said));
-    });
+    const found = isUnmatched(one.exchange)
+      ? successDifferences(one, other)
+      : differentPlaces(answer, read(other, right)).filter((each) => {
+          const said = `${operation} ${generalPlace(each.where)}`;
+          const areBothThere = each.expected !== undefined && each.actual !== undefined;
+          return !noisy.has(each.where) && !(areBothThere && OF_ITS_OWN.has(said)) && !(hasForeign && COUNTS.has(said));
+        });
     const described = describe(found, { one, operation, sides });
-    differences.push(...described.filter(({ where }) => partedAt === null || where === OPERATION));
+    differences.push(...described.filter((each) => partedAt === null || isOfTheLines(each, sides)));
     if (isParting(one, other)) partedAt ??= one.step;
   }
   // `partedAt`: the first step after which the servers stand in different states, so that what follows cannot be compared; or null.
-  return { differences, partedAt };
+  return { differences, partedAt, unplayed };
 }
 
-function read({ answer, exchange }: RunStep, run: Run): ReadAnswer {
-  return readAnswer(answer, run, exchange.response.unordered);
+function read({ answer, exchange }: PlayedStep, run: Run): ReadAnswer {
+  return readAnswer(answer, exchange, run);
+}
+
+/** Tells whether no revision has an operation for a request, so that servers refuse it in whatever words. */
+function isUnmatched({ operation, request }: Exchange): boolean {
+  return operation === 'unmatched' && matchRequest(request) === null;
+}
+
+function successDifferences(one: PlayedStep, other: PlayedStep): readonly AnswerDifference[] {
+  const [expected, actual] = [isSuccess(one.answer), isSuccess(other.answer)];
+  return expected === actual ? [] : [{ where: 'body /ok', expected, actual }];
+}
+
+function isSuccess(answer: Answer | null): boolean {
+  const value = answer === null ? undefined : jsonIn(answer.body);
+  return isJsonObject(value) && value.ok === true;
 }
 
 /** Stands as the place of a difference when one revision does not serve the operation. */
@@ -74,11 +80,12 @@ const COUNTS = new Set(['getStatus body /data/active_users', 'getStatus body /da
 const OF_ITS_OWN = new Set([
   'getStatus body /data/version',
   'getStatus body /data/uptime_seconds',
+  'getDnsStats body /data/since_seconds',
   'listAudit body /data/*/time',
 ]);
 
 interface Described {
-  readonly one: RunStep;
+  readonly one: PlayedStep;
   readonly operation: string;
   readonly sides: Sides;
 }
@@ -103,12 +110,13 @@ function servedDifference({ one, operation, sides }: Described): RunDifference |
   return { step: one.step, operation, where: OPERATION, expected: words(left), actual: words(right) };
 }
 
-function operationName(exchange: Exchange): OperationName | string {
+/** The operation of a request, or what its scenario calls a request that is none. */
+export function operationName(exchange: Exchange): OperationName | string {
   return matchRequest(exchange.request)?.operation.name ?? exchange.operation;
 }
 
 /** A session that only one of them began changes nothing but who is let in, which shows by itself. */
-function isParting(one: RunStep, other: RunStep): boolean {
+function isParting(one: PlayedStep, other: PlayedStep): boolean {
   const { request } = one.exchange;
   const effect = effectOf(request);
   if (matchRequest(request)?.operation.subject === 'session') return false;
@@ -117,26 +125,4 @@ function isParting(one: RunStep, other: RunStep): boolean {
 
 function isAccepted(answer: Answer | null): boolean {
   return answer !== null && answer.status < 300;
-}
-
-/** The same difference in several places and scenarios, once: `where` has `*` for the places in lists, the values are an example. */
-export interface DifferenceGroup extends Omit<RunDifference, 'step'> {
-  readonly scenarios: readonly string[];
-}
-
-/** Gathers differences by operation and place. */
-export function groupDifferences(
-  compared: readonly { readonly name: string; readonly differences: readonly RunDifference[] }[],
-): readonly DifferenceGroup[] {
-  const groups = new Map<string, DifferenceGroup>();
-  for (const { name, differences } of compared) {
-    for (const { operation, where, expected, actual } of differences) {
-      const place = generalPlace(where);
-      const key = `${operation} ${place}`;
-      const present = groups.get(key) ?? { operation, where: place, expected, actual, scenarios: [] };
-      const scenarios = present.scenarios.includes(name) ? present.scenarios : [...present.scenarios, name];
-      groups.set(key, { ...present, scenarios });
-    }
-  }
-  return [...groups.values()].sort((a, b) => compareTexts(`${a.operation} ${a.where}`, `${b.operation} ${b.where}`));
 }

@@ -4,6 +4,7 @@ import { writeJson } from '../../wire/json/write-json.js';
 import { keyOf } from '../format/given-state.js';
 import { type AnswerDifference, coversPath, pointerName, sameJson } from '../format/json-difference.js';
 import type { Bindings } from '../format/placeholders.js';
+import type { Exchange } from '../format/scenario.js';
 import { isSecretMember } from '../format/strip.js';
 import { isBelow } from '../record/describe.js';
 
@@ -34,14 +35,14 @@ const NO_KEYS: ReadonlySet<string> = new Set();
 /** Reads an answer; null stands for none. */
 export function readAnswer(
   answer: Answer | null,
+  { request, response }: Pick<Exchange, 'request' | 'response'>,
   { bindings, foreign = NO_KEYS, base = '' }: Reading,
-  unordered: readonly string[] = [],
 ): ReadAnswer {
   const named = namer(bindings);
-  const how = { foreign, named, unordered };
+  const how = { foreign, named, unordered: response.unordered ?? [] };
   if (answer === null) return { ...how, outside: new Map([['connection', 'no answer']]), body: undefined };
   const outside = new Map<string, JsonValue>([['status', BigInt(answer.status)]]);
-  for (const name of HEADERS) {
+  for (const name of request.headers?.origin === undefined ? HEADERS : [...HEADERS, ALLOWED_ORIGIN]) {
     const value = answer.headers.get(name);
     if (value !== undefined) outside.set(`header ${name}`, headerHeld(name, value, base));
   }
@@ -50,7 +51,9 @@ export function readAnswer(
   return { ...how, outside, body: typeof body === 'string' ? named(body) : body };
 }
 
-const HEADERS = ['content-type', 'location', 'access-control-allow-origin', 'allow'];
+const HEADERS = ['content-type', 'location', 'allow'];
+/** Says nothing to a program that names no origin. */
+const ALLOWED_ORIGIN = 'access-control-allow-origin';
 
 function headerHeld(name: string, value: string, base: string): string {
   if (name === 'allow')
@@ -82,11 +85,11 @@ export function differentPlaces(left: ReadAnswer, right: ReadAnswer): readonly A
   };
   const holdBodies = (one: JsonValue | undefined, other: JsonValue | undefined, path: string) => {
     const [parts, others] = [partsOf(one, path, left), partsOf(other, path, right)];
-    // A value with parts is held by these alone.
-    hold(`body ${path}`, parts === null ? one : undefined, others === null ? other : undefined);
-    for (const [segment, part] of parts ?? NO_PARTS) holdBodies(part, others?.get(segment), `${path}/${segment}`);
-    for (const [segment, part] of others ?? NO_PARTS)
-      if (parts?.has(segment) !== true) holdBodies(undefined, part, `${path}/${segment}`);
+    // What only one of them has is told as a whole, without its parts, some of which may be secret.
+    if (parts === null || others === null) hold(`body ${path}`, wholeOf(one, parts), wholeOf(other, others));
+    else
+      for (const segment of new Set([...parts.keys(), ...others.keys()]))
+        holdBodies(parts.get(segment), others.get(segment), `${path}/${segment}`);
   };
   for (const [where, value] of left.outside) hold(where, value, right.outside.get(where));
   for (const [where, value] of right.outside) if (!left.outside.has(where)) hold(where, undefined, value);
@@ -104,7 +107,11 @@ export function generalPlace(where: string): string {
 
 type Parts = ReadonlyMap<string, JsonValue>;
 
-const NO_PARTS: Parts = new Map();
+/** A value without parts as it is, another by its brackets. */
+function wholeOf(value: JsonValue | undefined, parts: Parts | null): JsonValue | undefined {
+  if (parts === null) return value;
+  return Array.isArray(value) ? '[…]' : '{…}';
+}
 
 /** The elements or members of a value, each by its segment of a JSON pointer; null for a value that has none. */
 function partsOf(value: JsonValue | undefined, path: string, reading: ReadAnswer): Parts | null {

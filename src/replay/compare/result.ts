@@ -4,7 +4,8 @@ import { type AnswerDifference, differenceInWords } from '../format/json-differe
 import { isExchange, type PathRoot, type Scenario } from '../format/scenario.js';
 import type { Difference, PlayedStep } from '../play/play.js';
 import type { BrokenFile, ScenarioFile } from '../play/scenario-files.js';
-import type { RunComparison, RunDifference } from './compare-runs.js';
+import type { RunComparison } from './compare-runs.js';
+import type { RunDifference } from './line-changes.js';
 
 /** One difference, with the request that it answers. */
 export interface ShownDifference extends AnswerDifference {
@@ -87,26 +88,46 @@ interface Played {
   readonly milliseconds: number;
 }
 
-/** The result of a scenario that was played on two servers; `becauseOf` says which difference of their records one is. */
+/** A scenario played on two servers, and what explains its differences. */
+interface Compared extends RunComparison {
+  readonly steps: readonly PlayedStep[];
+  /** The number of differences that the register of divergences explains, which are left out. */
+  readonly known?: number;
+  /** Says which difference of the lines' records one is; null for none. */
+  readonly becauseOf?: (difference: RunDifference) => string | null;
+}
+
+/** The result of a scenario that was played on two servers. */
 export function comparedResult(
-  { name, path, scenario }: ScenarioFile,
-  { differences, partedAt, seen }: RunComparison & Pick<ScenarioResult, 'seen'>,
-  becauseOf: (difference: RunDifference) => string | null = () => null,
+  file: ScenarioFile,
+  { differences, partedAt, unplayed, steps, known = 0, becauseOf = () => null }: Compared,
 ): ScenarioResult {
+  const why = unplayedWords(unplayed);
+  if (why !== null && unplayed.length === steps.length) return unplayedResult(file, 'skipped', why);
   return {
-    ...empty(name, path, scenario.title),
+    ...empty(file.name, file.path, file.scenario.title),
     outcome: differences.length === 0 ? 'equal' : 'different',
     differences: differences.map((each) => {
       const { operation: request, step, where, expected, actual } = each;
       const because = becauseOf(each);
       return { step, request, where, expected, actual, ...(because === null ? {} : { because }) };
     }),
-    seen,
+    seen: operationsSeen(steps),
+    known,
+    unplayed: why,
     hint:
       partedAt === null
         ? null
-        : `from step ${partedAt} on the servers stand in different states: only what one of them does not serve is shown`,
+        : `from step ${partedAt} on the servers stand in different states: only what comes of their lines is shown`,
   };
+}
+
+function unplayedWords(unplayed: readonly PlayedStep[]): string | null {
+  const [first, ...others] = unplayed;
+  if (first === undefined) return null;
+  const [reason] = first.compareWith(first.exchange.response);
+  const steps = others.length === 0 ? `step ${first.step} is` : `step ${first.step} and ${others.length} more are`;
+  return `${steps} not played: ${typeof reason?.actual === 'string' ? reason.actual : 'neither server answered'}`;
 }
 
 /** Every line refuses a credential in the same way: a 401 shows nothing of the operation. */

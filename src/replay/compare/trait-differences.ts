@@ -30,6 +30,7 @@ const TRAITS: Readonly<Record<string, (revision: Revision) => string>> = {
   subscription: ({ subscribe }) => subscribe.name,
   status: ({ status }) => status.name,
   'other origins': ({ anyOrigin }) => (anyOrigin ? 'may call' : 'may not call'),
+  'file layout': ({ file }) => file.layout,
 };
 
 function capabilityOf<Name extends Capability>({ capabilities }: Revision, name: Name): string {

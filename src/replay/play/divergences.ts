@@ -96,6 +96,23 @@ export function unexplainedDifferences(
   });
 }
 
+/**
+ * Tells whether a register explains a difference between two servers: one of them answers the step as it says that Keyway
+ * does, or, where it gives no answer, the difference is at a place that it names.
+ */
+export function isRegistered(
+  { kinds, scenarios }: DivergenceRegister,
+  name: string,
+  { step, where }: Difference,
+  answers: readonly PlayedStep[],
+): boolean {
+  const entry = scenarios[name]?.[String(step)];
+  if (entry === undefined) return false;
+  const { instead, where: places = [] } = { ...kinds[entry.why], ...entry };
+  if (instead !== undefined) return answers.some((each) => each.compareWith(instead).length === 0);
+  return places.some((place) => where === place || where.startsWith(`${place}/`));
+}
+
 function stepsOf(scenario: Scenario): readonly string[] {
   return [...scenario.exchanges.map((_, index) => String(index + 1)), 'then'];
 }

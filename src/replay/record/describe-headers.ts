@@ -1,3 +1,4 @@
+import { programOf } from '../../core/operation-use.js';
 import type { Replacements } from '../format/replacements.js';
 
 const TYPES = new Set(['text/plain', 'text/html', 'application/json', '*/*', 'application/x-www-form-urlencoded']);
@@ -30,6 +31,8 @@ function requestHeader(name: string, value: string, replacements: Replacements):
       return knownTypes(value) ?? 'application/octet-stream';
     case 'origin':
       return ORIGIN;
+    case 'user-agent':
+      return programOf(value) || null;
     case 'access-control-request-method':
       return METHODS.test(value) ? value : null;
     case 'access-control-request-headers':

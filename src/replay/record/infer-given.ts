@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import type { Subject } from '../../wire/operations/operation.js';
 import type { OperationName } from '../../wire/operations.js';
-import { keysNamed, makesKeys, matchRequest } from '../format/effects.js';
+import { decoded, keysNamed, makesKeys, matchRequest } from '../format/effects.js';
 import { elementOf, keyOf, trafficOf } from '../format/given-state.js';
 import type { CounterState, Exchange, Given } from '../format/scenario.js';
 
@@ -11,7 +11,7 @@ import type { CounterState, Exchange, Given } from '../format/scenario.js';
  */
 export function inferGiven(exchanges: readonly Exchange[]): Given {
   const read = (operation: OperationName, ...changes: readonly Subject[]) => firstRead(exchanges, operation, changes);
-  const snapshots = snapshotsIn(untilChange(exchanges, KEY_CHANGES));
+  const snapshots = snapshotsIn(untilChange(exchanges, KEY_CHANGES), keysUsed(exchanges));
   const config = read('getConfig', 'configuration', 'rules', 'dns');
   const file = isJsonObject(config)
     ? withKeysBefore(config, exchanges, snapshots)
@@ -46,11 +46,12 @@ function dataOf(exchange: Exchange | undefined): JsonValue {
   return isJsonObject(body) ? (body.data ?? null) : null;
 }
 
-/** The list of keys, else each key that was asked for, in the order of their registration as far as it shows. */
-function snapshotsIn(before: readonly Exchange[]): readonly JsonObject[] {
+/** The list of keys, else each key that was used or asked for, in the order of their registration as far as it shows. */
+function snapshotsIn(before: readonly Exchange[], used: readonly string[]): readonly JsonObject[] {
   const list = dataOf(before.find((each) => each.operation === 'listUsers' && isRead(each)));
   const single = before.filter((each) => each.operation === 'getUser' && isRead(each)).map(dataOf);
-  const found = (Array.isArray(list) ? list : single).filter(isJsonObject);
+  const bare = used.map((accessKey) => ({ access_key: accessKey }));
+  const found = (Array.isArray(list) ? list : [...bare, ...single]).filter(isJsonObject);
   return [...new Map(found.map((each) => [each.access_key, each])).values()];
 }
 
@@ -75,6 +76,13 @@ function withKeysBefore(
   const inFile = new Set(list.flatMap(keyOf).map(({ accessKey }) => accessKey));
   const removed = snapshots.filter(({ access_key }) => typeof access_key === 'string' && !inFile.has(access_key));
   return { ...config, access_keys: [...present, ...removed.flatMap(elementsOf)] };
+}
+
+/** The keys that requests name with success, such as those of subscriptions, without those that the session made. */
+export function keysUsed(exchanges: readonly Exchange[]): readonly string[] {
+  const made = new Set(exchanges.flatMap(keysMade));
+  const named = exchanges.filter(isRead).map(({ request }) => matchRequest(request)?.keySegment ?? null);
+  return named.flatMap((segment) => (segment === null ? [] : [decoded(segment)])).filter((key) => !made.has(key));
 }
 
 function keysMade(exchange: Exchange): readonly string[] {
