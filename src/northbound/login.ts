@@ -85,7 +85,9 @@ export function createLogin(
       if (!isConfigured(configured)) throw new DomainError('authNotConfigured');
       const refused = (outcome: 'waiting' | 'refused'): DomainError => {
         observer?.login(mount, outcome);
-        return new DomainError(outcome === 'waiting' ? 'tooManyLogins' : 'unauthorized');
+        return outcome === 'waiting'
+          ? new DomainError('tooManyLogins', '', retryAfter(network))
+          : new DomainError('unauthorized');
       };
       if (retryAfter(network) !== null) throw refused('waiting');
       const { passwordHash } = configured;

@@ -19,10 +19,12 @@ export function isApiPath(mounts: readonly Mount[], url: string): boolean {
   return mounts.some(({ api }) => isUnder(api, path));
 }
 
-/** Tells whether a path is that of a mount which pages of other origins may not call. */
+/** Tells whether pages of other origins may not call a path: that of a mount which says so, or one of none where all say so. */
 export function isOfOwnOrigin(mounts: readonly Mount[], url: string): boolean {
   const path = pathOf(url);
-  return mounts.some((mount) => !mount.revision.anyOrigin && isUnder(mount.base, path));
+  const isOwn = ({ revision }: Mount) => !revision.anyOrigin;
+  const there = mounts.filter(({ base }) => isUnder(base, path));
+  return there.length > 0 ? there.some(isOwn) : mounts.length > 0 && mounts.every(isOwn);
 }
 
 function isUnder(root: string, path: string): boolean {

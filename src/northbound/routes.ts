@@ -37,9 +37,10 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
     const admits = (request: FastifyRequest) =>
       isOpenToAll(operation, mount, context) ? 'open' : admission(operation, mount, context, request);
     const refuse = (reply: FastifyReply, verdict: Refusal, code: DomainErrorCode = 'unauthorized') => {
-      if (typeof verdict === 'number') reply.header('retry-after', verdict);
-      const error = new DomainError(verdict === 'not permitted' ? 'notPermitted' : code);
+      const wait = typeof verdict === 'number' ? verdict : null;
+      const error = new DomainError(verdict === 'not permitted' ? 'notPermitted' : code, '', wait);
       const { status, text } = encodeError(mount.revision.errors, operation, error);
+      if (wait !== null) reply.header('retry-after', wait);
       return sendEarlyFailure(reply, status, text);
     };
     const isAudit = operation.capability === 'audit';

@@ -165,7 +165,13 @@ interface Failing {
 export function encodeError(table: ErrorTable, operation: Failing, error: DomainError): ErrorAnswer {
   const { status, text, withDetail } = table[rowFor(table, operation, error.code)];
   const detail = withDetail === true ? error.detail : '';
-  return { status, text: [text, detail].filter((part) => part !== '').join(': ') };
+  return { status, text: [withWait(text, error.retryAfter), detail].filter((part) => part !== '').join(': ') };
+}
+
+/** A text that says to wait a minute, with the minutes that the caller has to. */
+function withWait(text: string, seconds: number | null): string {
+  const minutes = Math.ceil((seconds ?? 0) / 60);
+  return minutes > 1 ? text.replace('wait a minute', `wait ${minutes} minutes`) : text;
 }
 
 /**

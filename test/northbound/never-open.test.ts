@@ -18,10 +18,11 @@ it.each([
 });
 
 it.each([
-  ['0.4.6', 401, 'unauthorized'],
-  ['0.4.7', 429, 'too many sign-in attempts, wait a minute'],
-])('a login of %s that the guard keeps waiting is told %s %s, and one of another network is not kept', async (revision, status, error) => {
-  const loginGuard = { failures: 2, window: 60_000 };
+  ['0.4.6', 300, 401, 'unauthorized'],
+  ['0.4.7', 60, 429, 'too many sign-in attempts, wait a minute'],
+  ['0.4.7', 300, 429, 'too many sign-in attempts, wait 5 minutes'],
+])('a login of %s that the guard keeps waiting for %i s is told %i %s, and one of another network is not kept', async (revision, seconds, status, error) => {
+  const loginGuard = { failures: 2, window: seconds * 1000 };
   const app = await gatewayForTest({
     mounts: [{ revision }],
     listener: OPERATOR,
@@ -38,7 +39,11 @@ it.each([
   for (let failure = 1; failure <= 2; failure += 1)
     expect((await login('wrong', '192.0.2.1')).json()).toEqual({ ok: false, error: 'unauthorized' });
   const kept = await login('password', '192.0.2.1');
-  expect([kept.statusCode, kept.json(), kept.headers['retry-after']]).toEqual([status, { ok: false, error }, '60']);
+  expect([kept.statusCode, kept.json(), kept.headers['retry-after']]).toEqual([
+    status,
+    { ok: false, error },
+    `${seconds}`,
+  ]);
   expect((await login('password', '198.51.100.1')).statusCode).toBe(200);
 });
 
@@ -70,5 +75,17 @@ it('0.4.7 grants no other origin anything, beside a mount that does', async () =
     expect(await of('POST', '/api/server/status')).toEqual([405, granted]);
     expect(await of('GET', '/')).toEqual([200, granted]);
     expect(await of('OPTIONS', '/api/users')).toEqual([base === 'own' ? 405 : 200, granted]);
+  }
+});
+
+it.each([
+  ['0.4.6', '*'],
+  ['0.4.7', undefined],
+])('%s outside of every path that it serves allows other origins as elsewhere', async (revision, granted) => {
+  const app = await gatewayForTest({ mounts: [{ revision }], listener: { token: 't' } });
+  const headers = { origin: 'https://panel.example' };
+  for (const method of ['GET', 'POST', 'OPTIONS'] as const) {
+    const answer = await app.inject({ method, url: '/elsewhere', headers });
+    expect([answer.statusCode, answer.headers['access-control-allow-origin']]).toEqual([404, granted]);
   }
 });

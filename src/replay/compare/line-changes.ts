@@ -42,7 +42,8 @@ export function changeOf(difference: RunDifference, sides: Sides): LineChange {
 export function isOfTheLines(difference: RunDifference, sides: Sides): boolean {
   const { where, expected, actual } = difference;
   if (where === 'operation') return true;
-  const isMember = (expected === undefined || actual === undefined) && !/\/(?:\d+|\[[^/]*\])$/.test(where);
+  const isMember =
+    where.startsWith('body') && (expected === undefined || actual === undefined) && !/\/(?:\d+|\[[^/]*\])$/.test(where);
   return (isMember || rowAt(difference)?.isWhole === true) && traitBehind(difference, sides) !== undefined;
 }
 
