@@ -32,7 +32,7 @@ function countersOf(snapshot: JsonObject): TrafficCounters {
 }
 
 /** Links over TLS are told apart by nothing that lines differ in; lines that know none do not look at it. */
-const OVER_UDP = '?transport=udp';
+export const OVER_UDP = '?transport=udp';
 
 /** Share links by the query that the revision gives them, and the client configuration beside them. */
 export async function lookAtShareLink(at: At): Promise<Found> {

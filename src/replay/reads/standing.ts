@@ -3,6 +3,7 @@ import type { Revision } from '../../wire/traits/revision.js';
 import type { ScenarioResult } from '../compare/result.js';
 import { differencesInWords } from '../compare/trait-differences.js';
 import type { Look } from './look.js';
+import { proxyNotes } from './proxy-notes.js';
 import { type Finding, findingsOf, RULE_NAMES } from './rules.js';
 
 /** A server held against one line's record. */
@@ -49,11 +50,14 @@ export async function readServer(look: Look, revision: Revision, lines: readonly
   );
   const rules = findings.filter(({ operation }) => operation === null);
   const fitting = others.filter(({ fits }) => fits).map((each) => each.revision);
-  const reported = await reportedVersion(look, revision.root.paths(look.webpath).api);
+  const { api, base } = revision.root.paths(look.webpath);
+  const reported = await reportedVersion(look, api);
   const line = reported === null ? null : lineOf(reported);
   return {
     /** The version that the status tells and its line, null where it tells none or an unknown one; not `isOwn` for another line's. */
     version: { reported, line: line?.id ?? null, isOwn: reported === null || line === revision },
+    /** Sentences for people about what is no difference and may be a proxy's doing. */
+    notes: await proxyNotes({ look, revision, api, base }),
     results: findings.map((each) => resultOf(each, milliseconds)),
     /** The number of rules that were seen, and of all. */
     rules: { seen: rules.filter(({ outcome }) => outcome !== 'unseen').length, all: RULE_NAMES.length },

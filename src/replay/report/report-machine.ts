@@ -24,6 +24,7 @@ function verdictRecord({ isCompatible, unjudged, operations, reads }: Verdict): 
     rules: reads === null ? null : { seen: BigInt(reads.rules.seen), all: BigInt(reads.rules.all) },
     lines: reads === null ? null : linesRecord(reads.lines),
     version: reads === null ? null : { ...reads.version },
+    notes: [...(reads?.notes ?? [])],
   };
 }
 

@@ -42,7 +42,7 @@ export function verdictLines({ isCompatible, unjudged, operations, reads }: Verd
   const lines = [`${judged} as far as seen: ${parts.join(', ')}`];
   if (unseen.length > 0) lines.push(`  not seen: ${unseen.join(', ')}`);
   if (reads === null) return lines;
-  lines.push(...versionLines(reads.version));
+  lines.push(...versionLines(reads.version), ...reads.notes.map((note) => `  note: ${note}`));
   const { ownFits, fitting } = reads.lines;
   if (ownFits) return [...lines, ...fitting.map(({ id, by }) => `  not told apart from ${id}: ${by.join('; ')}`)];
   const others = fittingWords(reads.lines);
