@@ -10,11 +10,11 @@ export function freeName(index: number): string {
   return `www${index}.free.example`;
 }
 
-/** A list in hosts format. */
+/** A list of rules, each of which blocks a name and those below it in every revision. */
 export function* listText(names: number): Generator<string> {
   const lines = 1000;
   for (let start = 0; start < names; start += lines) {
     const count = Math.min(lines, names - start);
-    yield Array.from({ length: count }, (_, index) => `0.0.0.0 ${blockedName(start + index)}\n`).join('');
+    yield Array.from({ length: count }, (_, index) => `||${blockedName(start + index)}^\n`).join('');
   }
 }
