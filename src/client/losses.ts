@@ -75,7 +75,7 @@ const RULES_UNTIL_START = {
   shownBy: 'server',
   of: ({ capabilities, storing }: Revision) => capabilities.rules !== undefined && !storing.storesRules,
   sentence:
-    'Rules are followed at once, and the server forgets them with its next start. Keyway puts them into its configuration two seconds later, where that has outbounds for them: those last, `block` as `proxy`.',
+    'Rules are followed at once, and the server forgets them with its next start. Keyway puts them into its configuration two seconds later, where that has outbounds for them: of these a start keeps those with `proxy`, and `block` and `direct` are gone.',
 } as const;
 
 const LIMIT_AT_HANDSHAKE = {

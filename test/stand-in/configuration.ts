@@ -152,10 +152,15 @@ function rulesOfOutbound(root: JsonObject): readonly OutboundRule[] | null {
   return outbound === undefined ? null : elementsOf(outbound.rules).flatMap((rule) => ruleOf(rule, 'action'));
 }
 
+/** Of the rules a start keeps those of the first outbound that proxies, and no others. */
 function rulesOfRouting(root: JsonObject): readonly OutboundRule[] | null {
-  const hasProxy = elementsOf(root.outbounds).some((each) => isJsonObject(each) && each.protocol === 'socks5');
-  if (!hasProxy) return null;
-  return elementsOf(objectIn(root, 'routing')?.rules).flatMap((rule) => ruleOf(rule, 'outbound'));
+  const proxy = elementsOf(root.outbounds)
+    .filter(isJsonObject)
+    .find(({ protocol }) => protocol === 'socks5');
+  if (proxy === undefined) return null;
+  return elementsOf(objectIn(root, 'routing')?.rules)
+    .filter((rule) => isJsonObject(rule) && rule.outbound === proxy.tag)
+    .flatMap((rule) => ruleOf(rule, 'outbound'));
 }
 
 /** Whatever the file calls anything but direct is read as `proxy`. */

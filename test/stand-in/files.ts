@@ -25,7 +25,7 @@ export const ROOT_LIST_FILE = `{
 /** A file of servers up to 0.2.30, which take plain strings alone: `alpha` and `beta`. */
 export const STRINGS_FILE = ROOT_LIST_FILE.replace(/\{ "access_key"[^}]+\}/, '"beta"');
 
-/** A file of servers from 0.3.7 on: the same keys, and a rule that blocks. */
+/** A file of servers from 0.3.7 on: the same keys, and a rule that proxies. */
 export const INBOUNDS_FILE = `{
   "version": "0.3.21",
   "mode": "server",
@@ -53,7 +53,7 @@ export const INBOUNDS_FILE = `{
     { "protocol": "direct", "tag": "direct" },
     { "protocol": "block", "tag": "block" }
   ],
-  "routing": { "rules": [{ "domain_suffix": [".a"], "outbound": "block" }], "default_outbound": "direct" }
+  "routing": { "rules": [{ "domain_suffix": [".a"], "outbound": "proxy" }], "default_outbound": "direct" }
 }
 `;
 

@@ -185,12 +185,16 @@ test('a body that is too large is refused where that is asked for, without an en
   expect([answer.status, answer.headers.get('content-type')]).toEqual([413, 'text/plain; charset=utf-8']);
 });
 
-test('rules of 0.3.7 and later are live and not stored, and block in the file is read as proxy', async () => {
-  const { api, standIn } = await stage('0.3.21', INBOUNDS_FILE);
+test('rules of 0.3.7 and later are live and not stored, and of those in the file a start keeps the proxied ones alone', async () => {
+  const rule = '{ "domain_suffix": [".a"], "outbound": "proxy" }';
+  const others = ['block', 'direct', 'nobody'].map((outbound) => JSON.stringify({ domain_suffix: ['.b'], outbound }));
+  const { api, standIn } = await stage('0.3.21', INBOUNDS_FILE.replace(rule, [...others, rule].join()));
   const rules = (action: string) => [{ domain_suffix: ['.a'], ip_cidr: [], protocol: null, action }];
   expect((await api('GET', '/router/rules')).data).toEqual(rules('proxy'));
-  await api('PUT', '/router/rules', rules('direct'));
-  expect((await api('GET', '/router/rules')).data).toEqual(rules('direct'));
+  for (const action of ['direct', 'block']) {
+    await api('PUT', '/router/rules', rules(action));
+    expect((await api('GET', '/router/rules')).data).toEqual(rules(action));
+  }
   await standIn.restart();
   expect((await api('GET', '/router/rules')).data).toEqual(rules('proxy'));
 });

@@ -4,19 +4,24 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_RESOLVER } from '../../../src/core/dns-settings.js';
 import type { OutboundRule } from '../../../src/core/model.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
-import { systemClock } from '../../../src/platform/system-ports.js';
 import { freePort } from '../../free-ports.js';
 import { folderForTest } from '../../serve/serve-here.js';
 import type { Step } from '../../stand-in/file.js';
 import { apiOf, CREDENTIALS, INBOUNDS_FILE, ROOT_LIST_FILE } from '../../stand-in/files.js';
 import { type StandInOptions, startStandIn } from '../../stand-in/stand-in.js';
+import { createFastClock, createFastTimers } from './fast-time.js';
 import { openFrontBackend } from './open-front.js';
 
 const ROUTED = ROOT_LIST_FILE.replace('"mode"', '"outbound": { "rules": [] }, "mode"');
 const RULE: OutboundRule = { domainSuffix: ['.a'], ipCidr: [], protocol: null, action: 'direct' };
 
 /** A Keyway in front of a server over a file of its own. */
-async function front(line: string, text: string, options: (file: string) => Partial<StandInOptions> = () => ({})) {
+async function front(
+  line: string,
+  text: string,
+  options: (file: string) => Partial<StandInOptions> = () => ({}),
+  factor = 1,
+) {
   const folder = await folderForTest();
   const file = join(folder, 'server.jsonc');
   await writeFile(file, text);
@@ -28,7 +33,8 @@ async function front(line: string, text: string, options: (file: string) => Part
   const backend = await openFrontBackend({
     url: standIn.origin + standIn.paths.base,
     credentials: { token: CREDENTIALS.token, operator: null },
-    clock: systemClock,
+    clock: createFastClock(factor),
+    timers: createFastTimers(factor),
     dataFolder,
     fileSystem: createFileSystem(),
     log: { debug() {}, info() {}, warn: say, error: say },
@@ -100,6 +106,17 @@ describe.each([
     ).toEqual(['alpha', 'beta', 'one']);
     expect(await readFile(file, 'utf8')).toContain('"alpha"');
   });
+});
+
+test('of the rules that are stored for 0.3.21 a start keeps those that proxy, and no others', async () => {
+  const { standIn, backend, file } = await front('0.3.21', INBOUNDS_FILE, () => ({}), 20);
+  const rules = (['block', 'proxy', 'direct'] as const).map((action) => ({ ...RULE, domainSuffix: [action], action }));
+  await backend.replaceRules(rules);
+  expect(standIn.rules()).toEqual(rules);
+  const inFile = async () => JSON.parse(await readFile(file, 'utf8')).routing.rules;
+  await expect.poll(async () => (await inFile().catch(() => [])).length, { timeout: 10_000 }).toBe(3);
+  await standIn.restart();
+  expect(standIn.rules()).toEqual([rules[1]]);
 });
 
 test('DNS settings that others change on a server of an older form count beside what that cannot say of those of 0.4.6', async () => {
