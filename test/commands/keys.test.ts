@@ -315,6 +315,15 @@ describe('keyway keys', () => {
   });
 });
 
+/** A moment that a test decides on. */
+function moment() {
+  let come = () => {};
+  const here = new Promise<void>((resolve) => {
+    come = resolve;
+  });
+  return { here, come };
+}
+
 describe('keyway keys on a running server', () => {
   it.each(REVISIONS.map(({ id }) => id))('of line %s lists, adds, changes and removes keys', async (id) => {
     const app = await createGateway({
@@ -339,6 +348,44 @@ describe('keyway keys on a running server', () => {
     expect((await there('link', 'far-1')).output).toMatch(/^ostp:\/\/far-1@203\.0\.113\.7:50000/);
     expect((await there('remove', 'far-1')).code).toBe(0);
     expect(keyway.core.keys.get('far-1')).toBeUndefined();
+  });
+
+  it('that loses acknowledged keys is looked at after an import, which counts what is there and names the others', async () => {
+    let saves = 0;
+    let reloading: Promise<void> = Promise.resolve();
+    const [hasRead, mayTake] = [moment(), moment()];
+    const standIn = await standInOf('0.2.96', {
+      reloadFactor: 0,
+      // A look at the file that read it before the second key and takes it for its own at the third.
+      async pause(at) {
+        if (at === 'reload: read') {
+          hasRead.come();
+          await mayTake.here;
+        }
+        if (at === 'save: read') saves += 1;
+        if (at === 'save: read' && saves === 2) {
+          reloading = standIn.reload();
+          await hasRead.here;
+        }
+        if (at === 'save: read' && saves === 3) {
+          mayTake.come();
+          await reloading;
+        }
+      },
+    });
+    const environment = { KEYWAY_TOKEN: CREDENTIALS.token };
+    const target = ['--target', standIn.origin + standIn.paths.base];
+    await writeFile(join(folder, 'some.csv'), 'key,name,limit\nk1,One,\nk2,Two,5\nk3,Three,\nk4,Four,\n');
+    const { code, output, complaints } = await keys(['import', 'some.csv', ...target], { environment });
+    expect({ code, output }).toEqual({ code: 1, output: '2 added, 0 set, 0 as they are\n' });
+    expect(complaints).toMatch(
+      /acknowledged and lost 2: import the table again\n +not added: k2 +Two +5 B\n +not added: k3 +Three/,
+    );
+    expect((await keys(['import', 'some.csv', ...target], { environment })).output).toBe(
+      '2 added, 0 set, 2 as they are\n',
+    );
+    await writeFile(join(folder, 'twice.csv'), 'key,name,limit\nk1,One,7\n,One,8\n');
+    expect(await keys(['import', 'twice.csv', ...target], { environment })).toMatchObject({ code: 0 });
   });
 
   it('that tells no names exports none, so that an import of it takes nobody his name', async () => {

@@ -3,8 +3,9 @@ import { resolve } from 'node:path';
 import type { UpstreamServer } from '../../client/server.js';
 import { changedRecord, recordOf, sameFields } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
+import { sameState, stateOf } from '../../homes/upstream/key-state.js';
 import { isOn, switchFlag, valueFlag } from '../../settings/flags.js';
-import { hasNames } from '../../wire/traits/snapshot.js';
+import { hasNames, tellsField } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
 import { givenPieces } from '../stored-place.js';
 import { keyLine, newKey } from './change.js';
@@ -18,7 +19,7 @@ import { changeKey } from './made-changes.js';
 /** Names and keys are nobody else's business. */
 const PRIVATE = 0o600;
 
-/** So many sentences on what is wrong with a table are shown. */
+/** So many lines on what is wrong, with a table or afterwards, are shown. */
 const MOST_PROBLEMS = 20;
 
 interface Importing {
@@ -47,8 +48,8 @@ async function importKeys(
   const { file, dryRun, out } = asked;
   const rows = await rowsOf(file, context);
   const steps = stepsOf(file, rows, await allKeys(server, context), context);
-  const added = steps.filter(({ before }) => before === null).length;
   const made: AccessKey[] = [];
+  const lost = new Set<Step>();
   context.progress.clear();
   if (dryRun)
     for (const { before, after, isMade } of steps)
@@ -61,15 +62,53 @@ async function importKeys(
       const words = { doing: 'importing keys', done: 'Imported', keyOf: ({ after }: Step) => after.accessKey };
       const noteMade = ({ isMade, after }: Step) => isMade && made.push(after);
       await inTurn(steps, context, { ...words, made: noteMade }, (step) => take(server, step));
+      for (const step of await lostOf(server, steps, context)) lost.add(step);
     } finally {
       // Nobody else knows them, whatever ended the import.
-      if (made.length > 0) await writeMade(server, made, out, context);
+      const gone = new Set([...lost].map(({ after }) => after));
+      const there = made.filter((key) => !gone.has(key));
+      if (there.length > 0) await writeMade(server, there, out, context);
     }
+  const there = steps.filter((step) => !lost.has(step));
+  const added = there.filter(({ before }) => before === null).length;
   const words = dryRun ? ['would be added', 'would be set'] : ['added', 'set'];
-  const summary = `${added} ${words[0]}, ${steps.length - added} ${words[1]}, ${rows.length - steps.length} as they are`;
+  const summary = `${added} ${words[0]}, ${there.length - added} ${words[1]}, ${rows.length - steps.length} as they are`;
   // Standard output is the table's then.
   if (made.length > 0 && out === null) context.complain(summary);
   else context.output.line(summary);
+  if (lost.size === 0) return;
+  const { storing } = await server.find();
+  if (storing.undoneBecause === null) throw new Error(lostWords([...lost]));
+  // Whoever waits sees them made again.
+  context.complain(lostWords([...lost]));
+}
+
+/** The changes that a list does not show afterwards: servers lose some of what they have acknowledged. */
+async function lostOf(
+  server: UpstreamServer,
+  steps: readonly Step[],
+  context: CommandContext,
+): Promise<readonly Step[]> {
+  if (steps.length === 0) return [];
+  const { snapshot } = await server.find();
+  const present = new Map((await allKeys(server, context)).map((key) => [key.accessKey, key]));
+  context.progress.clear();
+  // Of two lines for one key the last one counts.
+  const last = new Map(steps.map((step) => [step.after.accessKey, step]));
+  return [...last.values()].filter(
+    ({ after }) => !sameState(after, stateOf(present.get(after.accessKey)), (name) => tellsField(snapshot, name)),
+  );
+}
+
+function lostWords(lost: readonly Step[]): string {
+  const lines = lost.map(({ before, after }) => `${before === null ? 'not added' : 'not set'}: ${keyLine(after)}`);
+  return shortened(`the server has acknowledged and lost ${lost.length}: import the table again`, lines);
+}
+
+/** Some lines below their heading. */
+function shortened(heading: string, lines: readonly string[]): string {
+  const more = lines.length > MOST_PROBLEMS ? [`and ${lines.length - MOST_PROBLEMS} more`] : [];
+  return [heading, ...lines.slice(0, MOST_PROBLEMS), ...more].join('\n  ');
 }
 
 /** Writes the keys that an import has made as a table with their links. */
@@ -112,9 +151,7 @@ function textOf(file: string, bytes: Buffer): string {
 }
 
 function refuse(file: string, problems: readonly string[]): void {
-  if (problems.length === 0) return;
-  const more = problems.length > MOST_PROBLEMS ? [`and ${problems.length - MOST_PROBLEMS} more`] : [];
-  throw new Error([`${file}: nothing was changed`, ...problems.slice(0, MOST_PROBLEMS), ...more].join('\n  '));
+  if (problems.length > 0) throw new Error(shortened(`${file}: nothing was changed`, problems));
 }
 
 /**
@@ -162,7 +199,8 @@ semicolons or tabs between them, the first line with the names of its columns: k
 name alone is enough. New keys are added, others get the name and the limit of their line, and keep
 their counters; keys without a line stay. A line without a key is for the key that has its name, else
 a new one is made; those are written out with their links. What is wrong is said line by line before
-anything changes, and an import may be repeated. - reads standard input.
+anything changes, and an import may be repeated. Afterwards a list is read: changes that it does not
+show are named, and the exit code is 1. - reads standard input.
 
   --out FILE       The file for the keys that are made. Default: standard output.
   --dry-run        Says what would change, and changes nothing.
