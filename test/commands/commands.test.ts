@@ -17,12 +17,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const run = (argv: readonly string[], input?: string) => runKeyway(argv, { folder }, input);
+const run = (argv: readonly string[], piped = '') => runHere(argv, { folder, piped });
 
 describe('keyway', () => {
   it('--version prints the version of package.json', async () => {
     const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
-    expect(await run(['--version'])).toMatchObject({ code: 0, output: `${version}\n`, complaints: '' });
+    const printed = await runKeyway(['--version'], { folder });
+    expect(printed).toMatchObject({ code: 0, output: `${version}\n`, complaints: '' });
   });
 
   it.each(['-V', '-v', 'version'])('%s prints it, too', async (word) => {
@@ -73,9 +74,10 @@ describe('keyway', () => {
 describe('keyway hash-password', () => {
   it('prints the lowercase SHA-256 of the one line of a pipe, with or without its line end', async () => {
     const hash = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8\n';
-    for (const input of ['password', 'password\n', 'password\r\n']) {
-      expect(await run(['hash-password'], input)).toMatchObject({ code: 0, output: hash, complaints: '' });
-    }
+    const printed = { code: 0, output: hash, complaints: '' };
+    for (const input of ['password', 'password\r\n'])
+      expect(await run(['hash-password'], input)).toMatchObject(printed);
+    expect(await runKeyway(['hash-password'], { folder }, 'password\n')).toMatchObject(printed);
   });
 
   it('is PBKDF2 with a salt of its own for servers from 0.4.7 on, and for no others', async () => {

@@ -25,13 +25,14 @@ export interface RanHere {
 /**
  * Runs a command line within the test's own process, in an environment that holds nothing else, its log going to
  * `descriptor`; `terminal` is what it would see of one, and `onProgress` is told what it shows there while it works. One that
- * serves ends when `untilStopped` resolves.
+ * serves ends when `untilStopped` resolves. What is `piped` is its standard input.
  */
 export async function runHere(
   argv: readonly string[],
   {
     folder = '/',
     terminal = false,
+    piped = '',
     secrets = [] as readonly (string | null)[],
     lines = [] as readonly (string | null)[],
     ownAddresses = [] as readonly string[],
@@ -74,7 +75,9 @@ export async function runHere(
     progress,
     input: {
       isTerminal: terminal,
-      pieces: async function* () {},
+      pieces: async function* () {
+        yield Buffer.from(piped);
+      },
       ask: async (question, problemWith) => {
         for (;;) {
           asked.push(question);

@@ -1,34 +1,24 @@
-import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { keyDigest } from '../../src/core/key-digest.js';
 import { readDocument } from '../../src/document/document.js';
-import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
-import { type Running, startKeyway } from './process.js';
+import { folderForTest, serveHere } from '../serve/serve-here.js';
 
 const NAME = 'server-0.3.21.jsonc';
 const JSON_BODY = { 'content-type': 'application/json' };
 const TOKEN = { authorization: 'Bearer sample-static-token' };
 
 let folder = '';
-let running: Running | null = null;
-beforeAll(buildIfOlder);
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-inbounds-'));
+  folder = await folderForTest();
   await copyFile(join(ROOT, 'fixtures/samples', NAME), join(folder, NAME));
-});
-afterEach(async () => {
-  running?.child.kill('SIGKILL');
-  await running?.ended;
-  await rm(folder, { recursive: true });
 });
 
 async function serve(...argv: string[]) {
-  running = startKeyway(['serve', '--config', NAME, '--bind', '127.0.0.1:0', ...argv], { folder });
-  const { url } = await running.logged((record) => typeof record.url === 'string');
-  return { url: String(url), log: running.log };
+  const served = await serveHere(['serve', '--config', NAME, '--bind', '127.0.0.1:0', ...argv], { folder });
+  return { url: await served.url, log: served.log };
 }
 
 async function ask(url: string, init: RequestInit = {}): Promise<{ status: number; data: unknown; error: unknown }> {
@@ -70,11 +60,12 @@ describe("keyway serve of a new server's file", () => {
 
   it('says at start how the root list differs, keys as digests', async () => {
     const { log } = await serve();
-    const warnings = log().flatMap(({ level, msg }) => (level === 'warn' ? [String(msg)] : []));
+    const records = await log();
+    const warnings = records.flatMap(({ level, msg }) => (level === 'warn' ? [String(msg)] : []));
     expect(warnings).toContain(`access_keys: 1 key stands only there: ${keyDigest('made-in-the-panel')}`);
     expect(warnings.join('\n')).toContain(keyDigest('0c9e8d7f6a5b4c3d2e1f00112233ff44'));
     expect(warnings.join('\n')).toContain(keyDigest('guest-2026'));
-    expect(JSON.stringify(log())).not.toContain('made-in-the-panel');
+    expect(JSON.stringify(records)).not.toContain('made-in-the-panel');
   });
 
   it("refuses an old panel's copy", async () => {

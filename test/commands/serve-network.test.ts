@@ -191,26 +191,25 @@ describe('--tls-cert and --tls-key', () => {
 
 describe('SIGHUP', () => {
   it('without a certificate changes nothing and ends nothing', async () => {
-    const { url, child, logged } = await listeningApart(PORT);
-    child.kill('SIGHUP');
-    await logged(({ msg }) => String(msg).includes('nothing is to be read again'));
+    const { url, hangUp, text } = await listening(PORT);
+    hangUp();
+    await expect.poll(text).toContain('nothing is to be read again');
     expect((await fetch(`${url}/panel/api/users`, { headers: TOKEN })).status).toBe(200);
   });
 });
 
 describe('--bind unix:PATH', () => {
   it('serves the API for its owner and group alone, and removes the socket at the end', async () => {
-    const { url, child, ended, log } = await listeningApart(['--bind', 'unix:api.sock']);
+    const { url, stop, log } = await listening(['--bind', 'unix:api.sock']);
     const socketPath = join(folder, 'api.sock');
     expect(url).toBe(`unix:${socketPath}`);
     expect((await stat(socketPath)).mode & 0o777).toBe(0o660);
     const { status, text } = await ask({ socketPath, path: '/panel/api/subscribe/guest-2026' });
     // What clients are told stands in the file.
     expect([status, JSON.parse(text)]).toMatchObject([200, { data: { server: expect.stringMatching(/^[^/]+:\d+$/) } }]);
-    const started = log().find((record) => record.url !== undefined);
+    const started = (await log()).find((record) => record.url !== undefined);
     expect(started?.mounts).toMatchObject([{ api: `/panel/api on unix:${socketPath}` }]);
-    child.kill('SIGTERM');
-    expect((await ended).code).toBe(0);
+    expect((await stop()).code).toBe(0);
     await expect(stat(socketPath)).rejects.toThrow('ENOENT');
   });
 
@@ -352,18 +351,17 @@ describe('--subscription-bind', () => {
     expect((await fetch(`${url}/new/api/users`, { headers: TOKEN })).status).toBe(200);
   });
 
-  it('goes on over TLS while the API is on a Unix socket, and both end with the process', async () => {
+  it('goes on over TLS while the API is on a Unix socket, and both end with the command', async () => {
     const argv = ['--bind', 'unix:api.sock', '--subscription-bind', '127.0.0.1:0', ...TLS];
-    const { logged, child, ended } = await listeningApart(argv);
-    const alone = String((await logged((record) => record.subscriptions !== undefined)).subscriptions);
+    const { log, stop } = await listening(argv);
+    const alone = await named(log, 'subscriptions');
     expect(alone).toMatch(/^https:/);
     const path = '/panel/api/subscribe/guest-2026';
     expect((await ask({ port: portOf(alone), ca: CERTIFICATE, path })).status).toBe(200);
     expect((await ask({ socketPath: join(folder, 'api.sock'), path })).status).toBe(200);
     const idle = connect({ port: portOf(alone), host: '127.0.0.1', ca: CERTIFICATE });
     await once(idle, 'secureConnect');
-    child.kill('SIGTERM');
-    expect((await ended).code).toBe(0);
+    expect((await stop()).code).toBe(0);
     idle.destroy();
   });
 

@@ -13,7 +13,7 @@ import { ROOT } from '../clone.js';
 import { freePorts } from '../free-ports.js';
 import { isInstalled } from '../installed.js';
 import { openRaw, rawRequest } from '../raw-client.js';
-import { folderForTest } from '../serve/serve-here.js';
+import { folderForTest, serveHere } from '../serve/serve-here.js';
 import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
 import { runHere } from './context.js';
 import { type Running, startKeyway } from './process.js';
@@ -139,40 +139,42 @@ describe("a replacement of a server's configuration that is under way when Keywa
       const data = path.endsWith('/status') ? STATUS : path.endsWith('/users') ? [] : JSON.parse(taken[0] ?? '{}');
       response.writeHead(200, { 'content-type': 'application/json' }).end(envelope(isReplacement ? 'done' : data));
     });
-    const running = startKeyway(['serve', '--upstream', `${origin}/panel`, '--bind', '127.0.0.1:0'], {
+    const served = await serveHere(['serve', '--upstream', `${origin}/panel`, '--bind', '127.0.0.1:0'], {
       folder: await folderForTest(),
       environment: { KEYWAY_UPSTREAM_TOKEN: 'upstream-token' },
     });
-    onTestFinished(() => void running.child.kill('SIGKILL'));
-    const { url } = await running.logged((record) => typeof record.url === 'string');
-    const { hostname, port } = new URL(String(url));
-    return { running, taken, answer, client: await openRaw({ host: hostname, port: Number(port) }) };
+    const { hostname, port } = new URL(await served.url);
+    const client = await openRaw({ host: hostname, port: Number(port) });
+    /** Asks it to end, and waits until it knows. */
+    const begin = async () => {
+      void served.stop();
+      await expect.poll(served.text, { timeout: 30_000 }).toContain('"signal":"SIGTERM"');
+    };
+    return { taken, answer, client, begin, ended: served.ended };
   }
 
   it('is answered by the server first, and told to its client', async () => {
-    const { running, taken, answer, client } = await inFront();
+    const { taken, answer, client, begin, ended } = await inFront();
     client.socket.write(rawRequest('PUT', '/panel/api/server/config', TOKEN, CONFIG));
     await expect.poll(() => taken, { timeout: 30_000 }).toEqual([CONFIG]);
-    running.child.kill('SIGTERM');
-    await stopping(running);
-    expect([running.child.exitCode, client.text()]).toEqual([null, '']);
+    await begin();
+    expect(client.text()).toBe('');
     answer();
     expect(await client.ended).toMatch(/^HTTP\/1\.1 200 .*"ok":true/s);
-    expect(await running.ended).toMatchObject({ code: 0, signal: null });
+    expect((await ended).code).toBe(0);
     expect(taken).toEqual([CONFIG]);
   });
 
   it('is taken to its end where half of it is still to come', async () => {
-    const { running, taken, answer, client } = await inFront();
+    const { taken, answer, client, begin, ended } = await inFront();
     const headers = { ...TOKEN, expect: '100-continue', 'content-length': `${CONFIG.length}` };
     client.socket.write(rawRequest('PUT', '/panel/api/server/config', headers, CONFIG.slice(0, 9)));
     await client.received(/^HTTP\/1\.1 100 /);
-    running.child.kill('SIGTERM');
-    await stopping(running);
+    await begin();
     answer();
     client.socket.write(CONFIG.slice(9));
     expect(await client.ended).toMatch(/HTTP\/1\.1 200 .*"ok":true/s);
-    expect(await running.ended).toMatchObject({ code: 0, signal: null });
+    expect((await ended).code).toBe(0);
     expect(taken).toEqual([CONFIG]);
   });
 });

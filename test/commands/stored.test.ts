@@ -1,30 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { readState } from '../../src/homes/file/counters/lines.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { buildIfOlder } from '../build.js';
 import { feedStage, until } from '../feed/stage.js';
 import { smallDisk } from '../homes/file/counters/small-disk.js';
+import { folderForTest, serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
-import { type Running, startKeyway } from './process.js';
 
 let folder = '';
-const running: Running[] = [];
-beforeAll(buildIfOlder, 300_000);
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-stored-'));
-});
-afterEach(async () => {
-  for (const { child, ended } of running.splice(0)) {
-    child.kill('SIGTERM');
-    await ended;
-  }
-  await rm(folder, { recursive: true });
+  folder = await folderForTest();
 });
 
 const api = { enabled: true, bind: '127.0.0.1:0', token: 'api-token' };
@@ -42,10 +31,9 @@ interface Serving {
 
 async function serve(): Promise<Serving> {
   const argv = ['serve', '--config', 'server.json', '--feed-bind', '127.0.0.1:0', '--feed-token', 'feed-token'];
-  const process = startKeyway(argv, { folder });
-  running.push(process);
-  const feed = String((await process.logged((record) => record.feed !== undefined)).feed);
-  const url = `${String((await process.logged((record) => record.url !== undefined)).url)}/panel/api`;
+  const served = await serveHere(argv, { folder });
+  const url = `${await served.url}/panel/api`;
+  const feed = (await served.log()).find((record) => record.feed !== undefined)?.feed;
   const ask = (method: string, target: string, token: string, body?: unknown) =>
     fetch(target, {
       method,
@@ -69,8 +57,7 @@ async function serve(): Promise<Serving> {
       return JSON.parse(await answer.text()).repeated;
     },
     async stop() {
-      process.child.kill('SIGTERM');
-      expect((await process.ended).code).toBe(0);
+      expect((await served.stop()).code).toBe(0);
     },
   };
 }
@@ -289,8 +276,8 @@ describe('keyway restore', () => {
     expect(await runHere(['restore', 'state.jsonl', '--config', 'server.json'], { folder })).toMatchObject({ code: 0 });
     expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(text);
     expect(stage.gateway.core.keys.get('alpha')?.counters).toMatchObject({ bytesUp: 5n, connections: 7n });
-    // A heading, and the file as it was before.
-    expect((await run('config', 'list')).output.trim().split('\n')).toHaveLength(2);
+    // A heading, the first version and the newest one: both are the file as it was before.
+    expect((await run('config', 'list')).output.trim().split('\n')).toHaveLength(3);
     // What it still writes must not meet the removal of its folder.
     await stage.close();
   });
