@@ -45,15 +45,15 @@ it('a new key opens with its link and QR code at the top, and the subscription U
 /** Reads the QR code that an element shows, from a picture of it. */
 async function readCode(page: Page, element: Locator): Promise<string> {
   const picture = (await element.screenshot()).toString('base64');
-  const { width, height, data } = await page.evaluate<{ width: number; height: number; data: number[] }>(`(async () => {
+  const { width, height, data } = await page.evaluate<{ width: number; height: number; data: string }>(`(async () => {
     const bytes = Uint8Array.from(atob('${picture}'), (letter) => letter.charCodeAt(0));
     const bitmap = await createImageBitmap(new Blob([bytes]));
     const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
     canvas.drawImage(bitmap, 0, 0);
     const { width, height, data } = canvas.getImageData(0, 0, bitmap.width, bitmap.height);
-    return { width, height, data: [...data] };
+    return { width, height, data: btoa(Array.from(data, (byte) => String.fromCharCode(byte)).join('')) };
   })()`);
-  return decodeQR({ width, height, data: Uint8Array.from(data) });
+  return decodeQR({ width, height, data: Buffer.from(data, 'base64') });
 }
 
 it('the code of a key is read as the link below it, and a link that is too long for one says so', async () => {
