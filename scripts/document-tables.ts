@@ -107,7 +107,7 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
   upstreamSilent:
     'The server behind `--upstream` sent nothing for ten seconds. A change may have happened: look before you make it again.',
   upstreamRefused:
-    "The server behind `--upstream` does not take the credentials that Keyway has, or its one session is somebody else's. The detail says which; nothing was changed.",
+    "The server behind `--upstream` does not take the credentials that Keyway has, its one session is somebody else's, or it takes no sign-in for now (429). The detail says which, `Retry-After` when to ask again; nothing was changed.",
   bulkIncomplete:
     'The state takes keys one by one, and one failed: `created 37 of 100`, with its reason. Those that were made stay; the list shows them.',
   countedElsewhere: 'Of the feed: the running server counts by itself, so that a report would count twice.',

@@ -56,6 +56,12 @@ export class CallFailures {
     return new UpstreamError('upstreamRefused', `${this.#origin}: ${reason}`, more);
   }
 
+  /** Returns the error of a look that was not let in: the server lives, and whoever calls learns of the rest. */
+  closedToLook({ reason, retryAfter }: Refusal): UpstreamError {
+    this.answered('single calls', false);
+    return new UpstreamError('upstreamRefused', `${this.#origin}: ${reason}`, { mayHaveHappened: false, retryAfter });
+  }
+
   /** Returns the error of an envelope with a failure that no line has. */
   unknownFailure(
     { status, text }: { readonly status: number; readonly text: string },

@@ -122,7 +122,8 @@ export class Exchange {
       ended('answered');
       return sent;
     } catch (error) {
-      ended((error instanceof UpstreamError ? OUTCOMES[error.code] : undefined) ?? 'answered');
+      const outcome = error instanceof UpstreamError ? OUTCOMES[error.code] : undefined;
+      ended(outcome === undefined || (outcome === 'refused' && asked.purpose === 'look') ? 'answered' : outcome);
       throw error;
     }
   }
@@ -200,6 +201,7 @@ export class Exchange {
       ...(credentials.operator === null ? {} : { session }),
     };
     let finding = await findLine(asked);
+    if (finding.kind === 'closed' && purpose === 'look') throw this.#failures.closedToLook(whyClosed(finding, none));
     if (finding.kind === 'closed' && given !== null) {
       this.#sessions.lost(given);
       finding = await findLine(asked);
@@ -223,6 +225,7 @@ export class Exchange {
     if (access === 'token') return `Bearer ${this.#options.credentials.token}`;
     const answer = await this.#sessions.obtain(apiRoot, purpose);
     if ('token' in answer) return `Bearer ${answer.token}`;
+    if (purpose === 'look') return null;
     throw this.#failures.refused(whyNoSession(answer));
   }
 
@@ -253,6 +256,7 @@ export class Exchange {
       try {
         const sent = await this.#send(asked, operation, { at, shown, pieces });
         if (sent !== null) return sent;
+        if (purpose === 'look') throw this.#failures.closedToLook(TOKEN_REFUSED);
         const next = signIns > 0 ? await this.#afterUnauthorized(at, shown, purpose) : null;
         signIns -= 1;
         if (next === null) throw this.#failures.refused(at.access === 'session' ? SESSION_USELESS : TOKEN_REFUSED);

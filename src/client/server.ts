@@ -25,8 +25,9 @@ export interface Sent<T> {
 /**
  * For whom a call is made. Where a line has one session, it is begun anew for a caller alone: what polls would sign the
  * operator out of the server's own panel again and again. What a caller has written and may yet be lost is looked for as the caller's.
+ * A look asks whether the server lives, which a 401 says, too: it begins and ends no session.
  */
-export type Purpose = 'caller' | 'poll';
+export type Purpose = 'caller' | 'poll' | 'look';
 
 export interface UpstreamStatus {
   readonly version: string;

@@ -87,6 +87,7 @@ export function createSessionKeeper({ login, startedAt, clock, onLost }: Session
     async obtain(apiRoot: string, purpose: Purpose): Promise<SessionAnswer> {
       if (held !== null) return { token: held };
       if (isRefused) return { kind: 'refused' };
+      if (purpose === 'look') return { kind: 'ended' };
       if (underWay !== null) return underWay;
       const rest = (barred?.until ?? 0) - clock.monotonic();
       if (barred !== null && rest > 0) return { kind: barred.kind, seconds: Math.ceil(rest / 1000) };

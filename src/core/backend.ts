@@ -247,6 +247,8 @@ export interface Replica {
    * how long whoever asks goes on looking at the keys. Rejects as live reads do where what is known is too old.
    */
   lastKnown(milliseconds?: number): MaybeAsync<void>;
+  /** Has whoever holds the keys looked at for so many milliseconds: somebody depends on whether it is there. */
+  watch(milliseconds: number): void;
   /** One key as last known; one that is not is looked for, too many of them together. Rejects as `lastKnown` does. */
   find(accessKey: string): MaybeAsync<KeyEntry | undefined>;
   /** Asks for keys that are not known here, for somebody who shows no credential. Rejects as `lastKnown` does. */

@@ -34,6 +34,9 @@ export interface Beside {
   readonly resolver: Resolver | null;
 }
 
+/** For so long what stands behind is looked at after health or metrics were asked for, ms. */
+const WATCHED = 60_000;
+
 /** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
 export async function startOps(settings: OpsSettings, log: CountedLog) {
   const { opsBind: bind, version, readiness, allowHosts, connections } = settings;
@@ -62,7 +65,11 @@ export async function startOps(settings: OpsSettings, log: CountedLog) {
       /** From now on health and metrics are those of this gateway, and of what stands beside it. Once. */
       watch(gateway: Gateway, beside: Beside): void {
         const { backend, home } = gateway;
-        present = { problems: () => backend.problems(), kinds: () => home.problemKinds };
+        const problems = () => {
+          backend.replica?.watch(WATCHED);
+          return backend.problems();
+        };
+        present = { problems, kinds: () => home.problemKinds };
         state = home.identity;
         watch(metrics, gateway, health, { ...beside, connections: connections ?? null });
       },

@@ -70,8 +70,8 @@ export interface FakeServer extends UpstreamServer {
   mayLose(accessKey: string): boolean;
   /** Somebody else begins a session, where there is one. */
   signsIn(): string;
-  /** `busy`: it takes no sign-in now. */
-  becomes(trouble: 'away' | 'refused' | 'busy' | 'there'): void;
+  /** `busy`: it takes no sign-in now. `dead`: it is away, which the next call finds out. */
+  becomes(trouble: 'away' | 'dead' | 'refused' | 'busy' | 'there'): void;
   startedAt: number;
   /** Whether its version is later than the last known one. */
   later: boolean;
@@ -99,6 +99,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
   let version = options.version ?? revision.reportedVersion;
   let trouble: UpstreamTrouble | null = null;
   let isBusy = false;
+  let isDead = false;
   let audit: readonly AuditEntry[] = [];
   let dns: DnsConfig = DEFAULT_DNS;
   let writing = 0;
@@ -123,6 +124,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
           retryAfter: 1,
         });
       if (answer.token === `session ${session}`) return;
+      if (purpose === 'look') throw gone(false);
       keeper.lost(answer.token);
     }
   }
@@ -131,6 +133,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     const { there, back, lost } = trip(name);
     const sentAt = monotonic();
     if (there > 0) await sleep(there);
+    if (isDead) server.becomes('away');
     if (trouble !== null || lost === 'before') throw gone(false);
     if (options.hasOneSession === true) await enter(purpose);
     calls.push(name);
@@ -189,14 +192,19 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     troubles: () => (trouble === null ? [] : [trouble]),
     onChange: (listener) => void listeners.push(listener),
     find: async () => (await call('find', false, () => revision)).value,
-    status: () =>
-      call('status', false, () => ({
-        version,
-        uptimeSeconds: BigInt(Math.floor((monotonic() - server.startedAt) / 1000)),
-        activeUsers: BigInt([...keys.values()].filter(({ counters }) => hasTraffic(counters)).length),
-        totalUsers: BigInt(keys.size),
-        ...(revision.status.tellsServer ? toldBy(server.announced, [...keys.values()]) : NOTHING_TOLD),
-      })),
+    status: (purpose) =>
+      call(
+        'status',
+        false,
+        () => ({
+          version,
+          uptimeSeconds: BigInt(Math.floor((monotonic() - server.startedAt) / 1000)),
+          activeUsers: BigInt([...keys.values()].filter(({ counters }) => hasTraffic(counters)).length),
+          totalUsers: BigInt(keys.size),
+          ...(revision.status.tellsServer ? toldBy(server.announced, [...keys.values()]) : NOTHING_TOLD),
+        }),
+        purpose,
+      ),
     listUsers: ({ known, purpose } = {}) =>
       // In the order of a hash table, which is another one each time.
       call('list', false, () => [...keys.values()].reverse().map((held) => sameOr(known, snapshotOf(held))), purpose),
@@ -311,6 +319,8 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     },
     becomes(state) {
       isBusy = state === 'busy';
+      isDead = state === 'dead';
+      if (state === 'dead') return;
       const kind = state === 'busy' ? 'refused' : state;
       trouble = kind === 'there' ? null : { of: 'connection', kind, since: 1_700_000_000_000, reason: 'for a test' };
       for (const listener of listeners) listener();

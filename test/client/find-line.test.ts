@@ -49,13 +49,15 @@ async function oneSession(clock: ClockPort) {
     session: null as string | null,
     startedAt: clock.monotonic(),
     made: [] as unknown[],
+    isDead: false,
     /** Its `Retry-After` while it takes no sign-in, null for none. */
     refuses: undefined as string | null | undefined,
   };
   let sessions = 0;
   const server = await scriptedServer(async (request, response) => {
     const path = request.url?.replace(/^(\/panel)?\/api/, '') ?? '';
-    if (path === '/login' && state.refuses !== undefined) {
+    if (state.isDead) request.socket.destroy();
+    else if (path === '/login' && state.refuses !== undefined) {
       if (state.refuses !== null) response.setHeader('retry-after', state.refuses);
       response.writeHead(429).end('{"ok":false,"error":"too many sign-in attempts, wait a minute"}');
     } else if (path === '/login') {
@@ -229,6 +231,29 @@ describe('a server that lets in', () => {
     }
     expect(state.made).toEqual(['key-0', 'key-1', 'key-2', 'key-3']);
     expect(seen.filter((each) => each.endsWith('/login'))).toHaveLength(5);
+  });
+
+  it('is looked at without a sign-in: a 401 says that it lives', async () => {
+    const clock = handClock();
+    const { origin, seen, state } = await oneSession(clock);
+    const outcomes: string[] = [];
+    const observer = { called: ({ outcome }: { outcome: string }) => void outcomes.push(outcome), sessionLost() {} };
+    const server = call(origin, { credentials: BY_LOGIN, clock, observer });
+    await server.status('look').catch(() => undefined);
+    expect(seen.filter((each) => each.endsWith('/login'))).toEqual([]);
+    await server.status();
+    const logins = () => seen.filter((each) => each.endsWith('/login')).length;
+    state.isDead = true;
+    await expect(server.status('look')).rejects.toMatchObject({ code: 'upstreamAway' });
+    expect(server.troubles()).toMatchObject([{ kind: 'away' }]);
+    // It was started anew, and takes the session no more.
+    Object.assign(state, { isDead: false, session: null, startedAt: clock.monotonic() });
+    await expect(server.status('look')).rejects.toMatchObject({ code: 'upstreamRefused' });
+    await expect(server.status('look')).rejects.toMatchObject({ code: 'upstreamRefused' });
+    expect([server.troubles(), logins()]).toEqual([[], 1]);
+    await server.createUser({ accessKey: 'after', name: null, limitBytes: null });
+    expect([state.made, logins()]).toEqual([['after'], 2]);
+    expect(outcomes).toEqual(['answered', 'answered', 'away', 'answered', 'answered', 'answered']);
   });
 
   it.each([

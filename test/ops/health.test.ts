@@ -1,12 +1,13 @@
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { createReadiness } from '../../src/core/readiness.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
 import { FORMAT } from '../../src/homes/file/counters/store-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { startOps } from '../../src/serve/ops.js';
+import { createMemoryBackend } from '../ports/memory-backend.js';
 import { configurationOf, createLines, opsStage, TOKEN, temporaryFolder, until } from './stage.js';
 
 interface HealthAnswer {
@@ -72,6 +73,19 @@ describe('/healthz', () => {
     const { ops } = await opsStage();
     const response = await fetch(`${ops}/healthz`);
     expect([response.status, await response.text()]).toEqual([200, '{\n  "status": "healthy",\n  "problems": []\n}\n']);
+  });
+
+  it('has what holds the keys looked at for a minute, as the metrics have', async () => {
+    const backend = createMemoryBackend({ hasLiveReads: true, isReplica: true });
+    const watched = backend.replica === null ? null : vi.spyOn(backend.replica, 'watch');
+    const { keyway: gateway } = await createGateway({ mounts: [{ revision: 'current' }], backend });
+    onTestFinished(() => gateway.app.close());
+    const settings = { opsBind: '127.0.0.1:0', version: '9.8.7', readiness: createReadiness(), allowHosts: [] };
+    const ops = await startOps(settings, createLines().log);
+    onTestFinished(() => ops.close());
+    ops.watch(gateway, { feed: null, resolver: null });
+    for (const path of ['readyz', 'healthz', 'metrics']) await (await fetch(`${ops.url}/${path}`)).text();
+    expect(watched?.mock.calls).toEqual([[60_000], [60_000]]);
   });
 
   it('is 503 while the file is no configuration, and 200 once it is one again', async () => {

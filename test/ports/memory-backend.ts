@@ -213,6 +213,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
       ? {
           freshen: () => asked(() => undefined),
           stale: () => null,
+          watch: () => undefined,
           lastKnown: () => undefined,
           find: async (accessKey) => keys.get(accessKey) ?? asked(() => keys.get(accessKey)),
           lookForKeys: () => asked(() => undefined),

@@ -264,6 +264,7 @@ class SharedState implements DatabaseBackend {
     this.replica = {
       stale: () => null,
       freshen: () => this.#expectYoungerThan(stale),
+      watch: () => undefined,
       lastKnown: () => this.#expectYoungerThan(LAST_KNOWN),
       find: (accessKey) => this.#find(accessKey, LAST_KNOWN),
       lookForKeys: () => this.#lookUp(),

@@ -23,22 +23,22 @@ export function createStatusKeeper({ server, keys, replica, clock, onStatus, onR
 
   async function ask(purpose: Purpose): Promise<void> {
     const own = replica.ownChanges();
-    try {
-      const sent = await server.status(purpose);
-      last = { sent, own };
-      onStatus(sent.value);
-      const start = startOf(sent);
-      const wasRestarted = isRestarted(startedAt, start);
-      startedAt = start;
-      if (wasRestarted) onRestart();
-    } finally {
-      asking = null;
-    }
+    const sent = await server.status(purpose);
+    last = { sent, own };
+    onStatus(sent.value);
+    const start = startOf(sent);
+    const wasRestarted = isRestarted(startedAt, start);
+    startedAt = start;
+    if (wasRestarted) onRestart();
   }
 
-  async function fresh(purpose: Purpose): Promise<void> {
-    if (asking === null && last !== null && clock.monotonic() - last.sent.sentAt < LEAST_GAP) return;
-    asking ??= ask(purpose);
+  const isFresh = () => last !== null && clock.monotonic() - last.sent.sentAt < LEAST_GAP;
+
+  async function fresh(): Promise<void> {
+    if (asking === null && isFresh()) return;
+    asking ??= ask('caller').finally(() => {
+      asking = null;
+    });
     await asking;
   }
 
@@ -61,7 +61,7 @@ export function createStatusKeeper({ server, keys, replica, clock, onStatus, onR
   return {
     async read(): Promise<LiveStatus> {
       try {
-        await fresh('caller');
+        await fresh();
       } catch (error) {
         // Somebody else holds the one session: what is known is shown meanwhile.
         if (!(error instanceof UpstreamError && error.code === 'upstreamRefused') || last === null) throw error;
@@ -70,8 +70,8 @@ export function createStatusKeeper({ server, keys, replica, clock, onStatus, onR
       }
       return known();
     },
-    /** Asks now, unless that was done within the last second. */
-    look: (): Promise<void> => fresh('poll'),
+    /** Looks whether the server answers, unless it did within the last second, and begins no session for that. */
+    look: async (): Promise<void> => asking ?? (isFresh() ? undefined : ask('look')),
   };
 }
 

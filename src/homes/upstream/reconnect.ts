@@ -4,37 +4,49 @@ import type { UpstreamContext } from './context.js';
 export interface ReconnectOptions extends UpstreamContext {
   /** Everything there is to know before anything is served. */
   readonly load: () => Promise<void>;
-  /** Looks whether it answers. */
+  /** Looks whether it answers; `troubles` has the outcome. */
   readonly look: () => Promise<void>;
+  /** Tells whether something that nobody asks for depends on the server. */
+  readonly isNeeded: () => boolean;
   /** Called when it answers again. */
   readonly onBack: () => void;
   /** Called when it speaks another line. */
   readonly onLine: () => void;
 }
 
-/** The time between two looks for a server that is away, ms. */
-const PROBES = 5_000;
+/** The time between two looks, ms. */
+const LOOKS = 5_000;
 
-/** Loads everything of a server once, and looks for one that is away until it is back. */
-export function createReconnect({ server, load, look, onBack, onLine, timers, log }: ReconnectOptions) {
+/** Loads everything of a server once, and looks at it while it is away or somebody depends on it. */
+export function createReconnect(options: ReconnectOptions) {
+  const { server, load, look, isNeeded, onBack, onLine, clock, timers, log } = options;
   let line = server.line()?.id;
-  let stopProbing: (() => void) | null = null;
+  let stopLooking: (() => void) | null = null;
+  let watchedUntil = Number.NEGATIVE_INFINITY;
+  let wasAway = false;
   let state: 'new' | 'loading' | 'loaded' | 'closed' = 'new';
   let isSaid = false;
 
   const isAway = () => server.troubles().some(({ kind }) => kind === 'away');
 
-  function probe(): void {
-    if (stopProbing !== null || state === 'closed') return;
-    stopProbing = timers.after(PROBES, () => {
-      stopProbing = null;
-      look()
-        .then(onBack, () => undefined)
-        .finally(() => {
-          if (isAway()) probe();
-          else if (state === 'new') void loadLater();
-        });
-    });
+  /** Looks every 5 s as long as that is worth something, and for so many milliseconds in any case. */
+  function keepLooking(milliseconds = 0): void {
+    const now = clock.monotonic();
+    watchedUntil = Math.max(watchedUntil, now + milliseconds);
+    if (stopLooking !== null || state === 'closed') return;
+    if (wasAway || state === 'new' || isNeeded() || now < watchedUntil)
+      stopLooking = timers.after(LOOKS, () => void lookNow());
+  }
+
+  async function lookNow(): Promise<void> {
+    await look().catch(() => undefined);
+    stopLooking = null;
+    if (wasAway && !isAway()) {
+      wasAway = false;
+      onBack();
+    }
+    if (state === 'new' && !isAway()) await loadLater();
+    keepLooking();
   }
 
   async function loadNow(): Promise<void> {
@@ -56,11 +68,14 @@ export function createReconnect({ server, load, look, onBack, onLine, timers, lo
   function goOn(reason: string): void {
     if (!isSaid) log.warn({ upstream: server.name, reason }, UNKNOWN);
     isSaid = true;
-    probe();
+    keepLooking();
   }
 
   server.onChange(() => {
-    if (isAway()) probe();
+    if (isAway()) {
+      wasAway = true;
+      keepLooking();
+    }
     if (server.line()?.id === line) return;
     line = server.line()?.id;
     onLine();
@@ -76,10 +91,12 @@ export function createReconnect({ server, load, look, onBack, onLine, timers, lo
         if (error.code === 'upstreamRefused' && !error.isForNow) throw new Error(error.detail, { cause: error });
         goOn(error.detail);
       }
+      keepLooking();
     },
+    keepLooking,
     close(): void {
       state = 'closed';
-      stopProbing?.();
+      stopLooking?.();
     },
   };
 }

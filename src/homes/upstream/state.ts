@@ -95,6 +95,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       keeper.written();
       kept?.changed();
       known?.changed();
+      reconnect.keepLooking();
     },
   });
   const ofKeys = { ...context, keys, queue, listRefresh, unconfirmed };
@@ -168,6 +169,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     ...context,
     load,
     look: status.look,
+    isNeeded: () => unconfirmed.pending().size > 0,
     onBack: listRefresh.retry,
     onLine: () => mayBeAnother(),
   });
@@ -245,7 +247,11 @@ export function createServerState(options: ServerStateOptions): ServerState {
     replica: {
       freshen: listRefresh.freshen,
       stale: listRefresh.stale,
-      lastKnown: listRefresh.lastKnown,
+      watch: reconnect.keepLooking,
+      lastKnown(milliseconds = 0) {
+        if (milliseconds > 0) reconnect.keepLooking(milliseconds);
+        return listRefresh.lastKnown(milliseconds);
+      },
       find,
       lookForKeys: listRefresh.lookForKeys,
       learnPublished: published.learn,

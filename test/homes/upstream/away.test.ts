@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { held, key, line, staged } from './staged.js';
+import { held, key, line, type Staged, staged } from './staged.js';
 
 const two = (server: { keys: Map<string, unknown> }): void => {
   server.keys.set('a', held('a', 5n));
@@ -57,6 +57,50 @@ describe('while a running server is away', () => {
     expect(await backend.problems()).toEqual([]);
     await world.pass(60_000);
     expect(server.calls.slice(before)).toEqual(['status']);
+    await backend.close();
+  });
+
+  it.each([
+    [
+      'health or metrics were asked for within a minute',
+      'current',
+      (one: Staged) => one.backend.replica?.watch(60_000),
+    ],
+    [
+      'a feed reader, a stream or a webhook waits',
+      'current',
+      (one: Staged) => void one.backend.replica?.lastKnown(60_000),
+    ],
+    // Such a server starts with none of them: they stay pending.
+    ['a write is to be settled', '0.2.0', ({ world, backend }: Staged) => world.until(backend.createKey(key('c')))],
+  ])('nobody asks: one that dies is found within 5 s while %s', async (_, revision, depend) => {
+    // Its lists are so slow that they come every 30 s.
+    const trip = (call: string) => ({ there: 1, back: call === 'list' ? 2_000 : 1 });
+    const one = await staged({ revision, before: two, trip });
+    const { world, server, backend } = one;
+    await world.pass(60_000);
+    await depend(one);
+    await world.pass(40_000);
+    server.becomes('dead');
+    expect(await backend.problems()).toEqual([]);
+    await world.pass(5_010);
+    expect(await backend.problems()).toMatchObject([{ problem: 'upstream_away' }]);
+    server.becomes('there');
+    await world.pass(5_010);
+    expect(await backend.problems()).toEqual([]);
+    await world.until(backend.close());
+  });
+
+  it('nobody depends on it: nothing is asked of the server', async () => {
+    const { world, server, backend } = await staged({ before: two });
+    backend.replica?.watch(60_000);
+    await world.pass(70_000);
+    const before = server.calls.length;
+    for (let minute = 0; minute < 60; minute += 1) {
+      await world.pass(60_000);
+      await backend.problems();
+    }
+    expect(server.calls.slice(before)).toEqual([]);
     await backend.close();
   });
 
