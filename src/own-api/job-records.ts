@@ -52,8 +52,10 @@ export type JobState = 'waiting' | 'running' | 'done' | 'stopped';
 export interface Once {
   readonly job: string;
   readonly digest: string;
-  /** The end of a job that is not kept any more; absent while it is. */
+  /** The end of a job that is not kept any more, or of a rotation; absent while the job is kept. */
   readonly endedAt?: number;
+  /** The name of the credential; absent until the end, and where an older Keyway wrote it. */
+  readonly owner?: string;
 }
 
 const JOB = 'job/';
@@ -68,6 +70,7 @@ export const noteRecord = (id: string, chunk: number): string => `note/${id}/${c
 export const allowedRecord = (id: string, chunk: number): string => `barred/${id}/${chunk}`;
 /** The record of which deletions of a chunk do nothing. */
 export const vainRecord = (id: string, chunk: number): string => `vain/${id}/${chunk}`;
+export const isOnce = (id: string): boolean => id.startsWith(ONCE);
 export const onceRecord = (owner: string, key: string): string => ONCE + hash('sha256', `${owner}\0${key}`, 'hex');
 
 /** The job of a record; null where there is none. */
@@ -117,21 +120,13 @@ export function recordsByJob(records: KeptRecords): ReadonlyMap<string, JobRecor
   const jobs = new Map<string, JobRecords>();
   for (const [id, body] of records.of('jobs')) {
     const [, job] = id.split('/');
-    if (job === undefined || id.startsWith(ONCE)) continue;
+    if (job === undefined || isOnce(id)) continue;
     const own = jobs.get(job) ?? { ids: [], characters: 0 };
     own.ids.push(id);
     own.characters += body.length;
     jobs.set(job, own);
   }
   return jobs;
-}
-
-/** The records of `Idempotency-Key`s whose jobs are not kept any more, and ended before this time. */
-export function endedOnces(records: KeptRecords, before: number): readonly string[] {
-  return [...records.of('jobs').keys()].filter((id) => {
-    const endedAt = id.startsWith(ONCE) ? onceIn(records, id)?.endedAt : undefined;
-    return endedAt !== undefined && endedAt < before;
-  });
 }
 
 /** The items of a job as text: each a list of its operation, key, what is given and the key in its place. */

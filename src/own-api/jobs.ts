@@ -9,6 +9,7 @@ import type { NamedTokens } from '../core/named-tokens.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { type Principal, permits } from '../core/principal.js';
 import { changeKey, vainDeletions, whatBecameOf } from './changes.js';
+import { EndedOnces } from './ended-onces.js';
 import { OwnError } from './errors.js';
 import {
   type Allowed,
@@ -18,7 +19,6 @@ import {
   allowedText,
   chunkOutcomes,
   countsIn,
-  endedOnces,
   itemsIn,
   itemsRecord,
   itemsText,
@@ -105,6 +105,7 @@ const AWAY: ReadonlySet<DomainErrorCode> = new Set<DomainErrorCode>([
 export class Jobs {
   readonly #options: JobsOptions;
   readonly #lease: Lease;
+  readonly #onces: EndedOnces;
   readonly #endings = new Map<string, Set<() => void>>();
   /** When jobs that wait may begin, by the clock that only rises. */
   readonly #dueAt = new Map<string, number>();
@@ -124,6 +125,7 @@ export class Jobs {
       holder: random.uuid(),
       onHeld: () => this.#goOn(),
     });
+    this.#onces = new EndedOnces(records);
     records.onChange('jobs', (ids) => this.#changed(ids));
     records.onChange('tokens', () => this.#tokensChanged());
   }
@@ -266,6 +268,7 @@ export class Jobs {
   }
 
   #changed(ids: readonly string[]): void {
+    this.#onces.take(ids);
     for (const id of ids) {
       const [kind = '', job = ''] = id.split('/');
       if (kind !== 'job') continue;
@@ -620,7 +623,7 @@ export class Jobs {
     await this.#options.onEnded(job, { done, failed, successors }, changeOf(job, { isTold: true }));
   }
 
-  /** Removes jobs that ended long ago, and the oldest of too many; what is known of an `Idempotency-Key` stays its day. */
+  /** Removes jobs that ended long ago, and the oldest of too many; what is known of an `Idempotency-Key` stays its day, unless its owner has too many. */
   async #forgetOld(jobs: readonly KeptJob[]): Promise<void> {
     const { records, clock, log } = this.#options;
     const since = clock.now() - KEPT;
@@ -628,12 +631,13 @@ export class Jobs {
     const ended = jobs.filter(({ endedAt, isTold }) => endedAt !== null && isTold);
     let count = ended.length;
     let characters = ended.reduce((sum, { id }) => sum + (kept.get(id)?.characters ?? 0), 0);
-    const gone = endedOnces(records, since).map((id) => put(id, null));
-    for (const { id, once, endedAt } of ended) {
+    const gone = this.#onces.over(since).map((id) => put(id, null));
+    for (const { id, once, endedAt, owner } of ended) {
       const isOver = endedAt !== null && endedAt < since;
       if (!isOver && count <= MOST_ENDED && characters <= MOST_ENDED_CHARACTERS) continue;
       gone.push(...(kept.get(id)?.ids ?? []).map((each) => put(each, null)));
-      if (once !== null) gone.push(put(once, isOver ? null : JSON.stringify({ ...onceIn(records, once), endedAt })));
+      if (once !== null)
+        gone.push(put(once, isOver ? null : JSON.stringify({ ...onceIn(records, once), endedAt, owner })));
       count -= 1;
       characters -= kept.get(id)?.characters ?? 0;
     }

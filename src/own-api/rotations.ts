@@ -8,7 +8,7 @@ import { PerKeyQueue } from '../core/per-key-queue.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { changeKey } from './changes.js';
 import { OwnError } from './errors.js';
-import { onceRecord } from './job-records.js';
+import { type Once, onceRecord } from './job-records.js';
 import type { KeptAddresses } from './kept-addresses.js';
 
 export interface RotationsOptions {
@@ -37,6 +37,8 @@ interface KeptRotation {
   readonly isMade: boolean;
   /** A digest of what was asked for under an `Idempotency-Key`, whose record names the rotation; absent without one. */
   readonly digest?: string | undefined;
+  /** The name of the credential that asked for it so. */
+  readonly owner?: string | undefined;
 }
 
 /** A new key, and why it is in memory alone; null where it is saved. */
@@ -45,16 +47,16 @@ interface Rotated {
   readonly unsaved: DomainError | null;
 }
 
-/** The answer to a rotation, kept under its `Idempotency-Key`; `Jobs` removes it a day after its end. */
-interface KeptAnswer {
-  readonly digest: string;
+/** The answer to a rotation, kept under its `Idempotency-Key` as a job is; `Jobs` removes it. */
+interface KeptAnswer extends Required<Omit<Once, 'job'>> {
   readonly successor: string;
-  readonly endedAt: number;
 }
 
 const KEY_BYTES = 16;
 /** Milliseconds between two looks at rotations that are not done. */
 const LOOK = 2_000;
+/** Rotations that are begun and not done: those of a server that does not take them stay for a while. */
+const MOST_BEGUN = 1_000;
 /** Milliseconds after which a rotation whose new key never showed was not made. */
 const UNMADE = 600_000;
 
@@ -93,7 +95,7 @@ export class Rotations {
     const isOnce = idempotencyKey !== null;
     const id = isOnce ? onceRecord(owner, idempotencyKey) : this.#options.random.uuid();
     const digest = isOnce ? hash('sha256', `rotate\0${accessKey}`, 'hex') : undefined;
-    return this.#queue.run(id, () => this.#rotate(id, accessKey, digest));
+    return this.#queue.run(id, () => this.#rotate(id, accessKey, digest === undefined ? {} : { digest, owner }));
   }
 
   /** Has what is kept beside a key go on with its successor. */
@@ -104,23 +106,25 @@ export class Rotations {
     }
   }
 
-  async #rotate(id: string, accessKey: string, digest: string | undefined): Promise<Rotated> {
+  async #rotate(id: string, accessKey: string, asked: Pick<KeptRotation, 'digest' | 'owner'>): Promise<Rotated> {
     const { backend, core, records, clock, random } = this.#options;
     const present = await core.key(accessKey);
-    const answered = this.#known<KeptAnswer>('jobs', id, digest);
+    const answered = this.#known<KeptAnswer>('jobs', id, asked.digest);
     if (answered !== null) return { successor: answered.successor, unsaved: null };
-    const begun = this.#known<KeptRotation>('rotations', id, digest);
+    const begun = this.#known<KeptRotation>('rotations', id, asked.digest);
     if (begun !== null) return this.#finish(id, begun);
     if (present === undefined) throw new DomainError('userNotFound');
     const [successor, now] = [random.bytes(KEY_BYTES).toString('hex'), clock.now()];
-    const rotation = { old: accessKey, successor, begunAt: now, endsAt: now, isMade: false, digest };
+    const rotation = { old: accessKey, successor, begunAt: now, endsAt: now, isMade: false, ...asked };
     if (backend.batches?.rotate == null) {
+      if (records.of('rotations').size >= MOST_BEGUN)
+        throw new OwnError('tooManyJobs', `${MOST_BEGUN} rotations are not done`, 5);
       await records.change([put(id, rotation)]);
       return this.#finish(id, rotation);
     }
     const isDone = await backend.batches.rotate(accessKey, successor, this.#outcome(id, rotation));
     // Another gateway has answered, or changed what is kept beside the key.
-    if (!isDone) return this.#rotate(id, accessKey, digest);
+    if (!isDone) return this.#rotate(id, accessKey, asked);
     this.#options.onRotated(successor);
     return { successor, unsaved: null };
   }
@@ -184,10 +188,10 @@ export class Rotations {
   }
 
   /** The changes of records that a rotation comes with. */
-  #outcome(id: string, { old, successor, digest }: KeptRotation): readonly RecordChange[] {
+  #outcome(id: string, { old, successor, digest, owner = '' }: KeptRotation): readonly RecordChange[] {
     const moved = this.#moved(old, successor);
     if (digest === undefined) return moved;
-    const answer: KeptAnswer = { digest, successor, endedAt: this.#options.clock.now() };
+    const answer: KeptAnswer = { digest, owner, successor, endedAt: this.#options.clock.now() };
     const known = this.#options.records.of('jobs').get(id) ?? null;
     return [...moved, { kind: 'jobs', id, body: JSON.stringify(answer), expected: known }];
   }

@@ -72,6 +72,26 @@ it('the oldest of more than a thousand ended batches is not kept, and is not mad
   await expect.poll(() => [...records.of('jobs').keys()].filter((id) => id.startsWith('once/'))).toHaveLength(1);
 });
 
+it('of more than ten thousand ended uses of Idempotency-Keys the oldest of that owner are forgotten, and nobody else’s', async () => {
+  const { now, records, start } = await stage();
+  const answers = (owner: string, count: number, from = 0) =>
+    Array.from({ length: count }, (_, index) => ({
+      ...{ kind: 'jobs' as const, id: onceRecord(owner, `${from + index}`) },
+      body: JSON.stringify({ digest: 'same', owner, successor: 'b', endedAt: now.time }),
+    }));
+  await records.change([...answers('other', 1), ...answers('bot', 10_002)]);
+  start();
+  const isKept = (owner: string, key: number) => records.of('jobs').has(onceRecord(owner, `${key}`));
+  await expect.poll(() => isKept('bot', 1)).toBe(false);
+  expect([isKept('other', 0), isKept('bot', 0), isKept('bot', 2)]).toEqual([true, false, true]);
+  const parsed = vi.spyOn(JSON, 'parse');
+  await records.change(answers('bot', 1, 10_002));
+  await expect.poll(() => isKept('bot', 2)).toBe(false);
+  expect(isKept('bot', 3)).toBe(true);
+  // What is left is not read again for each that comes.
+  expect(parsed.mock.calls.length).toBeLessThan(20);
+});
+
 it('of ended batches that are large only those of 64 MiB are kept', async () => {
   const { now, records, start } = await stage();
   for (let index = 0; index < 5; index += 1) {

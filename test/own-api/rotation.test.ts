@@ -234,6 +234,17 @@ describe('a rotation in front of a server', () => {
 });
 
 describe('a rotation', () => {
+  it('is refused where a thousand are begun and not done', async () => {
+    const stage = await ownStage({ clock });
+    await stage.app.keyway.core.createUser({ accessKey: 'a' });
+    for (let index = 0; index < 1_000; index += 1) await leaveUndone(stage, `${index}`, { old: `${index}` });
+    expect(await stage.call('POST /keys/a/rotate', { body: {} })).toMatchObject({
+      status: 429,
+      body: { code: 'too_many_jobs', error: 'too many batches wait: try again: 1000 rotations are not done' },
+    });
+    expect(stage.app.keyway.core.keys.get('a')).toBeDefined();
+  });
+
   it('refuses a grace and a kept address by their names, and changes nothing', async () => {
     const stage = await ownStage();
     await stage.app.keyway.core.createUser({ accessKey: 'a' });

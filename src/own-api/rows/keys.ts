@@ -118,7 +118,7 @@ export const KEYS = {
     },
     body: { schema: exactly({}) },
     answer: exactly({ access_key: text('The new key.') }),
-    failures: ['userNotFound', 'idempotencyKeyReused', 'savedInMemory', 'saveFailed'],
+    failures: ['userNotFound', 'idempotencyKeyReused', 'tooManyJobs', 'savedInMemory', 'saveFailed'],
     summary: 'Gives a key a new secret',
     description:
       'The old one ends at once, and with it the subscription address that is computed from it. Name, limit and counters stay; in front of a server the counters begin at zero, and the limit is what was left.',
