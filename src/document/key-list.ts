@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto';
 import type { KeyFieldKind } from '../core/keys/key-fields.js';
 import { type KeyFieldValue, keyFields, recordWith } from '../core/keys/key-record.js';
 import { type AccessKey, MAX_U64 } from '../core/model.js';
@@ -177,9 +178,7 @@ function takeKey(scanner: JsonScanner, element: Element): void {
     element.hash = hashKey(element.key);
     return;
   }
-  let hash = FNV_OFFSET;
-  for (let i = start + 1; i < end - 1; i += 1) hash = Math.imul(hash ^ (bytes[i] ?? 0), FNV_PRIME);
-  element.hash = usableHash(hash);
+  element.hash = hashOf(bytes, start + 1, end - 1);
 }
 
 function textValue(scanner: JsonScanner): string | null {
@@ -207,17 +206,25 @@ function nameIs(scanner: JsonScanner, name: Buffer): boolean {
   return true;
 }
 
-const FNV_OFFSET = 0x811c9dc5;
-const FNV_PRIME = 0x01000193;
+/**
+ * A random number for each byte, others in each process. Elements with one hash are looked at one after the other, so nobody may
+ * choose keys that share theirs; a random beginning alone would not keep him from it, since only its last byte would count.
+ */
+const OF_BYTES = randomFillSync(new Uint32Array(256));
+const PRIME = 0x01000193;
 
-/** A 32-bit hash (FNV-1a) of a key's UTF-8 bytes; never 0. Equal hashes say nothing before the keys are compared. */
+/** A 32-bit hash of a key's UTF-8 bytes; never 0. Equal hashes say nothing before the keys are compared. */
 export function hashKey(key: string): number {
-  let hash = FNV_OFFSET;
-  for (const byte of Buffer.from(key)) hash = Math.imul(hash ^ byte, FNV_PRIME);
-  return usableHash(hash);
+  const bytes = Buffer.from(key);
+  return hashOf(bytes, 0, bytes.length);
 }
 
-function usableHash(hash: number): number {
+function hashOf(bytes: Uint8Array, from: number, to: number): number {
+  let hash = 0;
+  for (let i = from; i < to; i += 1) {
+    hash = Math.imul(hash ^ (OF_BYTES[bytes[i] ?? 0] ?? 0), PRIME);
+    hash ^= hash >>> 15;
+  }
   return hash >>> 0 || 1;
 }
 

@@ -26,7 +26,7 @@ export function* lastOfEachSteps(lists: readonly PlacedKeys[], warnings: Warning
 
   /** Takes a record, and returns false where its key is known. */
   function take(record: AccessKey, hash: number): boolean {
-    let slot = Math.imul(hash, SPREAD) & (slots - 1);
+    let slot = hash & (slots - 1);
     for (let position = table[slot]; position !== undefined && position !== 0; position = table[slot]) {
       if (keys[position - 1]?.accessKey === record.accessKey) {
         keys[position - 1] = record;
@@ -57,6 +57,3 @@ export function* lastOfEachSteps(lists: readonly PlacedKeys[], warnings: Warning
 
 /** Keys that are looked at in one step. */
 const STEP_KEYS = 16_000;
-
-/** FNV-1a leaves its low bits uneven for short keys; an odd factor spreads them. */
-const SPREAD = 0x9e3779b1;
