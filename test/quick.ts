@@ -21,6 +21,7 @@ export const SLOW: readonly string[] = [
   'test/homes/file/configuration/large.test.ts',
   'test/homes/file/crash.test.ts',
   'test/document/replacement-steps.test.ts',
+  'test/gateway/scaling.test.ts',
   'test/homes/file/settle-requests.test.ts',
   'test/replay/own-serve.test.ts',
   'test/revisions/taken-out.test.ts',

@@ -76,7 +76,7 @@ const MOST_OF_TOKEN = 10;
 /** Jobs that may wait, and characters of their items together. */
 const MOST_WAITING = 100;
 const MOST_WAITING_CHARACTERS = 128 * 2 ** 20;
-/** Items of one outcome record where each is a call of its own: it is written anew after each. */
+/** Items of one outcome record where it is written anew after each of them, or after a few. */
 const SINGLE_CHUNK = 250;
 /** Changes that may be unrecorded at the end of a process: one is on its way while the one before is written down. */
 const MOST_IN_DOUBT = 2;
@@ -159,7 +159,7 @@ export class Jobs {
       const job: KeptJob = {
         ...{ id: random.uuid(), owner: by.name, may: by.may, ...(by.token === undefined ? {} : { token: by.token }) },
         ...{ state: 'waiting', total: changes.length, createdAt: now },
-        chunk: backend.batches?.most ?? SINGLE_CHUNK,
+        chunk: chunkOf(changes, backend.batches),
         ...{ notBefore: now + delay, startedAt: null, endedAt: null, counts: null, once: onceId },
         ...{ stops: false, isPaused: false, isTold: false },
       };
@@ -401,18 +401,21 @@ export class Jobs {
     for (let chunk = 0; chunk * job.chunk < changes.length; chunk += 1) {
       const all = changes.slice(chunk * job.chunk, (chunk + 1) * job.chunk);
       const outcomes = [...chunkOutcomes(records, job.id, chunk)];
+      if (outcomes.length === all.length) continue;
+      const allowed = await this.#allowedOf(job, chunk, all);
+      const vain = batches.areNoted ? null : await this.#vainOf(job, chunk, all);
       while (outcomes.length < all.length) {
         if (!this.#mayGoOn(job)) return;
-        const left = all.slice(outcomes.length);
-        const some = batches.areNoted ? left : untilRepeated(left);
-        const allowed = (await this.#allowedOf(job, chunk, all)).slice(outcomes.length, outcomes.length + some.length);
-        const vain = batches.areNoted ? null : await this.#vainOf(job, chunk, all);
+        const from = outcomes.length;
+        const to = batches.areNoted ? all.length : untilRepeated(all, from);
+        const some = all.slice(from, to);
+        const mayMake = allowed.slice(from, to);
         const found = await this.#found(
-          allowed,
-          some.map((asked, index) => (isInDoubt && vain?.has(outcomes.length + index) !== true ? asked : null)),
+          mayMake,
+          some.map((asked, index) => (isInDoubt && vain?.has(from + index) !== true ? asked : null)),
         );
         isInDoubt = false;
-        const open = allowed.flatMap((each, index) =>
+        const open = mayMake.flatMap((each, index) =>
           each instanceof DomainError || found[index] !== undefined ? [] : [each],
         );
         const made = await this.#patiently(job, () => batches.apply(open, noteRecord(job.id, chunk)));
@@ -646,14 +649,27 @@ export class Jobs {
   }
 }
 
-/** The changes before the first of a key that has come before: each of these shows afterwards whether it was made. */
-function untilRepeated(changes: readonly KeyChange[]): readonly KeyChange[] {
+/** Where the changes from this one on come to a key that one of them has: each before it shows afterwards whether it was made. */
+function untilRepeated(changes: readonly KeyChange[], from: number): number {
   const seen = new Set<string>();
-  for (const [index, asked] of changes.entries()) {
-    if (seen.has(keyOf(asked))) return changes.slice(0, index);
-    seen.add(keyOf(asked));
+  for (let at = from; at < changes.length; at += 1) {
+    const key = keyOf(changes[at] as KeyChange); // It is one of them.
+    if (seen.has(key)) return at;
+    seen.add(key);
   }
-  return changes;
+  return changes.length;
+}
+
+/**
+ * Changes whose outcomes are one record, which is written anew behind each part of it that is made at once: few where keys come
+ * again and again.
+ */
+function chunkOf(changes: readonly KeyChange[], batches: Backend['batches']): number {
+  if (batches === null) return SINGLE_CHUNK;
+  if (batches.areNoted) return batches.most;
+  let parts = 0;
+  for (let at = 0; at < changes.length; at = untilRepeated(changes, at)) parts += 1;
+  return parts * SINGLE_CHUNK > changes.length ? SINGLE_CHUNK : batches.most;
 }
 
 const callerOf = ({ owner, may }: KeptJob): Principal => ({ name: owner, may });
