@@ -1,15 +1,35 @@
 import { DomainError } from '../../core/errors.js';
 import { isBare } from '../../core/keys/key-record.js';
 import type { AccessKey, ListenerConfig } from '../../core/model.js';
+import type { Steps } from '../../core/steps.js';
 import { type FileServer, type ServerFile, takesPlainKeysAlone } from '../../wire/traits/server-file.js';
-import { outlineOf } from '../change.js';
+import { outlineOf, outlineSteps } from '../change.js';
 import { type ConfigurationDocument, objectsIn, readDocument } from '../document.js';
-import { readServerText } from './server-text.js';
+import { readServerText, readServerTextSteps } from './server-text.js';
 import { startProblem } from './start.js';
 
-/** Returns what ends the start of servers from all of a document but its keys, whose number does not matter then; null for nothing. */
-export function sectionsProblem(document: ConfigurationDocument, file: ServerFile): string | null {
-  return startProblem(readServerText(outlineOf(document).bytes), file, { keysCount: false });
+/** What has been found of documents, by the files of the servers. */
+const found = new WeakMap<ConfigurationDocument, Map<ServerFile, string | null>>();
+
+/**
+ * Returns what ends the start of each of these servers from all of a document but its keys, whose number does not matter then; null
+ * for nothing. The document is read once for all of them.
+ */
+export function* sectionsProblemsSteps(
+  document: ConfigurationDocument,
+  files: readonly ServerFile[],
+): Steps<ReadonlyMap<ServerFile, string | null>> {
+  const problems = found.get(document) ?? new Map<ServerFile, string | null>();
+  const others = files.filter((file) => !problems.has(file));
+  if (others.length === 0) return problems;
+  const { bytes } = yield* outlineSteps(document);
+  const text = yield* readServerTextSteps(bytes);
+  for (const file of others) {
+    problems.set(file, startProblem(text, file, { keysCount: false }));
+    yield;
+  }
+  found.set(document, problems);
+  return problems;
 }
 
 /** Returns what ends the start of servers from the lists of keys that are known to be such lists; null for nothing. */
@@ -31,16 +51,19 @@ export function endedForAll(before: Buffer, after: Buffer, files: readonly Serve
 }
 
 /** Throws `unreadableByServer` where one of these servers starts from the one document, as far as it is no list of keys, and not from the other. */
-export function refuseEndedStart(
+export function* refuseEndedStartSteps(
   before: ConfigurationDocument,
   after: ConfigurationDocument,
   servers: readonly FileServer[],
-): void {
-  for (const { file, version } of servers) {
-    const problem = sectionsProblem(after, file);
-    if (problem !== null && sectionsProblem(before, file) === null)
-      throw new DomainError('unreadableByServer', `${problem} (a server of ${version})`);
-  }
+): Steps<void> {
+  const files = servers.map(({ file }) => file);
+  const problems = yield* sectionsProblemsSteps(after, files);
+  const broken = servers.filter(({ file }) => problems.get(file) !== null);
+  if (broken.length === 0) return;
+  const present = yield* sectionsProblemsSteps(before, files);
+  const ended = broken.find(({ file }) => present.get(file) === null);
+  if (ended !== undefined)
+    throw new DomainError('unreadableByServer', `${problems.get(ended.file)} (a server of ${ended.version})`);
 }
 
 /** Throws `unreadableByServer` for a key with a name or a limit where one of these servers takes plain strings alone. */
@@ -60,8 +83,8 @@ export function refuseLastKey([server]: readonly FileServer[]): void {
 
 /** Throws `lockOut` where a listener had a credential and has none afterwards. */
 export function refuseLockOut(before: ConfigurationDocument, after: ListenerConfig | null): void {
-  if (hasCredential(readDocument(outlineOf(before).bytes).configuration.listener) && !hasCredential(after))
-    throw new DomainError('lockOut');
+  if (hasCredential(after)) return;
+  if (hasCredential(readDocument(outlineOf(before).bytes).configuration.listener)) throw new DomainError('lockOut');
 }
 
 /** Tells whether a listener closes an API to strangers. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { finish } from '../../core/steps.js';
+import { finish, Pace, type Steps } from '../../core/steps.js';
 import {
   advance,
   createScanner,
@@ -31,13 +31,18 @@ export type ServerText =
 
 /** Reads a file as servers of every line do: comments out, then strict JSON of at most 127 levels, numbers in the range of a double. */
 export function readServerText(given: Buffer): ServerText {
+  return finish(readServerTextSteps(given));
+}
+
+/** Does as `readServerText`, in steps. */
+export function* readServerTextSteps(given: Buffer): Steps<ServerText> {
   if (!isUtf8(given)) return { root: null, bytes: given, problem: 'the file is not valid UTF-8' };
   const bytes = withoutComments(given);
   if (bytes === null) return { root: null, bytes: given, problem: 'a comment is not closed, or a / stands alone' };
   try {
-    checkTokens(createScanner(bytes, false));
+    yield* checkTokens(createScanner(bytes, false));
     const scanner = createScanner(bytes, false);
-    const root = finish(readValueSteps(scanner, WHOLE));
+    const root = yield* readValueSteps(scanner, WHOLE);
     expectEnd(scanner);
     expectUnicode(scanner);
     if (root.kind === 'object') return { root, bytes, problem: null };
@@ -48,9 +53,11 @@ export function readServerText(given: Buffer): ServerText {
   }
 }
 
-function checkTokens(scanner: JsonScanner): void {
+function* checkTokens(scanner: JsonScanner): Steps<void> {
+  const pace = new Pace();
   let level = 0;
   for (; scanner.kind !== Token.end; advance(scanner)) {
+    if (pace.isDue()) yield;
     const { kind, start } = scanner;
     if (kind === Token.openArray || kind === Token.openObject) level += 1;
     else if (kind === Token.closeArray || kind === Token.closeObject) level -= 1;

@@ -1,8 +1,9 @@
 import type { KeptRecords } from '../../core/kept-records.js';
 import type { LogPort } from '../../core/ports.js';
+import { finish } from '../../core/steps.js';
 import type { FileServer, ServerFile } from '../../wire/traits/server-file.js';
 import type { ConfigurationDocument } from '../document.js';
-import { keysProblem, sectionsProblem } from './keeps-starting.js';
+import { keysProblem, sectionsProblemsSteps } from './keeps-starting.js';
 
 interface StartWatchOptions {
   /** Whose configuration it is, in the log. */
@@ -90,7 +91,8 @@ export class StartWatch {
   }
 
   #sectionsOf(document: ConfigurationDocument): ReadonlyMap<ServerFile, string | null> {
-    return new Map(this.#options.servers().map(({ file }) => [file, sectionsProblem(document, file)]));
+    const files = this.#options.servers().map(({ file }) => file);
+    return finish(sectionsProblemsSteps(document, files));
   }
 
   #becomes(document: ConfigurationDocument, trouble: string | null): void {

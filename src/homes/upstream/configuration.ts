@@ -10,7 +10,7 @@ import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../
 import { judgeReplacement } from '../../core/replace-policy.js';
 import { inTurns } from '../../core/steps.js';
 import { changeDocument } from '../../document/change.js';
-import { refuseEndedStart, refuseLockOut } from '../../document/check/keeps-starting.js';
+import { refuseEndedStartSteps, refuseLockOut } from '../../document/check/keeps-starting.js';
 import { StartWatch } from '../../document/check/start-watch.js';
 import {
   ConfigurationShapeError,
@@ -220,7 +220,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
           const { document, configuration: before } = (await read('caller')).value;
           const made = await inTurns(patchDocumentSteps(document, patch));
           const { document: patched, configuration, fingerprint } = made;
-          refuseEndedStart(document, patched, fileServers(server));
+          await inTurns(refuseEndedStartSteps(document, patched, fileServers(server)));
           if (patch.mayLockOut !== true) refuseLockOut(document, configuration.listener);
           if (patched === document) return fingerprint;
           await keep(document.bytes);

@@ -4,7 +4,7 @@ import { REVISIONS } from '../../../revisions/all.js';
 import { inFormOf, resolverSettings } from '../../../src/core/dns-settings.js';
 import type { AccessKey, ConfigurationChange, DnsChange, DnsConfig } from '../../../src/core/model.js';
 import { changeDocument } from '../../../src/document/change.js';
-import { keysProblem } from '../../../src/document/check/keeps-starting.js';
+import { keysProblem, sectionsProblemsSteps } from '../../../src/document/check/keeps-starting.js';
 import { readServerText } from '../../../src/document/check/server-text.js';
 import { startProblem } from '../../../src/document/check/start.js';
 import { readDocument } from '../../../src/document/document.js';
@@ -118,3 +118,13 @@ function made(
     return document;
   }
 }
+
+it('a large document is looked at once for all servers, a piece at a time, and not again', () => {
+  const extra = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`member ${index}`, index]));
+  const { document } = readDocument(Buffer.from(JSON.stringify({ mode: 'server', access_keys: ['a'], extra })));
+  const files = SERVERS.map(({ file }) => file);
+  const [first, second] = [1, 2].map(() => [...sectionsProblemsSteps(document, files)].length);
+  expect(first).toBeGreaterThan(20);
+  expect(first).toBeLessThan(100);
+  expect(second).toBe(0);
+});

@@ -8,7 +8,7 @@ import { judgeReplacement } from '../../../core/replace-policy.js';
 import { inTurns } from '../../../core/steps.js';
 import { UNDO_GAP } from '../../../core/undo-versions.js';
 import { changeDocument } from '../../../document/change.js';
-import { refuseEndedStart, refuseLockOut } from '../../../document/check/keeps-starting.js';
+import { refuseEndedStartSteps, refuseLockOut } from '../../../document/check/keeps-starting.js';
 import {
   type ConfigurationDocument,
   lossesBetween,
@@ -174,7 +174,7 @@ export class FileWrites {
     const waiting = state.pending;
     const { document, refused } = this.#applyParts(found.document, waiting);
     const patched = await inTurns(patchDocumentSteps(document, patch));
-    refuseEndedStart(document, patched.document, servers);
+    await inTurns(refuseEndedStartSteps(document, patched.document, servers));
     if (patch.mayLockOut !== true) refuseLockOut(document, patched.configuration.listener);
     if (patched.document === found.document) await file.makeDurable(found);
     else {
