@@ -1,9 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
+import { createFeed } from '../../src/feed/feed.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
+import { silent } from '../../src/gateway/options.js';
 import { OWN_OPERATIONS, type OwnOperationName } from '../../src/own-api/operations.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
 import { OPERATIONS, type OperationName, operationNamed, serves } from '../../src/wire/operations.js';
 import { countedWork } from '../counted-work.js';
 
@@ -137,18 +140,39 @@ const OWN_ROWS: Readonly<Partial<Record<OwnOperationName, readonly Row[]>>> = {
   ],
 };
 
+const withKeys = { before: (many: Many) => ({ access_keys: keys(many) }) };
+const counted = (many: Many) =>
+  many((index) => ({ access_key: `key ${index}`, bytes_up: 1, bytes_down: 2, connections: 1 }));
+
+/** What tunnel servers send to the feed, by its path. */
+const FEED_ROWS: Readonly<Record<string, Row>> = {
+  '/v1/usage': row(100, (many) => ({ body: { report_id: 'one', entries: counted(many) } }), withKeys),
+  '/v1/counters': row(
+    100,
+    (many) => ({ body: { source: 's', epoch: 1, number: 1, counters: counted(many) } }),
+    withKeys,
+  ),
+};
+
 const manyOf =
   (count: number): Many =>
   (make) =>
     Array.from({ length: count }, (_, index) => make(index));
 
 /** A gateway over a file in memory with every line that one of the rows needs. */
-async function gatewayWith(before: object): Promise<FastifyInstance> {
+async function gatewayWith(before: object) {
   const fileSystem = createMemoryFiles();
   await fileSystem.makeFolder('/etc', 0o700);
   await fileSystem.create(CONFIG, Buffer.from(JSON.stringify(configuration(before))), 0o600);
   const mounts = ['current', 'dns', '0.4.7'].map((revision) => ({ revision, webpath: revision }));
   const app = await createGateway({ configPath: CONFIG, fileSystem, mounts, loginGuard: 'off' });
+  onTestFinished(() => app.close());
+  return app;
+}
+
+function feedOf({ keyway: { backend, tokens } }: Awaited<ReturnType<typeof createGateway>>): FastifyInstance {
+  const networkOf = () => '';
+  const { app } = createFeed({ ...{ backend, tokens, networkOf }, token: null, random: systemRandom, log: silent });
   onTestFinished(() => app.close());
   return app;
 }
@@ -172,10 +196,11 @@ describe('ten times the input takes at most twelve times the work', () => {
   });
   afterAll(() => work.end());
 
-  async function expectLinear(method: string, url: string, { few, before, ask }: Row): Promise<void> {
+  async function expectLinear(method: string, url: string, { few, before, ask }: Row, isFeed = false): Promise<void> {
     const worked = async (count: number) => {
       const many = manyOf(count);
-      const app = await gatewayWith(before?.(many) ?? {});
+      const gateway = await gatewayWith(before?.(many) ?? {});
+      const app = isFeed ? feedOf(gateway) : gateway;
       return work.of(() => send(app, method, url, ask(many)));
     };
     const [less, more] = [await worked(few), await worked(10 * few)];
@@ -197,6 +222,8 @@ describe('ten times the input takes at most twelve times the work', () => {
       const found = OWN_OPERATIONS.find((operation) => operation.name === name);
       await expectLinear(found?.method ?? '', `/${each.mount}/keyway/v1${found?.path}`, each);
     });
+
+  it.each(Object.entries(FEED_ROWS))('of the feed’s %s', (path, each) => expectLinear('POST', path, each, true));
 
   it('for every operation and call that takes a list or a document', () => {
     const isLong = (schema: unknown) =>
