@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ROOT } from '../clone.js';
 import { until } from '../feed/stage.js';
 import { SERVER_FILE, startLiveServer } from '../replay/live-server.js';
-import { compare, environment, expectVersioning } from './comparing.js';
+import { compare, compareWithServer, environment, expectVersioning } from './comparing.js';
 import { runHere } from './context.js';
 
 /** Scenarios in which most rows of the versioning table show; all do in the long test. */
@@ -21,6 +21,16 @@ const SHOWN = [
 describe('keyway compare', () => {
   test('between dns and current lists exactly the differences of the versioning table', () =>
     expectVersioning(OF_ROWS, SHOWN));
+
+  test('of a server with a Keyway of its line knows where Keyway differs from it, and takes keys of the run for nobody else’s', async () => {
+    const names = ['malformed', 'unmatched', 'list-and-read'].map((name) =>
+      join(ROOT, 'fixtures/recorded/0.2.96', `${name}.json`),
+    );
+    const ended = await compareWithServer('0.2.96', ...names);
+    expect(ended.output).toMatch(/^equal {5}.*malformed: .* \(\d+ known divergences\)$/m);
+    expect(ended.output).toContain('No differences.');
+    expect(ended.code).toBe(0);
+  });
 
   test('that is stopped removes its keys from both servers', async () => {
     const servers = [await startLiveServer('dns'), await startLiveServer('current')];

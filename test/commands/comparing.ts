@@ -2,7 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
+import { createFixedClock } from '../../src/embedded/stage.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME, unhurried } from '../replay/live-server.js';
+import { CREDENTIALS } from '../stand-in/files.js';
+import { standInOf } from '../stand-in/test-stand-in.js';
 import { runHere } from './context.js';
 
 /** The operator of both servers. */
@@ -70,4 +73,18 @@ export async function expectVersioning(
   expect(changes.toSorted()).toEqual(shown.toSorted());
   expect(ended.code).toBe(1);
   for (const server of [left, right]) expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
+}
+
+/** Compares a stand-in of a recorded server with a Keyway that serves its line over the same file. */
+export async function compareWithServer(version: string, ...files: readonly string[]) {
+  const standIn = await standInOf(version, { clock: createFixedClock() });
+  const { origin } = await startLiveServer(version, {}, unhurried().server);
+  const sides = ['--left', `${standIn.origin}/panel`, '--right', origin, '--left-revision', version];
+  const of = (side: string, { username, password, token }: typeof CREDENTIALS) => ({
+    ...{ [`${side}_USERNAME`]: username, [`${side}_PASSWORD`]: password, [`${side}_TOKEN`]: token },
+  });
+  return runHere(['compare', ...sides, '--writes', ...files], {
+    environment: { ...environment, ...of('LEFT', CREDENTIALS) },
+    wait: unhurried().wait,
+  });
 }

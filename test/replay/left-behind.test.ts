@@ -166,7 +166,7 @@ describe('keyway replay --writes', () => {
     const { standIn, url } = await wrongServer(({ method, path }) =>
       method === open && path.startsWith('/panel/api/users') ? { headers } : {},
     );
-    const ended = await writing(url);
+    const ended = await writing(url, 'current/create-user');
     expect(ended.output).toContain('DIFFERENT writes/no-credential: ');
     expect(ended.output).toContain('without a credential');
     expect(ended.code).toBe(1);

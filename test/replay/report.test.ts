@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type ScenarioResult, summaryOf } from '../../src/replay/compare/result.js';
 import { createJunitReporter } from '../../src/replay/report/report-machine.js';
 import { createTextReporter } from '../../src/replay/report/report-text.js';
+import { shortfall, verdictOf } from '../../src/replay/report/verdict.js';
+import { OPERATIONS } from '../../src/wire/operations.js';
 
 const RESULT: ScenarioResult = {
   name: 'folder/one',
@@ -74,6 +76,17 @@ describe('the report for people', () => {
       `    ${' '.repeat(24)} | ${x(9)}"${' '.repeat(26)} |`,
     ]);
   });
+});
+
+test.each([
+  [8, 'operations', null],
+  [9, 'operations', '--require-played 9: only 8 of 18 operations were seen'],
+  [40, 'percent', null],
+  [50, 'percent', '--require-played 50%: only 8 of 18 operations were seen'],
+] as const)('with 8 of 18 operations seen and %i %s required the shortfall is %s', (count, unit, words) => {
+  const asked = OPERATIONS.slice(0, 18).map(({ name }) => name);
+  const verdict = verdictOf([{ ...RESULT, seen: asked.slice(0, 8) }], asked, null, null);
+  expect(shortfall(verdict, { count, unit })).toBe(words);
 });
 
 describe('reports for programs', () => {

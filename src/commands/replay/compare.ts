@@ -4,6 +4,7 @@ import { compareRuns, type Run } from '../../replay/compare/compare-runs.js';
 import { CHANGE_KINDS, changeOf, isOfTheLines } from '../../replay/compare/line-changes.js';
 import { readingScenario } from '../../replay/compare/reading-scenario.js';
 import { brokenResult, comparedResult, type ScenarioResult, unplayedResult } from '../../replay/compare/result.js';
+import { hasGivenState } from '../../replay/format/given-state.js';
 import { exchangesOf, type Scenario } from '../../replay/format/scenario.js';
 import type { TargetPlayer } from '../../replay/live/target-player.js';
 import { isRegistered } from '../../replay/play/divergences.js';
@@ -174,7 +175,8 @@ async function compareOne(
   const why = reasonOf('left', left, file) ?? reasonOf('right', right, file);
   if (why !== null) return { result: unplayedResult(file, 'skipped', why), differences: [] };
   const runs: Run[] = [];
-  const foreign = foreignKeys(left, right);
+  // In a state of the run's own its keys have the scenario's names, which others may have as well.
+  const foreign = hasGivenState(file.scenario) ? null : foreignKeys(left, right);
   const shared = [...keysOf(left)].filter((key) => keysOf(right).has(key));
   for (const player of [left, right, left]) {
     const steps: PlayedStep[] = [];
@@ -187,7 +189,12 @@ async function compareOne(
     const named = new Set(bindings.values());
     const others = shared.filter((key) => !named.has(key));
     for (const [index, key] of others.entries()) bindings.set(`key:shared-${index + 1}`, key);
-    runs.push({ steps, bindings, foreign: player === left ? foreign.left : foreign.right, base: player.target.base });
+    runs.push({
+      steps,
+      bindings,
+      ...(foreign === null ? {} : { foreign: player === left ? foreign.left : foreign.right }),
+      base: player.target.base,
+    });
   }
   const [one, other, again] = runs;
   if (one === undefined || other === undefined || again === undefined || isStopped()) {
