@@ -50,7 +50,7 @@ async function place(): Promise<Place> {
     return response.status;
   };
   return {
-    argv: ['serve', '--config', 'server.jsonc', '--no-resolver', ...binds],
+    argv: ['serve', '--config', 'server.jsonc', '--no-resolver', ...binds, '--log-requests'],
     async ask(count) {
       const statuses = new Set<number>();
       for (let left = count; left > 0; left -= 20) {
@@ -157,7 +157,7 @@ describe('a gateway whose log', () => {
   it.runIf(hasScript)('is on a terminal that is stopped answers everything, and ends within its grace', async () => {
     const folder = await temporaryFolder();
     const at = await place();
-    const terminal = startOnTerminal(`exec ${KEYWAY} ${at.argv.join(' ')} --log-requests`, folder);
+    const terminal = startOnTerminal(`exec ${KEYWAY} ${at.argv.join(' ')}`, folder);
     onTestFinished(() => terminal.kill());
     await at.listening();
     const pid = await holderOf(join(folder, 'server.jsonc.keyway'));

@@ -61,6 +61,9 @@ async function ownFile() {
   return { ...stage, spoil: () => writeFile(stage.configPath, MISSING_COMMA) };
 }
 
+/** What changes keys for the own interface. */
+const refusing = ({ app }: OwnStage) => app.keyway.backend.refusing ?? app.keyway.backend;
+
 describe('a change that is in memory only', () => {
   const ROW = 'in force, in memory only';
 
@@ -157,7 +160,7 @@ describe('a change that was not made', () => {
 
   it('is told so by the own interface and the panel', async () => {
     const stage = await ownFile();
-    vi.spyOn(stage.app.keyway.backend, 'updateKey').mockRejectedValue(new DomainError('saveFailed'));
+    vi.spyOn(refusing(stage), 'updateKey').mockRejectedValue(new DomainError('saveFailed'));
     const refused = await stage.call('PATCH /keys/a', { body: { limit_bytes: 5 } });
     const [, panel, own] = await said(ROW);
     expect(refused).toMatchObject({
@@ -171,7 +174,7 @@ describe('a change that was not made', () => {
 describe('a change whose answer was lost', () => {
   it('is told as perhaps made, by all three', async () => {
     const stage = await ownFile();
-    vi.spyOn(stage.app.keyway.backend, 'updateKey').mockRejectedValue(new DomainError('outcomeUnknown', 'no answer'));
+    vi.spyOn(refusing(stage), 'updateKey').mockRejectedValue(new DomainError('outcomeUnknown', 'no answer'));
     const lost = await stage.call('PATCH /keys/a', { body: { limit_bytes: 5 } });
     const [terminal, panel, own] = await said('perhaps made, its answer lost');
     expect(lost).toMatchObject({
