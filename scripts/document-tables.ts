@@ -92,7 +92,7 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
     'No credential, a wrong one, or a session that has ended: log in again, or send the token. After too many failed logins, or too many wrong tokens from one address, `Retry-After` says how many seconds to wait: until then nothing is looked at.',
   authNotConfigured: 'The file has no `username` and `password_hash`, so that nobody can log in: add them.',
   tooManyLogins:
-    'Too many logins have failed from this address: wait for the seconds of `Retry-After`. Revisions before 0.4.7 say `unauthorized` instead.',
+    'Too many logins have failed from this address: wait for the seconds of `Retry-After`; the text says `wait 5 minutes` for a longer wait. Revisions before 0.4.7 say `unauthorized` instead.',
   userNotFound: 'There is no such key; it may have left by an edit of the file.',
   saveFailed:
     'Of a database, or where Keyway is shutting down: nothing was made. The log says why. A revision has no other words for it.',

@@ -8,7 +8,7 @@ export interface ReconnectOptions extends UpstreamContext {
   readonly look: () => Promise<void>;
   /** Tells whether something that nobody asks for depends on the server. */
   readonly isNeeded: () => boolean;
-  /** Called when it answers again. */
+  /** Called when it answers while something of it was away. */
   readonly onBack: () => void;
   /** Called when it speaks another line. */
   readonly onLine: () => void;
@@ -39,12 +39,14 @@ export function createReconnect(options: ReconnectOptions) {
   }
 
   async function lookNow(): Promise<void> {
-    await look().catch(() => undefined);
+    const isAnswered = await look().then(
+      () => true,
+      () => false,
+    );
     stopLooking = null;
-    if (wasAway && !isAway()) {
-      wasAway = false;
-      onBack();
-    }
+    // Something else than the status may still be away, such as its lists.
+    if (wasAway && isAnswered) onBack();
+    wasAway = isAway();
     if (state === 'new' && !isAway()) await loadLater();
     keepLooking();
   }
