@@ -13,7 +13,12 @@ export function addressOf(text: string): Address | null {
   return addressText(address) === text ? address : null;
 }
 
-/** An address as one text, IPv6 in brackets (RFC 3986, 3.2.2). */
+/** An address as one text. */
 export function addressText({ host, port }: Address): string {
-  return host.includes(':') && !host.startsWith('[') ? `[${host}]:${port}` : `${host}:${port}`;
+  return `${hostText({ host })}:${port}`;
+}
+
+/** Its host, IPv6 in brackets (RFC 3986, 3.2.2). */
+export function hostText({ host }: Pick<Address, 'host'>): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }

@@ -159,6 +159,8 @@ export function writesOf(revision: Revision, files: readonly string[]): readonly
 const anyCommand: fc.Arbitrary<CommandWords> = fc.constantFrom(
   ['config', 'adopt', PATH, '--add', '--remove', '--update'],
   ['config', 'adopt', PATH, '--remove'],
+  ...['0.2.30', '0.3.21', '0.4.6'].map((version) => ['config', 'convert', PATH, '--for', version]),
+  ['config', 'convert', PATH, '--layout', 'access_keys'],
   ['config', 'restore', NEWEST, '--config', PATH],
   ['config', 'restore', OLDEST, '--config', PATH],
 );

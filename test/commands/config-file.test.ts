@@ -235,6 +235,15 @@ describe('keyway config convert', () => {
     });
   });
 
+  it('names what the servers of the target would not start with, which those of before pass over, and refuses it', async () => {
+    const passedOver = { mode: 'server', listen: '0.0.0.0:50000', access_keys: ['a'], dns: 'none' };
+    await writeFile(join(folder, 'a.json'), JSON.stringify(passedOver));
+    const refused = await run('convert', 'a.json', '--for', '0.3.21', '--out', 'b.json');
+    expect(refused).toMatchObject({ code: 1, output: '' });
+    expect(refused.complaints).toMatch(/^dns: expected an object: servers of the target do not start/);
+    expect(await readdir(folder)).not.toContain('b.json');
+  });
+
   it('without a layout, or with an unknown one, is a usage problem', async () => {
     for (const argv of [[], ['--layout', 'newest']]) {
       const { code, complaints } = await run('convert', 'server.jsonc', ...argv);

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
+import { SERVER_FILES } from '../../../revisions/all.js';
 import { checkFile } from '../../document/check/file-check.js';
+import { problemForAll } from '../../document/check/keeps-starting.js';
 import { type Conversion, convertFile } from '../../document/convert/convert.js';
 import type { ConversionTarget } from '../../document/convert/target.js';
 import type { LayoutName } from '../../document/layout.js';
@@ -8,6 +10,7 @@ import { createTarget } from '../../files/write-file.js';
 import { exists } from '../../platform/presence.js';
 import { isOn, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { wrap } from '../../settings/text.js';
+import type { ServerFile } from '../../wire/traits/server-file.js';
 import type { CommandContext, ExitCode } from '../command.js';
 import { fileCommand, JSON_FLAG, type NamedFile } from './file.js';
 import { FOR_FLAG, fitFor, fitText, serverIn, serverProblems } from './fit.js';
@@ -34,12 +37,18 @@ export const configConvert = fileCommand({
   work: async (file, context) => {
     const server = serverIn(file.flags);
     const layout = layoutOf(file.flags);
-    const to =
-      server?.revision.file ?? (layout === undefined ? null : { layout, configVersion: null, laterMembers: [] });
-    if (to === null) return 2;
-    const conversion = convertFile(file.target.bytes, to, (share) => {
-      context.progress.show(`converting ${file.named}`, share);
-    });
+    const readers = server === null ? SERVER_FILES.filter((one) => one.layout === layout) : [server.revision.file];
+    const [oldest] = readers;
+    if (oldest === undefined) return 2;
+    // Of a layout that servers of several lines read nothing is known but that.
+    const to = readers.length === 1 ? oldest : { layout: oldest.layout, configVersion: null, laterMembers: [] };
+    const conversion = startable(
+      file.target.bytes,
+      readers,
+      convertFile(file.target.bytes, to, (share) => {
+        context.progress.show(`converting ${file.named}`, share);
+      }),
+    );
     const refused = conversion.losses.length > 0 && !isOn(file.flags, 'force');
     const out = file.flags.values.get('out')?.[0] ?? null;
     const isJson = isOn(file.flags, JSON_FLAG.flag);
@@ -89,6 +98,15 @@ ${settings}
   keyway config convert server.jsonc --layout inbounds --out server-new.jsonc
   keyway config convert server.jsonc --for 0.3.6 --out server-old.jsonc`,
 });
+
+/** The conversion, with what its servers would not start with among the losses, where a server starts from the file before. */
+function startable(before: Buffer, readers: readonly ServerFile[], conversion: Conversion): Conversion {
+  const problem = problemForAll(conversion.bytes, readers);
+  if (problem === null || problemForAll(before, SERVER_FILES) !== null) return conversion;
+  const [place = '', ...words] = problem.split(': ');
+  const text = `${words.join(': ')}: servers of the target do not start with what stands there; it stays`;
+  return { ...conversion, losses: [...conversion.losses, { place, text }] };
+}
 
 function exitCode(refused: boolean): ExitCode {
   return refused ? 1 : 0;

@@ -43,11 +43,18 @@ export function keysProblem(document: ConfigurationDocument, file: ServerFile): 
 
 /** Returns what ends the start of all of these servers, where one of them starts from the text before; null for nothing. */
 export function endedForAll(before: Buffer, after: Buffer, files: readonly ServerFile[]): string | null {
-  const next = readServerText(after);
-  const problems = files.map((file) => startProblem(next, file));
-  if (problems.includes(null)) return null;
   const present = readServerText(before);
-  return problems[files.findLastIndex((file) => startProblem(present, file) === null)] ?? null;
+  const started = files.filter((file) => startProblem(present, file) === null);
+  return started.length === 0
+    ? null
+    : problemForAll(after, [...files.filter((file) => !started.includes(file)), ...started]);
+}
+
+/** Returns why the last of these servers does not start from a text; null where one of them does. */
+export function problemForAll(text: Buffer, files: readonly ServerFile[]): string | null {
+  const read = readServerText(text);
+  const problems = files.map((file) => startProblem(read, file));
+  return problems.includes(null) ? null : (problems.at(-1) ?? null);
 }
 
 /** Throws `unreadableByServer` where one of these servers starts from the one document, as far as it is no list of keys, and not from the other. */

@@ -1,7 +1,7 @@
 import { type Address, addressOf } from '../address.js';
 import { actionNamed, isAbsent } from '../reading.js';
 import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
-import { type Losses, loseMembers, TAKEN } from './losses.js';
+import { type Losses, loseMembers, NO_PLACE, TAKEN } from './losses.js';
 
 /** The values of a file with a root `access_keys` that are read once, to be written anew. */
 export interface Plan {
@@ -22,7 +22,7 @@ export function planOf(root: ObjectNode, losses: Losses): Plan {
   const hasApi = isUsed(memberOf(root, 'api'), 'api', 'an inbound with the protocol "api" is always served', losses);
   const hasOutbound = isUsed(memberOf(root, 'outbound'), 'outbound', 'outbounds are always in use', losses);
   return {
-    listen: readAddress(memberOf(root, 'listen'), 'listen', losses),
+    listen: readAddress(firstListen(memberOf(root, 'listen'), losses), 'listen', losses),
     bind: hasApi ? readAddress(memberOf(memberOf(root, 'api'), 'bind'), 'api.bind', losses) : null,
     hasApi,
     hasOutbound,
@@ -47,6 +47,13 @@ function isUsed(node: ValueNode | undefined, place: string, why: string, losses:
   if (enabled?.kind === 'boolean' && enabled.value) return true;
   losses.add(place, `it is not enabled, and ${why}; it is left out`);
   return false;
+}
+
+/** The first of several addresses: the other layout has one. */
+function firstListen(node: ValueNode | undefined, losses: Losses): ValueNode | undefined {
+  if (node?.kind !== 'array' || node.elements.length === 0) return node;
+  for (const index of node.elements.keys()) if (index > 0) losses.add(`listen[${index}]`, NO_PLACE);
+  return node.elements[0];
 }
 
 function readAddress(node: ValueNode | undefined, place: string, losses: Losses): Address | null {

@@ -1,8 +1,11 @@
+import { olderMembers } from '../../core/dns-settings.js';
+import { recordOf } from '../../core/keys/key-record.js';
 import type { ServerConfiguration } from '../../core/model.js';
+import { takesPlainKeysAlone } from '../../wire/traits/server-file.js';
 import { readDocument } from '../document.js';
 import { ConfigurationShapeError, type LayoutName } from '../layout.js';
 import { createLosses, type Loss } from './losses.js';
-import { type ConversionTarget, configVersionOf, nameUnread, withConfigVersion } from './target.js';
+import { type ConversionTarget, configVersionOf, nameUnread, withConfigVersion, withNeeded } from './target.js';
 import { draftOf, refuseRepeated } from './text.js';
 import { toAccessKeys } from './to-access-keys.js';
 import { toInbounds } from './to-inbounds.js';
@@ -38,10 +41,16 @@ export function convertFile(
   onStep(1 / 3);
   nameUnread(source, to, losses);
   const moved = isSameLayout ? bytes : (to.layout === 'inbounds' ? toInbounds : toAccessKeys)(bytes, losses);
-  const converted = withConfigVersion(draftOf(moved), to);
+  const converted = withConfigVersion(draftOf(withNeeded(moved, to, losses)), to);
   onStep(2 / 3);
-  checkSame(configuration, readDocument(converted).configuration, losses.list().length > 0);
+  const isPlain = 'root' in to && takesPlainKeysAlone(to);
+  const kept = isPlain ? withBareKeys(configuration) : configuration;
+  checkSame(kept, readDocument(converted).configuration, losses.list().length > 0);
   return { from: document.layout.name, losses: losses.list(), bytes: converted };
+}
+
+function withBareKeys(configuration: ServerConfiguration): ServerConfiguration {
+  return { ...configuration, keys: configuration.keys.map(({ accessKey }) => recordOf(accessKey)) };
 }
 
 function alreadySo({ layout, configVersion: version }: ConversionTarget): ConfigurationShapeError {
@@ -59,7 +68,10 @@ function checkSame(before: ServerConfiguration, after: ServerConfiguration, loss
 
 function differences(before: ServerConfiguration, after: ServerConfiguration): readonly string[] {
   const texts = ({ mode, keys, listener, listen, outbound, dns }: ServerConfiguration) => {
-    return Object.entries({ mode, keys, listener, listen, outbound, dns }).map(([name, value]) => [name, text(value)]);
+    // Beside the form of 0.4.6 the older members say nothing of their own.
+    const inForce = dns.resolver === null ? dns : { ...dns, ...olderMembers(dns) };
+    const parts = { mode, keys, listener, listen, outbound, dns: inForce };
+    return Object.entries(parts).map(([name, value]) => [name, text(value)]);
   };
   const others = new Map(texts(after).map(([name, value]) => [name, value]));
   return texts(before).flatMap(([name = '', value]) => (others.get(name) === value ? [] : [name]));

@@ -1,12 +1,25 @@
-import { LATER_MEMBERS, type ServerFile } from '../../wire/traits/server-file.js';
+import { isBare } from '../../core/keys/key-record.js';
+import { LATER_MEMBERS, neededOfDns, type ServerFile, takesPlainKeysAlone } from '../../wire/traits/server-file.js';
+import { readDocument } from '../document.js';
+import { readElement } from '../element.js';
 import { isAbsent } from '../reading.js';
-import { splice } from '../splice.js';
+import { changeDns } from '../section-changes.js';
+import { applySplices, sortSplices, splice } from '../splice.js';
 import { memberOf, type ValueNode } from '../tree.js';
 import type { Losses } from './losses.js';
-import { type Draft, edited, indexesOf, insertMembers, removeFromRoot, rootStyle, withComments } from './text.js';
+import {
+  type Draft,
+  draftOf,
+  edited,
+  indexesOf,
+  insertMembers,
+  removeFromRoot,
+  rootStyle,
+  withComments,
+} from './text.js';
 
-/** The file that servers of a line expect. */
-export type ConversionTarget = Pick<ServerFile, 'layout' | 'configVersion' | 'laterMembers'>;
+/** The file that servers of a line expect, or a layout whose servers are not named. */
+export type ConversionTarget = ServerFile | Pick<ServerFile, 'layout' | 'configVersion' | 'laterMembers'>;
 
 /** The member that says which servers a file was written for. */
 const VERSION = 'config_version';
@@ -53,3 +66,40 @@ export function withConfigVersion(draft: Draft, { configVersion: version }: Conv
   const [after = -1] = indexesOf(root, ['mode']);
   return edited(draft, insertMembers(bytes, root, after, [[VERSION, String(version)]], rootStyle(draft))).bytes;
 }
+
+/**
+ * What these servers need, and what the others do without: plain keys where they take no others, and the members of `dns` with the
+ * settings in force.
+ */
+export function withNeeded(bytes: Buffer, to: ConversionTarget, losses: Losses): Buffer {
+  if (!('root' in to)) return bytes;
+  const plain = takesPlainKeysAlone(to) ? withPlainKeys(bytes, losses) : bytes;
+  const { document, configuration } = readDocument(plain);
+  const { root } = draftOf(plain);
+  if (memberOf(root, 'dns')?.kind !== 'object') return plain;
+  // Something has to change, for what is needed to go with it: a port that is there already.
+  const { localPort } = configuration.dns;
+  const splices = changeDns(document, root, { localPort }, neededOfDns([{ file: to }]));
+  return applySplices(plain, sortSplices(splices));
+}
+
+/** The file with each key as a plain text. */
+function withPlainKeys(bytes: Buffer, losses: Losses): Buffer {
+  const { document, configuration } = readDocument(bytes);
+  const said = configuration.keys.filter((key) => !isBare(key)).length;
+  if (said > 0)
+    losses.add(
+      'access_keys',
+      `${said} keys have a name or a limit, and servers of the target take plain keys alone; these are left out`,
+    );
+  const splices = document.lists.flatMap(({ starts, ends }) =>
+    [...starts].flatMap((start, index) => {
+      if (bytes[start] !== OPEN_OBJECT) return [];
+      const key = memberOf(readElement(bytes, start), document.layout.keyMember);
+      return key?.kind === 'string' ? [splice(start, ends[index] ?? start, JSON.stringify(key.value))] : [];
+    }),
+  );
+  return applySplices(bytes, sortSplices(splices));
+}
+
+const OPEN_OBJECT = 0x7b;

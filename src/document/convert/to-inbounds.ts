@@ -1,6 +1,6 @@
-import type { Address } from '../address.js';
+import { type Address, hostText } from '../address.js';
 import { membersOf } from '../element.js';
-import { isAbsent } from '../reading.js';
+import { actionNamed, isAbsent } from '../reading.js';
 import { removeItems } from '../sequence.js';
 import { type Splice, splice } from '../splice.js';
 import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
@@ -40,14 +40,15 @@ export function toInbounds(source: Buffer, losses: Losses): Buffer {
 }
 
 /** Everything that changes where it stands: keys, rules, and the members of `api` and `outbound`. */
-function inPlace({ bytes, root }: Draft, plan: Plan, losses: Losses): readonly Splice[] {
+function inPlace(draft: Draft, plan: Plan, losses: Losses): readonly Splice[] {
+  const { bytes, root } = draft;
   const keys = memberOf(root, 'access_keys');
   const api = memberOf(root, 'api');
   const outbound = memberOf(root, 'outbound');
   return [
     ...(keys?.kind === 'keys' ? renameKeys(bytes, keys.list, 'access_keys', ['access_key', 'key'], losses) : []),
     ...(plan.hasApi && api?.kind === 'object' ? stripApi(bytes, api, losses) : []),
-    ...(plan.hasOutbound && outbound?.kind === 'object' ? changeOutbound(bytes, outbound, losses) : []),
+    ...(plan.hasOutbound && outbound?.kind === 'object' ? changeOutbound(draft, outbound, losses) : []),
   ];
 }
 
@@ -58,7 +59,8 @@ function stripApi(bytes: Buffer, api: ObjectNode, losses: Losses): readonly Spli
 }
 
 /** `rules` and `default_action` stay until they are read once more. */
-function changeOutbound(bytes: Buffer, outbound: ObjectNode, losses: Losses): readonly Splice[] {
+function changeOutbound(draft: Draft, outbound: ObjectNode, losses: Losses): readonly Splice[] {
+  const { bytes } = draft;
   const taken = ['tag', 'server'];
   loseMembers(outbound, 'outbound', (name) => taken.includes(name), TAKEN, losses);
   const protocol = memberOf(outbound, 'protocol');
@@ -70,10 +72,10 @@ function changeOutbound(bytes: Buffer, outbound: ObjectNode, losses: Losses): re
   const renamed = address === undefined ? [] : [splice(address.start, address.nameEnd, '"server"')];
   const rules = memberOf(outbound, 'rules');
   const removed = removeItems(bytes, membersOf(outbound), indexesOf(outbound, [...taken, 'enabled']));
-  return [...renamed, ...removed, ...changeRules(bytes, rules, losses)];
+  return [...renamed, ...removed, ...changeRules(draft, rules, losses)];
 }
 
-function changeRules(bytes: Buffer, rules: ValueNode | undefined, losses: Losses): readonly Splice[] {
+function changeRules(draft: Draft, rules: ValueNode | undefined, losses: Losses): readonly Splice[] {
   if (isAbsent(rules)) return [];
   if (rules.kind !== 'array') {
     losses.add('outbound.rules', 'it is no array; it is left out');
@@ -83,11 +85,28 @@ function changeRules(bytes: Buffer, rules: ValueNode | undefined, losses: Losses
     if (rule.kind !== 'object') return [];
     const place = `outbound.rules[${index}]`;
     const taken = loseMembers(rule, place, (name) => name === 'outbound', TAKEN, losses);
-    const renamed = rule.members.filter(({ name }) => name === 'action');
     return [
-      ...renamed.map(({ start, nameEnd }) => splice(start, nameEnd, '"outbound"')),
-      ...removeItems(bytes, membersOf(rule), indexesOf(rule, taken)),
+      ...nameOutbound(draft, rule, taken.length > 0),
+      ...removeItems(draft.bytes, membersOf(rule), indexesOf(rule, taken)),
     ];
+  });
+}
+
+/** Servers take a rule without an action for one that proxies; in the other layout each names an outbound. */
+function nameOutbound(draft: Draft, rule: ObjectNode, hasTaken: boolean): readonly Splice[] {
+  const actions = rule.members.filter(({ name }) => name === 'action');
+  if (actions.length === 0 && !hasTaken)
+    return insertMembers(
+      draft.bytes,
+      rule,
+      rule.members.length - 1,
+      [['outbound', JSON.stringify(TAGS.proxy)]],
+      rootStyle(draft),
+    );
+  return actions.flatMap(({ start, nameEnd, value }) => {
+    const isNamed = value.kind === 'string' && actionNamed(value.value) !== null;
+    const named = isNamed ? [] : [splice(value.start, value.end, JSON.stringify(TAGS.proxy))];
+    return [splice(start, nameEnd, '"outbound"'), ...named];
   });
 }
 
@@ -153,7 +172,7 @@ function inboundsText(draft: Draft, { listen, hasApi }: Plan): string {
   const members = [
     memberText('protocol', '"ostp"', style),
     memberText('tag', JSON.stringify(TAGS.keys), style),
-    ...(listen === null ? [] : [memberText('listen', JSON.stringify(listen.host), style)]),
+    ...(listen === null ? [] : [memberText('listen', JSON.stringify(hostText(listen)), style)]),
     ...(listen === null ? [] : [memberText('port', String(listen.port), style)]),
     memberText('users', users, style),
   ];
@@ -177,7 +196,8 @@ function routingText(draft: Draft, { defaultAction }: Plan): string {
   const outbounds = [strippedText(draft, outbound, without), plain(TAGS.direct), plain(TAGS.block)];
   const routing = [
     memberText('rules', rulesText, style),
-    ...(defaultAction === null ? [] : [memberText('default_outbound', JSON.stringify(defaultAction), style)]),
+    // No server of this layout starts without one.
+    memberText('default_outbound', JSON.stringify(defaultAction ?? 'direct'), style),
   ];
   return [
     memberText('outbounds', itemsText('[]', outbounds, style, 0), style),

@@ -2,8 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../../revisions/all.js';
 import { checkFile } from '../../../src/document/check/file-check.js';
+import { readServerText } from '../../../src/document/check/server-text.js';
 import { readingOf } from '../../../src/document/check/servers.js';
+import { startProblem } from '../../../src/document/check/start.js';
 import { convertFile } from '../../../src/document/convert/convert.js';
 import type { ConversionTarget } from '../../../src/document/convert/target.js';
 import { type ConfigurationDocument, readDocument } from '../../../src/document/document.js';
@@ -14,12 +17,14 @@ import {
   overnetFile as FLAT_3,
   flatAgainFile,
   inboundsFile,
+  plainKeysFile,
 } from '../../../src/wire/traits/server-file.js';
 import { ROOT } from '../../clone.js';
 import { behaviourOf } from '../../stand-in/behaviour.js';
 import { parseConfiguration, readAtStart } from '../../stand-in/configuration.js';
 import { tries } from '../../tries.js';
 import { anyFile } from '../generated.js';
+import { flatFile, nestedFile } from '../started.js';
 
 const sample = (name: string) => readFile(join(ROOT, 'fixtures/samples', name));
 
@@ -150,10 +155,57 @@ describe('a file that becomes one with inbounds', () => {
     );
   });
 
+  it('has what those servers need and others do without: a default, an action of each rule, the first address in brackets', () => {
+    const file = {
+      mode: 'server',
+      listen: ['[::1]:50000', '0.0.0.0:50001'],
+      access_keys: ['a'],
+      outbound: { enabled: true, protocol: 'socks5', address: '127.0.0.1', port: 9050, rules: [{ ip_cidr: ['::/0'] }] },
+      dns: { upstreams: ['9.9.9.9'] },
+    };
+    const { bytes, losses } = convertFile(Buffer.from(JSON.stringify(file)), inboundsFile);
+    expect(losses.map(({ place }) => place)).toEqual(['listen[1]']);
+    expect(JSON.parse(bytes.toString())).toMatchObject({
+      inbounds: [{ listen: '[::1]', port: 50000 }],
+      routing: { rules: [{ ip_cidr: ['::/0'], outbound: 'proxy' }], default_outbound: 'direct' },
+      dns: { enabled: false, doh_upstream: '9.9.9.9', custom_domains: {} },
+    });
+    expect(startProblem(readServerText(bytes), inboundsFile)).toBeNull();
+  });
+
   it('has empty outbounds behind the inbounds, where no routing is configured', () => {
     const text = '{\n  // ours\n  "access_keys": ["a"],\n  "dns": {}\n}\n';
     const { bytes } = convertFile(Buffer.from(text), NESTED);
     expect(bytes.toString()).toMatch(/\n {2}\],\n {2}"outbounds": \[\],\n {2}"dns": \{\}\n\}\n$/);
+  });
+});
+
+describe('a file from which a server starts', () => {
+  it('is one from which the servers of the target start, whatever the line', () => {
+    fc.assert(
+      fc.property(fc.oneof(flatFile, nestedFile), fc.constantFrom(...REVISIONS.map(({ id }) => id)), (file, id) => {
+        const to = REVISIONS.find((revision) => revision.id === id)?.file ?? inboundsFile;
+        const bytes = Buffer.from(JSON.stringify(file, null, 2));
+        fc.pre(REVISIONS.some((revision) => startProblem(readServerText(bytes), revision.file) === null));
+        fc.pre(readDocument(bytes).document.layout.name !== to.layout);
+        const { bytes: converted } = convertFile(bytes, to);
+        expect(startProblem(readServerText(converted), to), `${id}: ${converted}`).toBeNull();
+      }),
+      { numRuns: tries(50) },
+    );
+  });
+
+  it('has plain keys for servers that take no others, and names what goes with that', () => {
+    const users = ['a', { key: 'b', name: 'Bo' }, { key: 'c' }];
+    const file = {
+      mode: 'server',
+      inbounds: [{ protocol: 'ostp', tag: 'in', listen: '0.0.0.0', port: 50000, users }],
+      outbounds: [],
+    };
+    const { bytes, losses } = convertFile(Buffer.from(JSON.stringify(file)), plainKeysFile);
+    expect(JSON.parse(bytes.toString()).access_keys).toEqual(['a', 'b', 'c']);
+    expect(losses.map(({ place }) => place)).toContain('access_keys');
+    expect(startProblem(readServerText(bytes), plainKeysFile)).toBeNull();
   });
 });
 
@@ -304,6 +356,7 @@ describe('a file for servers from 0.4.6 on', () => {
       protocol: 'socks5',
       address: '127.0.0.1',
       port: 1080,
+      default_action: 'direct',
       rules: [{ action: 'proxy' }, { action: 'direct', send_from: '192.0.2.1' }],
     },
   };
