@@ -53,6 +53,11 @@ export interface Backend {
   updateKey(accessKey: string, record: KeyUpdate): Promise<void>;
   /** Drops record and counters. Rejects as `updateKey` does. */
   deleteKey(accessKey: string): Promise<void>;
+  /**
+   * Takes over a change that shows, and whose answer was lost, perhaps with the process that made it: whoever holds the state may
+   * lose it as one that was answered. Left out where what shows lasts.
+   */
+  adopt?(change: KeyChange): Promise<void>;
   /** Sets the counters to zero. Rejects with `userNotFound` for an unknown key and for one without counters. */
   resetKey(accessKey: string): Promise<void>;
   /**

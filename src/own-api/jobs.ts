@@ -452,6 +452,7 @@ export class Jobs {
         const found = isInDoubt && !vain.has(index - from) ? await whatBecameOf(this.#options.core, asked) : undefined;
         // It is looked up also where the answer is lost.
         isInDoubt = true;
+        if (found === null) await this.#options.backend.adopt?.(asked);
         return { is: found === undefined ? await this.#make(allowed) : found };
       });
       if (outcome === null) break;

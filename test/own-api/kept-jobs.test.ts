@@ -6,17 +6,22 @@ import { recordOf } from '../../src/core/keys/key-record.js';
 import { STATIC } from '../../src/core/principal.js';
 import { allJobs, itemsRecord, jobRecord, onceRecord } from '../../src/own-api/job-records.js';
 import { Jobs } from '../../src/own-api/jobs.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { silent } from '../homes/database/gateways.js';
+import { createFastClock, createFastTimers } from '../homes/upstream/fast-time.js';
+import { openFrontBackend } from '../homes/upstream/open-front.js';
+import { apiOf, CREDENTIALS } from '../stand-in/files.js';
+import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { ownStage } from './stage.js';
 
 const DAY = 86_400_000;
 
-/** Jobs over a state in memory, with records of their own and a clock that stands still. */
-async function stage() {
+/** Jobs over a state in memory, or another, with records of their own and a clock that stands still. */
+async function stage(options: Parameters<typeof ownStage>[0] = {}) {
   const now = { time: Date.UTC(2026, 10, 23), passed: 0 };
   const clock = { now: () => now.time, monotonic: () => now.passed };
-  const { app } = await ownStage();
+  const { app } = await ownStage(options);
   const { core, backend } = app.keyway;
   const records = new LocalRecords();
   const makers = new KeyMakers(records, clock);
@@ -163,6 +168,40 @@ it.each([
     expect([ending, outcomes]).toEqual([ending, expected]);
     expect([...core.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['b']);
   }
+});
+
+it('a deletion that a batch made on 0.3.21 when Keyway was killed outlives the next start of the server', async () => {
+  const standIn = await standInOf('0.3.21', LOSES_NOTHING);
+  const clock = createFastClock(20);
+  const over = await openFrontBackend({
+    url: standIn.origin + standIn.paths.base,
+    credentials: { token: CREDENTIALS.token, operator: null },
+    clock,
+    timers: createFastTimers(20),
+    dataFolder: null,
+    fileSystem: createFileSystem(),
+    log: silent,
+  });
+  const { core, backend, start } = await stage({ backend: over, clock });
+  let isKilled = false;
+  const deleteKey = async (accessKey: string) => {
+    await apiOf(standIn)('DELETE', `/users/${accessKey}`);
+    isKilled = true;
+    return new Promise<void>(() => undefined);
+  };
+  const jobs = start({ over: { ...backend, deleteKey }, ends: false });
+  const changes: readonly KeyChange[] = [{ op: 'delete', accessKey: 'alpha' }];
+  const { id } = await jobs.begin({ by: STATIC, changes, delay: 0, once: null });
+  await expect.poll(() => isKilled).toBe(true);
+  const next = start({ over: backend });
+  await next.ended(id, 10_000);
+  expect(next.outcomesOf(next.find(STATIC, id))).toEqual([null]);
+  // Before what waits is stored for it, and after.
+  for (const _ of ['first', 'second']) {
+    await standIn.restart();
+    await expect.poll(() => standIn.keys().map(({ accessKey }) => accessKey), { timeout: 10_000 }).toEqual(['beta']);
+  }
+  expect(await core.key('alpha')).toBeUndefined();
 });
 
 it('a list of ended batches is told without a look at the outcomes of their items', async () => {

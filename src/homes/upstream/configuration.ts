@@ -1,10 +1,11 @@
 import { UNCHANGED } from '../../client/find-line.js';
 import type { ServerTexts } from '../../client/secrets.js';
 import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
-import { mayHaveHappened } from '../../client/upstream-error.js';
+import { mayHaveHappened, UpstreamError } from '../../client/upstream-error.js';
 import type { ConfigurationFingerprint, ConfigurationPatch } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeptRecords } from '../../core/kept-records.js';
+import { recordOf } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
@@ -85,6 +86,22 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
       starts.found(reading.document);
       return { value: reading, ...sent };
     });
+  }
+
+  /**
+   * Returns the record of a key with which the server would start, as far as can be told; null for none. Up to 0.2.30 that is a
+   * plain string, if any. Rejects where the server is away.
+   */
+  async function storedRecord(accessKey: string): Promise<AccessKey | null> {
+    const { capabilities } = server.line() ?? (await server.find());
+    if (capabilities.config === undefined) return recordOf(accessKey, {});
+    try {
+      const { configuration } = (await read('caller')).value;
+      return configuration.keys.find((key) => key.accessKey === accessKey) ?? null;
+    } catch (error) {
+      if (error instanceof UpstreamError) throw error;
+      return null;
+    }
   }
 
   /** The bytes that stand there now, whatever they are. */
@@ -190,6 +207,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
   return {
     read,
     readBytes,
+    storedRecord,
     /** The reason why the server would not start any more from what a caller has sent; null while nothing is wrong. */
     startError: () => starts.trouble,
     keep,

@@ -13,7 +13,7 @@ import type { WriteQueue } from './write-queue.js';
 
 /** Writes of keys to the server, with retries of those that it lost. */
 export interface KeyWrites
-  extends Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'> {
+  extends Required<Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey' | 'adopt'>> {
   /** Makes an acknowledged write again, if it still is reverted; a failure leaves that to the next look. */
   retry(accessKey: string): Promise<void>;
 }
@@ -26,6 +26,8 @@ export interface KeyWritesOptions extends UpstreamContext, Pick<SentWritesOption
   readonly queue: WriteQueue;
   /** Awaited before something is taken away. */
   readonly keepVersion: () => Promise<void>;
+  /** Resolves to the record of a key with which the server would start, or null. Rejects where the server is away. */
+  readonly storedRecord: (accessKey: string) => Promise<KeyState>;
 }
 
 export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
@@ -42,6 +44,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     clock,
     progress,
     keepVersion,
+    storedRecord,
   } = options;
 
   /** Keys that a bulk made and nobody changed since; without counters, by the protocol. */
@@ -121,8 +124,27 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     return change(write);
   }
 
+  /** Has what became of a key join the writes that the server may yet lose, unless somebody has changed it again since. */
+  async function adopt(accessKey: string, isGone: boolean): Promise<void> {
+    const { noted } = await queue.take(async () => {
+      const after = await sent.present(accessKey);
+      if ((after === null) !== isGone) return { noted: undefined };
+      const befores = [null, await storedRecord(accessKey)];
+      const answeredAt = clock.monotonic();
+      return { noted: sent.acknowledged(befores.map((before) => ({ accessKey, before, after, answeredAt }))) };
+    });
+    await noted;
+  }
+
   return {
     createKey: (record) => changeRecord(kinds.creates(record)),
+    async adopt(change) {
+      // No server stores counters with its keys.
+      if (change.op === 'reset') return;
+      const accessKey = change.op === 'create' ? change.key.accessKey : change.accessKey;
+      await adopt(accessKey, change.op === 'delete' || change.op === 'rotate');
+      if (change.op === 'rotate') await adopt(change.successor, false);
+    },
     async createBareKeys(made) {
       const line = server.line() ?? (await server.find());
       return line.capabilities.bulk === true ? bulk(made) : singly(made);

@@ -2,7 +2,7 @@ import { KeyRegistry } from '../../core/keys/registry.js';
 import type { UpstreamContext } from './context.js';
 import { createKeyFreshness } from './freshness.js';
 import { createKeyWriteKinds } from './key-write.js';
-import { createKeyWrites } from './key-writes.js';
+import { createKeyWrites, type KeyWritesOptions } from './key-writes.js';
 import { createListRefresh } from './list-refresh.js';
 import { createLostCreates } from './lost-creates.js';
 import { createKeyReplica } from './replica.js';
@@ -12,7 +12,7 @@ import { createWriteRetries, UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteJournal } from './write-journal.js';
 import { createWriteQueue } from './write-queue.js';
 
-export interface ServerKeysOptions extends UpstreamContext {
+export interface ServerKeysOptions extends UpstreamContext, Pick<KeyWritesOptions, 'storedRecord'> {
   readonly journal: WriteJournal;
   /** Gives out what is known while the server is away. */
   readonly servesStale: boolean;

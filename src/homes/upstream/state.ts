@@ -31,7 +31,10 @@ import type { WriteJournal } from './write-journal.js';
 
 /** The parts that the state of a server is made of. */
 export interface ServerStateOptions
-  extends Omit<ServerKeysOptions, 'tells' | 'readsNames' | 'keepVersion' | 'onTaken' | 'onGone' | 'onWritten'> {
+  extends Omit<
+    ServerKeysOptions,
+    'tells' | 'readsNames' | 'keepVersion' | 'storedRecord' | 'onTaken' | 'onGone' | 'onWritten'
+  > {
   /** Null where nothing outlives the process. */
   readonly versions: KeptVersions | null;
   /** Keyway's own records. */
@@ -85,6 +88,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const { keys, replica, listRefresh, unconfirmed, queue, writes, reverted, report } = createServerKeys({
     ...context,
     keepVersion,
+    storedRecord: (accessKey) => configuration.storedRecord(accessKey),
     async onTaken() {
       keeper.listed();
       await names.follow(clock.monotonic());
