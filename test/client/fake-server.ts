@@ -79,6 +79,8 @@ export interface FakeServer extends UpstreamServer {
   failsToSave: boolean;
   /** Called after a write of the configuration. */
   onConfiguration: (() => void) | null;
+  /** Called before a status is told. */
+  onStatus: (() => void) | null;
   /** Called after a write of keys. */
   onWrite: (() => void) | null;
   speaks(revision: Revision, version: string): void;
@@ -185,6 +187,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     later: false,
     failsToSave: false,
     onConfiguration: null,
+    onStatus: null,
     onWrite: null,
     line: () => revision,
     version: () => version,
@@ -192,8 +195,9 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     troubles: () => (trouble === null ? [] : [trouble]),
     onChange: (listener) => void listeners.push(listener),
     find: async () => (await call('find', false, () => revision)).value,
-    status: (purpose) =>
-      call(
+    status: (purpose) => {
+      server.onStatus?.();
+      return call(
         'status',
         false,
         () => ({
@@ -204,7 +208,8 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
           ...(revision.status.tellsServer ? toldBy(server.announced, [...keys.values()]) : NOTHING_TOLD),
         }),
         purpose,
-      ),
+      );
+    },
     listUsers: ({ known, purpose } = {}) =>
       // In the order of a hash table, which is another one each time.
       call('list', false, () => [...keys.values()].reverse().map((held) => sameOr(known, snapshotOf(held))), purpose),

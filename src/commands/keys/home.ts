@@ -9,6 +9,7 @@ import { createCaller } from '../../client/caller.js';
 import { createRunningServer } from '../../client/running-server.js';
 import type { UpstreamServer } from '../../client/server.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
+import { withBulkKey } from '../../homes/upstream/bulk-key.js';
 import { failureCode } from '../../platform/failure-words.js';
 import { isMissing } from '../../platform/presence.js';
 import { controlSocketIn, listenForCommands } from '../../serve/control.js';
@@ -49,7 +50,7 @@ const NOBODY: TargetCredentials = { token: null, operator: null };
 /** Opens the server at an address. */
 export function openTarget({ webpath, ...others }: TargetPlace, context: CommandContext): KeyHome {
   const place = { ...others, webpath: webpath.replace(/^\/+|\/+$/g, '') };
-  return homeOver(createServer(place, context));
+  return homeOver(withBulkKey(createServer(place, context), context));
 }
 
 type ServerPlace = Omit<TargetPlace, 'webpath'> & { readonly webpath: string; readonly caller?: Caller };

@@ -10,6 +10,7 @@ import { createKeptVersions } from '../../files/kept-versions.js';
 import { lockPorts } from '../../files/lock.js';
 import { openRecordsFile } from '../../files/records-file.js';
 import { removeStaleTemporaries } from '../../files/write-file.js';
+import { withBulkKey } from './bulk-key.js';
 import { createKnownKeys, KNOWN_KEYS_FILE } from './known-keys.js';
 import { createServerState, type ServerStateStatus } from './state.js';
 import { withOwnTexts } from './struck-configuration.js';
@@ -47,7 +48,8 @@ const HOLD_LOOKS = 1_000;
  * whose message is for people where the folder cannot be had, or the server lets nobody in with these credentials.
  */
 export async function openUpstreamBackend(options: UpstreamBackendOptions): Promise<UpstreamBackend> {
-  const { server, dataFolder, fileSystem, clock, log, timers = systemTimers } = options;
+  const { dataFolder, fileSystem, clock, log, timers = systemTimers } = options;
+  const server = withBulkKey(options.server, { clock, wait: timers.wait });
   const hold =
     dataFolder === null
       ? null
@@ -84,6 +86,7 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
     const { readsSettings = false, listener = null, servesStale = false } = options;
     const state = createServerState({
       ...options,
+      server,
       timers,
       readsSettings,
       listener,

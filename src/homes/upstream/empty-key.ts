@@ -19,7 +19,7 @@ const MOST_NAMED = 5;
  * `userNotFound`; with an error for people where it is done and others changed keys meanwhile.
  */
 export async function deleteEmptyKey(server: Server): Promise<void> {
-  const { id, capabilities, storing } = await server.find();
+  const { id, capabilities } = await server.find();
   if (capabilities.config === undefined) throw new DomainError('configRefused', outOfReach(id));
   if (server.isLater())
     throw new DomainError('configRefused', `the server reports version ${server.version()}: ${UNCHANGED}`);
@@ -29,9 +29,7 @@ export async function deleteEmptyKey(server: Server): Promise<void> {
     const without = removeEmptyKeys(document);
     if (without === document) throw new DomainError('userNotFound');
     const before = await listed(server);
-    const unstored = storing.startsWithKeys ? missingIn(document, [...before.keys()].map(server.texts.own)) : [];
-    if (unstored.length > 0)
-      throw new DomainError('configRefused', `${UNSTORED}: ${named(unstored.map(server.texts.struck))}`);
+    await expectAllStored(server, document, [...before.values()]);
     if (!(await server.getConfig()).value.equals(bytes)) continue;
     await server.putConfig(without.bytes);
     const others = differing(before, await listed(server));
@@ -39,6 +37,22 @@ export async function deleteEmptyKey(server: Server): Promise<void> {
     return;
   }
   throw new DomainError('configRefused', BUSY);
+}
+
+/** Rejects with `configRefused` where the server would lose a key that its configuration has not. */
+export async function expectAllStored(
+  server: Pick<UpstreamServer, 'find' | 'texts'>,
+  document: ConfigurationDocument,
+  keys: readonly KeySnapshot[],
+): Promise<void> {
+  const { storing } = await server.find();
+  if (!storing.startsWithKeys) return;
+  const { own, struck } = server.texts;
+  const unstored = missingIn(
+    document,
+    keys.map(({ accessKey }) => own(accessKey)),
+  );
+  if (unstored.length > 0) throw new DomainError('configRefused', `${UNSTORED}: ${named(unstored.map(struck))}`);
 }
 
 /** The other keys. */

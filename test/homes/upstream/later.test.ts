@@ -197,3 +197,54 @@ test('a server of a version that nobody knows is served as the last line, and it
   await standIn.restart();
   expect(standIn.keys().map(({ accessKey }) => accessKey)).toContain('made');
 });
+
+test.each([
+  '0.2.96',
+  '0.4.6',
+  '0.4.7',
+])('the key named bulk, which no path of %s names, is read, changed and removed all the same', async (line) => {
+  const standIn = await standInOf(line, LOSES_NOTHING);
+  const own = apiOf(standIn);
+  for (const [method, body] of [['GET'], ['PUT', { name: 'B' }], ['DELETE']] as const) {
+    const authorization = `Bearer ${CREDENTIALS.token}`;
+    const headers = { authorization, 'content-type': 'application/json' };
+    const url = `${standIn.origin}${standIn.paths.api}/users/bulk`;
+    const { status } = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    expect([method, status]).toEqual([method, 405]);
+  }
+  const ask = await frontOf(standIn, 'current');
+  const unknown = await ask('GET', '/users/no-such-key');
+  expect(await ask('GET', '/users/bulk')).toEqual(unknown);
+  expect(await ask('DELETE', '/users/bulk')).toEqual(await ask('DELETE', '/users/no-such-key'));
+  expect(await ask('POST', '/users', { access_key: 'bulk', name: 'Bulk', limit_bytes: 5 })).toMatchObject({ ok: true });
+  const shown = { access_key: 'bulk', name: 'Bulk', limit_bytes: 5 };
+  expect((await ask('GET', '/users/bulk')).data).toMatchObject(shown);
+  expect(await ask('PUT', '/users/bulk', { name: 'Other', limit_bytes: 7 })).toMatchObject({ ok: true });
+  expect(await ask('PUT', '/users/bulk/limit', { limit_bytes: 9 })).toMatchObject({ ok: true });
+  expect((await ask('GET', '/users/bulk')).data).toMatchObject({ name: 'Other', limit_bytes: 9 });
+  expect((await own('GET', '/users')).data).toContainEqual(expect.objectContaining({ name: 'Other', limit_bytes: 9 }));
+  expect(await ask('DELETE', '/users/bulk')).toMatchObject({ ok: true });
+  const keys = () =>
+    standIn
+      .keys()
+      .map(({ accessKey }) => accessKey)
+      .toSorted();
+  expect(keys()).toEqual(['alpha', 'beta']);
+  await standIn.restart();
+  expect(keys()).toEqual(['alpha', 'beta']);
+  expect(await ask('GET', '/users/bulk')).toEqual(unknown);
+});
+
+test('the key named bulk of 0.3.21 is read and gets a limit, and a name or its removal is refused', async () => {
+  const standIn = await standInOf('0.3.21', LOSES_NOTHING);
+  const ask = await frontOf(standIn, 'current');
+  expect(await ask('POST', '/users', { access_key: 'bulk' })).toMatchObject({ ok: true });
+  expect(await ask('PUT', '/users/bulk/limit', { limit_bytes: 9 })).toMatchObject({ ok: true });
+  const refused = {
+    ok: false,
+    error: expect.stringContaining('no path of the API of line 0.3.7 names the key "bulk"'),
+  };
+  expect(await ask('PUT', '/users/bulk', { name: 'Other' })).toEqual(refused);
+  expect(await ask('DELETE', '/users/bulk')).toEqual(refused);
+  expect((await ask('GET', '/users/bulk')).data).toMatchObject({ access_key: 'bulk', name: null, limit_bytes: 9 });
+});

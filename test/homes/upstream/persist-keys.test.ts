@@ -186,13 +186,9 @@ describe('a server that is updated while keys wait to be stored', () => {
     const stage = await beside();
     const { world, server, backend } = stage;
     await world.until(backend.createKey(key('a')));
-    const { status } = server;
-    Object.assign(server, {
-      status: (...of: Parameters<typeof status>) => {
-        server.later = true;
-        return status(...of);
-      },
-    });
+    server.onStatus = () => {
+      server.later = true;
+    };
     await world.pass(60_000);
     expect([writesOf(stage, 'putConfig'), server.keys.has('a'), backend.status().unsettled]).toEqual([0, true, 0]);
     await backend.close();
