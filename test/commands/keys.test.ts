@@ -384,7 +384,8 @@ describe('keyway keys on a running server', () => {
     expect((await keys(['import', 'some.csv', ...target], { environment })).output).toBe(
       '2 added, 0 set, 2 as they are\n',
     );
-    await writeFile(join(folder, 'twice.csv'), 'key,name,limit\nk1,One,7\n,One,8\n');
+    // One key in two lines, and a name that no list shows as it is.
+    await writeFile(join(folder, 'twice.csv'), `key,name,limit\nk1,One,7\n,One,8\nk5,of ${CREDENTIALS.token},\n`);
     expect(await keys(['import', 'twice.csv', ...target], { environment })).toMatchObject({ code: 0 });
   });
 

@@ -4,6 +4,7 @@ import type { UpstreamServer } from '../../client/server.js';
 import { changedRecord, recordOf, sameFields } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import { sameState, stateOf } from '../../homes/upstream/key-state.js';
+import { inKey } from '../../homes/upstream/struck-configuration.js';
 import { isOn, switchFlag, valueFlag } from '../../settings/flags.js';
 import { hasNames, tellsField } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
@@ -93,10 +94,13 @@ async function lostOf(
   const { snapshot } = await server.find();
   const present = new Map((await allKeys(server, context)).map((key) => [key.accessKey, key]));
   context.progress.clear();
+  // What a list shows has no credential in it.
+  const shown = (key: AccessKey) => inKey(key, server.texts.struck);
   // Of two lines for one key the last one counts.
   const last = new Map(steps.map((step) => [step.after.accessKey, step]));
   return [...last.values()].filter(
-    ({ after }) => !sameState(after, stateOf(present.get(after.accessKey)), (name) => tellsField(snapshot, name)),
+    ({ after }) =>
+      !sameState(shown(after), stateOf(present.get(after.accessKey)), (name) => tellsField(snapshot, name)),
   );
 }
 
