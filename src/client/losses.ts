@@ -224,6 +224,13 @@ export const LOSSES: readonly Loss[] = [
     shows: says('sendFrom'),
     sentence: 'The server stores rules without the address from which their connections leave.',
   },
+  {
+    operation: 'putRules',
+    member: 'send_from',
+    shownBy: 'wire',
+    of: says('sendFrom'),
+    sentence: 'The server writes `send_from` into every rule of its file, null where nobody has said it.',
+  },
   { operation: 'putRules', ...RULES_BY_CONFIG },
   { operation: 'putRules', ...BLOCK_UNTIL_START },
   { operation: 'putRules', ...RULES_UNTIL_START },
@@ -321,6 +328,13 @@ export const LOSSES: readonly Loss[] = [
   { operation: 'getUser', ...BETAS_CONNECTIONS },
   { operation: 'listUsers', ...BETAS_CONNECTIONS },
   { operation: 'getStatus', ...BETAS_CONNECTIONS },
+  {
+    operation: 'getDnsSettings',
+    member: 'lists',
+    shownBy: 'wire',
+    of: (line) => !hasConfig(line),
+    sentence: 'The server has no configuration to read DNS settings from: they begin as those of a server without any.',
+  },
   {
     operation: 'putDnsSettings',
     member: 'dns',

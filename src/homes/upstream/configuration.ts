@@ -179,7 +179,8 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
 
   /** The keys that go are those of the server and of its file: either may have some that the other lacks. */
   function lossesOf(present: ReadConfiguration | null, next: ReadConfiguration | null) {
-    if (next === null) return { ...NOTHING_LOST, removed: 0 };
+    // One without a mode the server refuses in its own words.
+    if (next === null || next.configuration.mode === null) return { ...NOTHING_LOST, removed: 0 };
     const staying = new Set(next.configuration.keys.map(({ accessKey }) => accessKey));
     const all = [...keys.entries(), ...(present?.configuration.keys ?? [])].map(({ accessKey }) => accessKey);
     const removed = new Set(all.filter((accessKey) => !staying.has(accessKey))).size;

@@ -34,7 +34,7 @@ export function sampleOf(seed: number): Choice {
 }
 
 const SHOWING =
-  /^lines\/0\.4\.6-(dns|rules|share|status-without-keys|subscribe|users)\.json$|^(dns\/subscribe-(dns|query)|earliest\/list-users-none)\.json$|^recorded\/0\.2\.(48|86)\/dns\.json$/;
+  /^lines\/0\.4\.6-(dns|rules|share|status-without-keys|subscribe|users)\.json$|^(current\/rules|dns\/subscribe-(dns|query)|earliest\/list-users-none)\.json$|^recorded\/(0\.2\.(48|86)\/dns|0\.4\.6\/dns-file-legacy-partial)\.json$/;
 
 function hashOf(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE();
