@@ -154,7 +154,8 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
   methodNotAllowed: 'The path is right, the method is not: `Allow` names those that are.',
   idempotencyKeyReused:
     'Another batch, or the rotation of another key, was sent under that `Idempotency-Key`: give each one of its own.',
-  tooManyJobs: 'A hundred batches wait: send this one again when some of them have ended.',
+  tooManyJobs:
+    'A hundred batches wait, ten of one token, or a thousand rotations are not done: send this one again when some of them have ended.',
   tooManyStreams: 'End one of the streams of this credential.',
   tooManyPolls: 'Calls with `wait` that this credential has open: have fewer of them, or read a stream.',
   internalError: 'A fault of Keyway: the log holds where. Please report it.',
