@@ -6,8 +6,9 @@ import type { HomePlace } from '../settings/home.js';
 import { isJsonObject, type JsonObject } from '../wire/json/json.js';
 import type { CommandContext } from './command.js';
 import { complainingLog } from './complaining-log.js';
-import { expectDocuments, servingSocket } from './keys/home.js';
+import { expectDocuments } from './keys/home.js';
 import { openOwnCalls } from './own-call.js';
+import { servingSocket } from './serving-socket.js';
 
 /** Keyway's own records, asked of the Keyway that serves, else opened for as long as the command takes. */
 export interface OwnRecords {
@@ -26,7 +27,7 @@ export const RECORDS_SETTINGS = ['config', 'dataDir', 'inPlace', 'upstream', 'da
 
 /** Opens the records of a home. Rejects with an `Error` for people. */
 export async function openOwnRecords(home: HomePlace, context: CommandContext): Promise<OwnRecords> {
-  const socket = await servingSocket(home);
+  const socket = await servingSocket(home, context.fileSystem);
   if (socket !== null) return overSocket(socket);
   await expectDocuments(home, context);
   return openByItself(home, context);

@@ -69,6 +69,12 @@ export interface FileRights extends Pick<FileStat, 'mode'> {
 }
 
 /**
+ * Whose a new thing is that root makes: this process's, that of the folder in which it is, or another's. It is given to whom
+ * the folder is root's, or his own: nobody else gets a file in a place that is not his.
+ */
+export type NewOwner = 'process' | 'folder' | Pick<FileStat, 'uid' | 'gid'>;
+
+/**
  * The file system as the gateway uses it. Every call rejects with a Node `ErrnoException` (its `code` is what callers
  * look at). Nothing is durable before `sync` (a file's content) and `syncFolder` (its directory entries).
  */
@@ -88,7 +94,7 @@ export interface FileSystemPort {
   /** The path with every symbolic link resolved. */
   realPath(path: string): Promise<string>;
   /** Creates a new file with these bytes; EEXIST when there is one. The mode is applied exactly, whatever the umask. */
-  create(path: string, content: Buffer, mode: number): Promise<void>;
+  create(path: string, content: Buffer, mode: number, owner?: NewOwner): Promise<void>;
   /** Creates a file as `create` does and syncs it; resolves to the stat that it was written with. */
   createSynced(path: string, content: Buffer, rights: FileRights): Promise<FileStat>;
   /** Truncates an existing file and writes these bytes into it, keeping the inode; resolves to the stat of the file written. */
@@ -101,9 +107,10 @@ export interface FileSystemPort {
   /** Gives a file a further name. Rejects where the file system has no such thing, or the file is another user's. */
   hardLink(path: string, name: string): Promise<void>;
   remove(path: string): Promise<void>;
+  /** Does not follow a symbolic link. */
   setOwner(path: string, uid: number, gid: number): Promise<void>;
   /** Creates a folder and its parents; no error when it exists. */
-  makeFolder(path: string, mode: number): Promise<void>;
+  makeFolder(path: string, mode: number, owner?: NewOwner): Promise<void>;
   list(path: string): Promise<readonly string[]>;
   /** Rejects when the file could not be opened for writing (EACCES, EROFS, …); changes nothing. */
   checkWritable(path: string): Promise<void>;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
 import { FILE_LIMITS } from '../core/file-limits.js';
-import type { FileSystemPort } from '../core/ports.js';
+import type { FileSystemPort, NewOwner } from '../core/ports.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
 import { removeHalfKept } from './kept-versions.js';
@@ -62,9 +62,9 @@ export async function openDataFolder(
 ): Promise<DataFolder> {
   const folder = dataFolderAt(resolve(path));
   try {
-    await makeDurable(fileSystem, folder.path);
+    await makeDurable(fileSystem, folder.path, await ownerOf(fileSystem, configurationPath));
     await claim(fileSystem, folder.path, configurationPath);
-    await fileSystem.makeFolder(folder.versions, FOLDER_MODE);
+    await fileSystem.makeFolder(folder.versions, FOLDER_MODE, 'folder');
     // Also where it was there: a Keyway that was killed may not have come to this, nor to the marker's.
     await fileSystem.syncFolder(folder.path);
   } catch (error) {
@@ -82,8 +82,14 @@ export function unusable(path: string, cause: unknown): DataFolderError {
   });
 }
 
+/** Returns whose a folder that root makes becomes: the owner of the file, where there is one. */
+async function ownerOf(fileSystem: FileSystemPort, configurationPath: string): Promise<NewOwner> {
+  if (IS_ADDRESS.test(configurationPath)) return 'process';
+  return fileSystem.stat(resolve(configurationPath)).catch((): NewOwner => 'process');
+}
+
 /** Makes the folder and its parents; each has a durable name before anything is put into it. */
-async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<void> {
+async function makeDurable(fileSystem: FileSystemPort, path: string, owner: NewOwner): Promise<void> {
   const missing: string[] = [];
   let found = path;
   for (; (await unlessMissing(fileSystem.stat(found))) === null; found = dirname(found)) missing.unshift(found);
@@ -93,7 +99,7 @@ async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<vo
     if (failureCode(error) !== 'EACCES' && failureCode(error) !== 'EPERM') throw error;
   });
   for (const folder of missing) {
-    await fileSystem.makeFolder(folder, FOLDER_MODE);
+    await fileSystem.makeFolder(folder, FOLDER_MODE, owner);
     await fileSystem.syncFolder(dirname(folder));
   }
 }
@@ -124,7 +130,7 @@ async function refuseOtherUsers(fileSystem: FileSystemPort, folder: string): Pro
   const user = await fileSystem.user();
   if (found === null || user === null || [user, ROOT].includes(found.uid) || user === ROOT) return;
   throw new DataFolderError(
-    `The data folder ${folder} belongs to user ${found.uid}, and Keyway runs as user ${user}: run it as user ${found.uid}, give it the folder (chown -R ${user} ${folder}), or name another with --data-dir.`,
+    `The data folder ${folder} belongs to user ${found.uid}, and Keyway runs as user ${user}: run it as user ${found.uid}, or give it the folder: chown -R ${user} ${folder}`,
   );
 }
 
@@ -172,7 +178,7 @@ async function writeMarker(fileSystem: FileSystemPort, marker: string, { path, r
   const content = Buffer.from(`${JSON.stringify({ configurationFile: path, realPath }, null, 2)}\n`);
   // The folder is synced once that of the versions is in it, too.
   await createWhole(fileSystem, { path: marker, temporary }, async () => {
-    await fileSystem.create(temporary, content, FILE_MODE);
+    await fileSystem.create(temporary, content, FILE_MODE, 'folder');
     await fileSystem.sync(temporary);
   });
 }

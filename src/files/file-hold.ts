@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import type { FileSystemPort } from '../core/ports.js';
+import type { FileSystemPort, NewOwner } from '../core/ports.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { holderOf, InUseError, type Lock, type LockPlace, type LockPorts, takeLock } from './lock.js';
 import { isMountPoint } from './mounts.js';
@@ -72,7 +72,7 @@ export function createFileHold(ports: LockPorts, path: string) {
 /** Null where nothing can be written. */
 async function takeBeside(ports: LockPorts, realPath: string, before: Lock | null): Promise<Lock | null> {
   try {
-    if (before === null) return await takeLock(ports, filePlace(realPath));
+    if (before === null) return await takeLock(ports, filePlace(realPath, await ports.fileSystem.stat(realPath)));
     await before.takeAgain();
     return before;
   } catch (error) {
@@ -119,9 +119,9 @@ export async function holderOfFile(
 }
 
 /** Hidden, so that programs which read a whole folder of `*.json` pass it by. */
-function filePlace(realPath: string): LockPlace {
+function filePlace(realPath: string, owner: NewOwner = 'process'): LockPlace {
   const path = join(dirname(realPath), `.${basename(realPath)}.keyway-lock`);
-  return { path, of: 'file', what: `The configuration file ${realPath}` };
+  return { path, of: 'file', what: `The configuration file ${realPath}`, owner };
 }
 
 /** Null where there is no such file. */

@@ -130,7 +130,7 @@ export async function holderOfFolder(
 }
 
 function folderPlace(path: string): LockPlace {
-  return { path: join(path, 'lock'), of: 'folder', what: `The data folder ${path}` };
+  return { path: join(path, 'lock'), of: 'folder', what: `The data folder ${path}`, owner: 'folder' };
 }
 
 async function openFolder({ fileSystem, configurationPath, owner }: HoldOptions, path: string): Promise<DataFolder> {

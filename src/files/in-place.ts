@@ -84,7 +84,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
 
   async function makeCopy(copy: Copy): Promise<void> {
     try {
-      await fileSystem.create(copyPath, encodeCopy(copy), COPY_MODE);
+      await fileSystem.create(copyPath, encodeCopy(copy), COPY_MODE, 'folder');
       await fileSystem.sync(copyPath);
       await fileSystem.syncFolder(folder);
     } catch (error) {

@@ -93,12 +93,12 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
   /** Somebody may have removed the folder. */
   async function createInFolder(path: string, content: Buffer): Promise<void> {
     try {
-      await fileSystem.create(path, content, FILE_MODE);
+      await fileSystem.create(path, content, FILE_MODE, 'folder');
     } catch (error) {
       if (failureCode(error) !== 'ENOENT') throw error;
-      await fileSystem.makeFolder(folder, FOLDER_MODE);
+      await fileSystem.makeFolder(folder, FOLDER_MODE, 'folder');
       await fileSystem.syncFolder(dirname(folder));
-      await fileSystem.create(path, content, FILE_MODE);
+      await fileSystem.create(path, content, FILE_MODE, 'folder');
     }
   }
 

@@ -38,7 +38,7 @@ export function createLineJournal({ fileSystem, path, whole, syncs = true }: Lin
     const temporary = temporaryPath(path);
     appended = Number.POSITIVE_INFINITY;
     await createWhole(fileSystem, { path, temporary }, async () => {
-      await fileSystem.create(temporary, content, FILE_MODE);
+      await fileSystem.create(temporary, content, FILE_MODE, 'folder');
       await fileSystem.sync(temporary);
     });
     await fileSystem.syncFolder(dirname(path));

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FILE_LIMITS } from '../core/file-limits.js';
-import type { FileStat, FileSystemPort } from '../core/ports.js';
+import type { FileStat, FileSystemPort, NewOwner } from '../core/ports.js';
 import { failureCode } from '../platform/failure-words.js';
-import { createProcesses, type ProcessesPort } from '../platform/processes.js';
+import { createProcesses, type FoundProcess, type ProcessesPort } from '../platform/processes.js';
 import { parseMembers } from './data-folder.js';
 import { sameFile } from './write-file.js';
 
@@ -14,6 +14,8 @@ export interface LockPlace {
   readonly of: 'folder' | 'file';
   /** The locked thing, as a sentence begins: `The data folder /var/lib/keyway`. */
   readonly what: string;
+  /** Whose the lock becomes that root makes. */
+  readonly owner: NewOwner;
 }
 
 export interface LockPorts {
@@ -39,12 +41,34 @@ export interface Lock {
 /** Another living process has it; the message says which and what to do. */
 export class InUseError extends Error {
   readonly of: LockPlace['of'];
+  /** Who has it: `process 12`. */
+  readonly by: string;
+  /** It was stopped, as by Ctrl-Z, and answers nothing until it goes on. */
+  readonly isSuspended: boolean;
 
-  constructor({ of, what }: LockPlace, by: string) {
+  constructor({ of, what }: LockPlace, by: string, { isSuspended = false } = {}) {
     super(`${what} is in use by ${by}: stop that Keyway first, for two would write over each other's changes.`);
     this.name = 'InUseError';
     this.of = of;
+    this.by = by;
+    this.isSuspended = isSuspended;
   }
+}
+
+/** For so long a Keyway that serves may answer nothing, ms. */
+export const ANSWER_PATIENCE = 5_000;
+
+/** A Keyway that serves answers nothing. */
+export class NoAnswerError extends Error {
+  constructor(by: string) {
+    super(`${by} does not answer (suspended?)`);
+    this.name = 'NoAnswerError';
+  }
+}
+
+/** Throws `NoAnswerError` where the process was suspended and has answered nothing for `waited` milliseconds. */
+export function expectAnswer({ by, isSuspended }: InUseError, waited: number): void {
+  if (isSuspended && waited >= ANSWER_PATIENCE) throw new NoAnswerError(by);
 }
 
 /** It says nothing secret, and whoever may come into the folder must be able to read who has it. */
@@ -70,12 +94,12 @@ export async function takeLock(ports: LockPorts, place: LockPlace): Promise<Lock
 async function makeLock(ports: LockPorts, place: LockPlace, content: Buffer): Promise<void> {
   const { fileSystem, processes, wait } = ports;
   for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
-    if (await isMade(fileSystem, place.path, content)) return;
+    if (await isMade(fileSystem, place, content)) return;
     const present = await readLock(fileSystem, place);
     // Another process that had set ours aside put it back.
     if (present?.equals(content)) return;
     const holder = present === null ? null : await livingHolder(present, processes);
-    if (holder !== null) throw new InUseError(place, `process ${holder}`);
+    if (holder !== null) throw inUse(place, holder);
     // A process that is just making it has not written into it yet.
     const isHalfMade = present !== null && holderIn(present) === null && attempt < LOCK_ATTEMPTS / 2;
     if (isHalfMade) await wait(LOCK_WAIT_MS);
@@ -85,9 +109,9 @@ async function makeLock(ports: LockPorts, place: LockPlace, content: Buffer): Pr
 }
 
 /** False when there is one already. */
-async function isMade(fileSystem: FileSystemPort, path: string, content: Buffer): Promise<boolean> {
+async function isMade(fileSystem: FileSystemPort, { path, owner }: LockPlace, content: Buffer): Promise<boolean> {
   try {
-    await fileSystem.create(path, content, FILE_MODE);
+    await fileSystem.create(path, content, FILE_MODE, owner);
   } catch (error) {
     if (failureCode(error) === 'EEXIST') return false;
     await removeHalfMade(fileSystem, path, content, error);
@@ -104,15 +128,22 @@ export async function holderOf(
 ): Promise<InUseError | null> {
   const present = await readLock(fileSystem, place);
   const holder = present === null ? null : await livingHolder(present, processes);
-  return holder === null ? null : new InUseError(place, `process ${holder}`);
+  return holder === null ? null : inUse(place, holder);
+}
+
+function inUse(place: LockPlace, { pid, isSuspended = false }: FoundProcess): InUseError {
+  return new InUseError(place, `process ${pid}`, { isSuspended });
 }
 
 async function readLock(fileSystem: FileSystemPort, place: LockPlace): Promise<Buffer | null> {
   return fileSystem.read(place.path, FILE_LIMITS.note).catch((error: unknown) => {
     const code = failureCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    // The process of a lock that cannot be read may be alive.
-    if (code === 'EACCES' || code === 'EPERM') throw new InUseError(place, 'a process of another user');
+    // The process of a lock that cannot be read may be alive. In a data folder it goes with the others of another user.
+    if ((code === 'EACCES' || code === 'EPERM') && place.of === 'file')
+      throw new Error(
+        `its lock ${place.path} cannot be read (${code}): chown USER ${place.path}, for the user of the file`,
+      );
     throw error;
   });
 }
@@ -122,10 +153,10 @@ function holderIn(lock: Buffer): { readonly pid: number; readonly started: strin
   return typeof pid === 'number' && typeof started === 'string' ? { pid, started } : null;
 }
 
-async function livingHolder(lock: Buffer, processes: ProcessesPort): Promise<number | null> {
+async function livingHolder(lock: Buffer, processes: ProcessesPort): Promise<FoundProcess | null> {
   const named = holderIn(lock);
   const found = named === null ? null : await processes.find(named.pid);
-  return found !== null && found.started === named?.started ? found.pid : null;
+  return found !== null && found.started === named?.started ? found : null;
 }
 
 function lockOf(fileSystem: FileSystemPort, path: string, content: Buffer): Omit<Lock, 'takeAgain'> {

@@ -12,7 +12,9 @@ import { createWhole } from './write-file.js';
 export async function noteMeantContent(fileSystem: FileSystemPort, folder: DataFolder, content: Buffer): Promise<void> {
   const path = folder.meantContent;
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-  await createWhole(fileSystem, { path, temporary }, () => fileSystem.create(temporary, digestOf(content), 0o600));
+  await createWhole(fileSystem, { path, temporary }, () =>
+    fileSystem.create(temporary, digestOf(content), 0o600, 'folder'),
+  );
 }
 
 /** True when these bytes were noted last. The note goes with that, and with the first look of a Keyway that starts. */

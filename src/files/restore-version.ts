@@ -2,15 +2,23 @@ import { resolve } from 'node:path';
 import type { KeptVersion } from '../document/retention.js';
 import { unlessMissing } from '../platform/presence.js';
 import { checkDataFolder, dataFolderAt, openDataFolder } from './data-folder.js';
-import { createKeptVersions } from './kept-versions.js';
+import { inDataFolder } from './foreign.js';
+import { createKeptVersions, type KeptVersions } from './kept-versions.js';
 import { type VersionsOptions, withRewriting } from './rewrite-file.js';
 import { readTarget, undisturbed } from './write-file.js';
 
 /** The kept versions, oldest first. Changes nothing. Rejects with `DataFolderError` when they are another file's. */
 export async function listVersions(options: VersionsOptions): Promise<readonly KeptVersion[]> {
+  return withVersions(options, (versions) => versions.list());
+}
+
+/** Lets `work` use the kept versions. Rejects with `DataFolderError` when they are another file's. */
+async function withVersions<T>(options: VersionsOptions, work: (versions: KeptVersions) => Promise<T>): Promise<T> {
   const { fileSystem, clock, dataFolder, path } = options;
-  await checkDataFolder(fileSystem, dataFolder, path);
-  return createKeptVersions({ fileSystem, clock, folder: dataFolderAt(resolve(dataFolder)).versions }).list();
+  return inDataFolder(fileSystem, { dataFolder, configPath: path }, async () => {
+    await checkDataFolder(fileSystem, dataFolder, path);
+    return work(createKeptVersions({ fileSystem, clock, folder: dataFolderAt(resolve(dataFolder)).versions }));
+  });
 }
 
 /** A kept version and what it holds. The id may be shortened as long as one version alone begins so. Changes nothing. */
@@ -18,11 +26,10 @@ export async function readVersion(
   options: VersionsOptions,
   id: string,
 ): Promise<{ readonly version: KeptVersion; readonly content: Buffer }> {
-  const { fileSystem, clock, dataFolder, path } = options;
-  await checkDataFolder(fileSystem, dataFolder, resolve(path));
-  const versions = createKeptVersions({ fileSystem, clock, folder: dataFolderAt(resolve(dataFolder)).versions });
-  const version = await versions.find(id);
-  return { version, content: await versions.read(version.id) };
+  return withVersions(options, async (versions) => {
+    const version = await versions.find(id);
+    return { version, content: await versions.read(version.id) };
+  });
 }
 
 /**
@@ -47,6 +54,8 @@ export async function keepVersion(options: VersionsOptions): Promise<void> {
   const { fileSystem, clock, dataFolder, path } = options;
   const present = await unlessMissing(readTarget(fileSystem, resolve(path)));
   if (present === null) return;
-  const folder = await openDataFolder(fileSystem, dataFolder, resolve(path));
-  await createKeptVersions({ fileSystem, clock, folder: folder.versions }).keep(present.bytes);
+  await inDataFolder(fileSystem, { dataFolder, configPath: path }, async () => {
+    const folder = await openDataFolder(fileSystem, dataFolder, resolve(path));
+    await createKeptVersions({ fileSystem, clock, folder: folder.versions }).keep(present.bytes);
+  });
 }

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { ClockPort, FileSystemPort, LogPort } from '../core/ports.js';
 import { openDataFolder } from './data-folder.js';
 import { withFileInHand } from './file-hold.js';
+import { inDataFolder } from './foreign.js';
 import { createInPlaceWriting } from './in-place.js';
 import { createKeptVersions } from './kept-versions.js';
 import { lockPorts } from './lock.js';
@@ -34,6 +35,11 @@ export interface Rewriting {
 
 /** Opens the data folder and takes the file in hand for the work. Rejects as those two and the work do. */
 export async function withRewriting<T>(options: VersionsOptions, work: (hand: Rewriting) => Promise<T>): Promise<T> {
+  const { fileSystem, dataFolder, path } = options;
+  return inDataFolder(fileSystem, { dataFolder, configPath: path }, () => rewriting(options, work));
+}
+
+async function rewriting<T>(options: VersionsOptions, work: (hand: Rewriting) => Promise<T>): Promise<T> {
   const { fileSystem, clock, log, inPlace = false } = options;
   const path = resolve(options.path);
   const folder = await openDataFolder(fileSystem, options.dataFolder, path);

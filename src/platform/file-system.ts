@@ -1,9 +1,9 @@
 import { type BigIntStats, watch as watchFolder } from 'node:fs';
 import {
   access,
-  chown,
   constants,
   type FileHandle,
+  lchown,
   link,
   mkdir,
   open,
@@ -13,9 +13,9 @@ import {
   stat,
   unlink,
 } from 'node:fs/promises';
-import { userInfo } from 'node:os';
-import { dirname } from 'node:path';
-import type { FileRights, FileStat, FileSystemPort, OpenFile } from '../core/ports.js';
+import { platform, userInfo } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import type { FileRights, FileStat, FileSystemPort, NewOwner, OpenFile } from '../core/ports.js';
 import { createFailure, failureCode, noRegularFile, tooLarge } from './failure-words.js';
 
 /** Some network file systems cannot sync a folder and say so with one of these; there is nothing more to be done there. */
@@ -37,11 +37,14 @@ export function createFileSystem(): FileSystemPort {
     stat: statOf,
     user: ownUser,
     realPath: (path) => realpath(path),
-    create: (path, content, mode) =>
-      withFile(path, 'wx', async (file) => {
-        await writeWhole(file, content);
-        await file.chmod(mode);
-      }),
+    create: (path, content, mode, owner = 'process') =>
+      inFolderOf(path, owner, (place, given) =>
+        withFile(place, 'wx', async (file) => {
+          await writeWhole(file, content);
+          if (given !== null) await file.chown(given.uid, given.gid);
+          await file.chmod(mode);
+        }),
+      ),
     createSynced: (path, content, rights) => withFile(path, 'wx', (file) => writeSynced(file, content, rights)),
     overwrite: (path, content) =>
       withFile(path, 'r+', async (file) => {
@@ -55,7 +58,7 @@ export function createFileSystem(): FileSystemPort {
     rename: (from, to) => rename(from, to),
     hardLink: (path, name) => link(path, name),
     remove: (path) => unlink(path),
-    setOwner: (path, uid, gid) => chown(path, uid, gid),
+    setOwner: (path, uid, gid) => lchown(path, uid, gid),
     makeFolder,
     list: (path) => readdir(path),
     checkWritable: (path) => access(path, constants.W_OK),
@@ -63,7 +66,34 @@ export function createFileSystem(): FileSystemPort {
   };
 }
 
-/** Node's own making of parents goes on for ever where a folder that exists takes none (`/proc`), which answers ENOENT too. */
+type Owner = Pick<FileStat, 'uid' | 'gid'>;
+
+const ROOT = 0;
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY;
+
+/**
+ * Lets `make` make the last part of a path, in the very folder that was opened: nobody can put another in its place meanwhile.
+ * `given` is whose it is to become; null leaves it this process's.
+ */
+async function inFolderOf<T>(
+  path: string,
+  owner: NewOwner,
+  make: (place: string, given: Owner | null) => Promise<T>,
+): Promise<T> {
+  if (owner === 'process' || !(await isRoot())) return make(path, null);
+  return withFile(dirname(path), FOLDER, async (folder) => {
+    const { uid, gid } = await folder.stat();
+    const given = owner === 'folder' ? { uid, gid } : owner;
+    const isOthers = given.uid !== ROOT && (uid === ROOT || uid === given.uid);
+    return make(join(`/proc/self/fd/${folder.fd}`, basename(path)), isOthers ? given : null);
+  });
+}
+
+/** Tells whether this process may give files away, on a system that has `/proc`. */
+async function isRoot(): Promise<boolean> {
+  return platform() === 'linux' && (await ownUser()) === ROOT;
+}
+
 /** Linux tells it of every user, other systems of those that have a name. */
 async function ownUser(): Promise<number | null> {
   try {
@@ -73,21 +103,26 @@ async function ownUser(): Promise<number | null> {
   }
 }
 
-async function makeFolder(path: string, mode: number): Promise<void> {
-  const refused = await refusalOf(path, mode);
+/** Node's own making of parents goes on for ever where a folder that exists takes none (`/proc`), which answers ENOENT too. */
+async function makeFolder(path: string, mode: number, owner: NewOwner = 'process'): Promise<void> {
+  const refused = await refusalOf(path, mode, owner);
   if (refused === null) return;
   const parent = dirname(path);
   if (failureCode(refused) !== 'ENOENT' || parent === path) throw refused;
-  if (!(await isFolder(parent))) await makeFolder(parent, mode);
+  if (!(await isFolder(parent))) await makeFolder(parent, mode, owner);
   // Tried again also where the parent stands: another call may have made it since the first try.
-  const refusedAgain = await refusalOf(path, mode);
+  const refusedAgain = await refusalOf(path, mode, owner);
   if (refusedAgain !== null) throw refusedAgain;
 }
 
 /** Why this one folder cannot be made; null when it stands. */
-async function refusalOf(path: string, mode: number): Promise<unknown> {
+async function refusalOf(path: string, mode: number, owner: NewOwner): Promise<unknown> {
   try {
-    await mkdir(path, { mode });
+    await inFolderOf(path, owner, async (place, given) => {
+      await mkdir(place, { mode });
+      if (given === null) return;
+      await withFile(place, FOLDER | constants.O_NOFOLLOW, (made) => made.chown(given.uid, given.gid));
+    });
     return null;
   } catch (error) {
     return failureCode(error) === 'EEXIST' && (await isFolder(path)) ? null : error;

@@ -8,12 +8,18 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
+/** A process that was looked up. */
+export interface FoundProcess extends ProcessIdentity {
+  /** It was stopped by a signal, as by Ctrl-Z; default false. */
+  readonly isSuspended?: boolean;
+}
+
 /** Knowledge of processes for the lock of the data folder. */
 export interface ProcessesPort {
   /** This process; null where the system does not tell. */
   own(): Promise<ProcessIdentity | null>;
   /** The process that has this number now; null when there is none. */
-  find(pid: number): Promise<ProcessIdentity | null>;
+  find(pid: number): Promise<FoundProcess | null>;
   /** The same text as long as the system runs, and another after the next boot; empty where the system does not tell. */
   boot(): Promise<string>;
 }
@@ -22,7 +28,7 @@ export interface ProcessesPort {
 export function createProcesses(): ProcessesPort {
   return {
     own: thisProcess,
-    find: async (other) => (isAlive(other) ? { pid: other, started: await startOf(other) } : null),
+    find: async (other) => (isAlive(other) ? lookUp(other) : null),
     boot: thisBoot,
   };
 }
@@ -36,7 +42,8 @@ function thisProcess(): Promise<ProcessIdentity | null> {
 }
 
 async function identityOf(pid: number): Promise<ProcessIdentity> {
-  return { pid, started: await startOf(pid) };
+  const { started } = await lookUp(pid);
+  return { pid, started };
 }
 
 async function ownPid(): Promise<number | null> {
@@ -55,13 +62,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The system's boot and, from proc_pid_stat(5), the start time in clock ticks since then. */
-async function startOf(pid: number): Promise<string> {
+/** The system's boot and, from proc_pid_stat(5), the start time in clock ticks since then, and the state. */
+async function lookUp(pid: number): Promise<FoundProcess> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '');
   const boot = await thisBoot();
-  // The second field is the command in parentheses and may hold anything; the start time is the 22nd field.
-  const started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-  return started === undefined || started === '' ? '' : `${boot} ${started}`;
+  // The second field is the command in parentheses and may hold anything; the state is the 3rd, the start time the 22nd field.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const started = fields[19] ?? '';
+  return { pid, started: started === '' ? '' : `${boot} ${started}`, isSuspended: fields[0] === 'T' };
 }
 
 let boot: Promise<string> | null = null;

@@ -18,7 +18,7 @@ async function filesWith(user: number | null, rights: Partial<Pick<FileStat, 'ui
 it('a data folder of another user is refused with what to do, before anything is in it', async () => {
   const files = await filesWith(1000, { uid: 1001 });
   const words =
-    'belongs to user 1001, and Keyway runs as user 1000: run it as user 1001, give it the folder (chown -R 1000 /var/lib/keyway), or name another with --data-dir.';
+    'belongs to user 1001, and Keyway runs as user 1000: run it as user 1001, or give it the folder: chown -R 1000 /var/lib/keyway';
   await expect(openDataFolder(files, FOLDER, CONFIG)).rejects.toThrow(words);
   await expect(checkDataFolder(files, FOLDER, CONFIG)).rejects.toThrow(words);
   expect(await files.list(FOLDER)).toEqual([]);

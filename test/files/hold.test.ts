@@ -87,7 +87,7 @@ describe('a configuration file that a living process has', () => {
     const disk = diskWithFile();
     disk.write(LOCK, ofProcess(99));
     disk.fail('read', 'EACCES', (path) => path === LOCK);
-    await expect(open(disk)).rejects.toThrow('in use by a process of another user');
+    await expect(open(disk)).rejects.toThrow(`its lock ${LOCK} cannot be read (EACCES): chown USER ${LOCK}`);
     expect(disk.readText(LOCK)).toBe(ofProcess(99));
   });
 });

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import promises, { mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import promises, { lstat, mkdir, mkdtemp, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { failureWords } from '../../src/platform/failure-words.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 
-const { makeFolder, matches, open, read } = createFileSystem();
+const { create, makeFolder, matches, open, read, setOwner } = createFileSystem();
 let folder = '';
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'keyway-file-system-'));
@@ -18,6 +18,69 @@ afterEach(async () => {
   vi.restoreAllMocks();
   syncBuiltinESMExports();
   await rm(folder, { recursive: true });
+});
+
+/** Only root can give something away. */
+function needsRoot(skip: () => void): void {
+  if (process.geteuid?.() === 0) return;
+  process.stdout.write('not run: only root can give a file away\n');
+  skip();
+}
+
+const OTHER = { uid: 12_345, gid: 23_456 };
+const ownerOf = async (path: string) => {
+  const { uid, gid } = await lstat(path);
+  return { uid, gid };
+};
+
+describe('what root makes', () => {
+  it('in a folder of another user becomes his, the folder and the file, with the mode that was asked for', async ({
+    skip,
+  }) => {
+    needsRoot(skip);
+    const data = join(folder, 'data');
+    await makeFolder(data, 0o700, OTHER);
+    await makeFolder(join(data, 'versions'), 0o700, 'folder');
+    await create(join(data, 'versions/one'), Buffer.from('one'), 0o600, 'folder');
+    for (const path of [data, join(data, 'versions'), join(data, 'versions/one')])
+      expect(await ownerOf(path)).toEqual(OTHER);
+    expect((await stat(join(data, 'versions/one'))).mode & 0o777).toBe(0o600);
+    expect(await readFile(join(data, 'versions/one'), 'utf8')).toBe('one');
+    await expect(create(join(data, 'versions/one'), Buffer.from('two'), 0o600, 'folder')).rejects.toMatchObject({
+      code: 'EEXIST',
+    });
+    await create(join(data, 'exported'), Buffer.from('all keys'), 0o600);
+    expect(await ownerOf(join(data, 'exported'))).toEqual({ uid: 0, gid: 0 });
+  });
+
+  it('through a link of his in a folder of root stays root’s, and what a link leads to keeps its owner', async ({
+    skip,
+  }) => {
+    needsRoot(skip);
+    const [data, etc] = [join(folder, 'data'), join(folder, 'etc')];
+    await makeFolder(data, 0o700, OTHER);
+    await mkdir(etc);
+    await writeFile(join(etc, 'passwd'), '');
+    await symlink(etc, join(data, 'versions'));
+    await create(join(data, 'versions/cron'), Buffer.from(''), 0o600, 'folder');
+    expect(await ownerOf(join(etc, 'cron'))).toEqual({ uid: 0, gid: 0 });
+    await symlink(join(etc, 'passwd'), join(data, 'lock'));
+    await expect(create(join(data, 'lock'), Buffer.from(''), 0o644, 'folder')).rejects.toMatchObject({
+      code: 'EEXIST',
+    });
+    await setOwner(join(data, 'lock'), OTHER.uid, OTHER.gid);
+    expect([await ownerOf(join(etc, 'passwd')), await ownerOf(join(data, 'lock'))]).toEqual([
+      { uid: 0, gid: 0 },
+      OTHER,
+    ]);
+  });
+
+  it('for a user in a folder of a third one stays root’s', async ({ skip }) => {
+    needsRoot(skip);
+    await makeFolder(join(folder, 'theirs'), 0o700, { uid: 1, gid: 1 });
+    await create(join(folder, 'theirs/lock'), Buffer.from(''), 0o644, OTHER);
+    expect(await ownerOf(join(folder, 'theirs/lock'))).toEqual({ uid: 0, gid: 0 });
+  });
 });
 
 describe('makeFolder', () => {

@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { REVISIONS } from '../../../revisions/all.js';
@@ -10,7 +9,6 @@ import { createRunningServer } from '../../client/running-server.js';
 import type { UpstreamServer } from '../../client/server.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { withBulkKey } from '../../homes/upstream/bulk-key.js';
-import { failureCode } from '../../platform/failure-words.js';
 import { isMissing } from '../../platform/presence.js';
 import { controlSocketIn, listenForCommands } from '../../serve/control.js';
 import type { HomePlace } from '../../settings/home.js';
@@ -19,6 +17,7 @@ import type { CommandContext } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { type OwnCall, openOwnCalls } from '../own-call.js';
 import type { BaseUrl } from '../replay/settings.js';
+import { servingSocket } from '../serving-socket.js';
 
 /** A place of keys, besides its server. */
 export interface KeyPlace {
@@ -109,7 +108,7 @@ function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
  */
 export async function openState(home: HomePlace, context: CommandContext): Promise<KeyHome> {
   if (!home.keepsKeys) throw new Error('expected a configuration file, --target or --database');
-  const socketPath = await servingSocket(home);
+  const socketPath = await servingSocket(home, context.fileSystem);
   if (socketPath !== null) return homeAt(socketPath, home, context);
   await expectDocuments(home, context);
   return openByItself(home, context);
@@ -154,26 +153,4 @@ async function openByItself(home: HomePlace, context: CommandContext): Promise<K
     await close();
     throw error;
   }
-}
-
-/** Finds the socket of the Keyway that serves a home; null where none listens for commands. Rejects where it may not be asked. */
-export async function servingSocket({ commandFolder }: HomePlace): Promise<string | null> {
-  const path = commandFolder === null ? null : controlSocketIn(commandFolder);
-  return path !== null && (await isAnswered(path)) ? path : null;
-}
-
-/** Tells whether a Keyway listens there. Rejects where it may not be asked. */
-function isAnswered(path: string): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(path);
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', (error) => {
-      const code = failureCode(error);
-      if (code !== 'EACCES' && code !== 'EPERM') return resolve(false);
-      reject(new Error(`a Keyway serves the file, and its socket ${path} is not yours: run this as its user`));
-    });
-  });
 }

@@ -1,5 +1,6 @@
 import { type KeptRecords, LocalRecords } from '../../core/kept-records.js';
 import type { ClockPort, FileSystemPort, LogPort, RandomPort } from '../../core/ports.js';
+import { inDataFolder } from '../../files/foreign.js';
 import { holdForServing } from '../../files/hold.js';
 import { lockPorts } from '../../files/lock.js';
 import { openRecordsFile } from '../../files/records-file.js';
@@ -46,18 +47,20 @@ async function inFolder(
 ): Promise<OpenRecords> {
   if (dataFolder === null)
     throw new Error('without a data folder what Keyway keeps of its own ends with it: name one with --data-dir');
-  const hold = await holdForServing({ ...lockPorts(fileSystem), ...whose, log, dataFolder, lookMilliseconds: 0 });
-  try {
-    const records = await openRecordsFile({ fileSystem, folder: hold.folder.path, log });
-    return {
-      records,
-      async close() {
-        await records.close();
-        await hold.release();
-      },
-    };
-  } catch (error) {
-    await hold.release();
-    throw error;
-  }
+  return inDataFolder(fileSystem, { dataFolder, configPath: whose.configurationPath }, async () => {
+    const hold = await holdForServing({ ...lockPorts(fileSystem), ...whose, log, dataFolder, lookMilliseconds: 0 });
+    try {
+      const records = await openRecordsFile({ fileSystem, folder: hold.folder.path, log });
+      return {
+        records,
+        async close() {
+          await records.close();
+          await hold.release();
+        },
+      };
+    } catch (error) {
+      await hold.release();
+      throw error;
+    }
+  });
 }

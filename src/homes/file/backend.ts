@@ -6,6 +6,7 @@ import type { KeyRegistry } from '../../core/keys/registry.js';
 import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../core/model.js';
 import type { ProgressPort } from '../../core/ports.js';
 import { dataFolderBeside } from '../../files/data-folder.js';
+import { inDataFolder } from '../../files/foreign.js';
 import { openRecordsFile } from '../../files/records-file.js';
 import {
   type ConfigurationFile,
@@ -55,8 +56,14 @@ const NOTHING_CONFIGURED: BackendSettings = {
 
 /** Opens the file and loads what is kept beside it. Rejects with an `Error` whose message is for people. */
 export async function openLocalBackend(options: LocalBackendOptions): Promise<LocalBackend> {
-  const { configPath, fileSystem, log } = options;
+  const { configPath, fileSystem } = options;
   const dataFolder = options.dataDir ?? (configPath === null ? null : dataFolderBeside(configPath));
+  const open = () => openOver(options, dataFolder);
+  return dataFolder === null ? open() : inDataFolder(fileSystem, { dataFolder, configPath }, open);
+}
+
+async function openOver(options: LocalBackendOptions, dataFolder: string | null): Promise<LocalBackend> {
+  const { configPath, fileSystem, log } = options;
   const configuration =
     configPath === null || dataFolder === null
       ? null

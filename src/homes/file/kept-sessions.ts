@@ -38,7 +38,7 @@ export async function openKeptSessions({ dataFolder, fileSystem, log }: KeptSess
     const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
     try {
       await createWhole(fileSystem, { path, temporary }, async () => {
-        await fileSystem.create(temporary, content, FILE_MODE);
+        await fileSystem.create(temporary, content, FILE_MODE, 'folder');
         await fileSystem.sync(temporary);
       });
       await fileSystem.syncFolder(dirname(path));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KeptVersion } from '../../document/retention.js';
 import { holderOfFile } from '../../files/file-hold.js';
 import { holderOfFolder } from '../../files/hold.js';
-import { lockPorts } from '../../files/lock.js';
+import { expectAnswer, lockPorts, NoAnswerError } from '../../files/lock.js';
 import { readVersion, restoreVersion } from '../../files/restore-version.js';
 import type { VersionsOptions } from '../../files/rewrite-file.js';
 import { type RequestKind, type RequestOutcome, requestOutcome, submitRequest } from './requests/folder-requests.js';
@@ -49,7 +49,10 @@ export async function restoreVersionBeside(
 
 /** Asks for the waiting changes; nobody's telling them is no failure of a restore. */
 async function whatWaits(options: VersionsOptions): Promise<WaitingChanges | null> {
-  const outcome = await ask(options, 'waiting', Buffer.alloc(0), TELL_MS).catch(() => null);
+  const outcome = await ask(options, 'waiting', Buffer.alloc(0), TELL_MS).catch((error: unknown) => {
+    if (error instanceof NoAnswerError) throw error;
+    return null;
+  });
   if (outcome === 'nobody') return NOTHING;
   return outcome === null ? null : waitingIn(outcome);
 }
@@ -67,16 +70,19 @@ async function ask(
 ): Promise<RequestOutcome | 'nobody'> {
   const request = await submitRequest(fileSystem, dataFolder, kind, [content]);
   try {
-    const end = clock.monotonic() + limit;
-    while (clock.monotonic() < end) {
-      const isServed = (await holderOfFolder(lockPorts(fileSystem), dataFolder)) !== null;
+    const begun = clock.monotonic();
+    while (clock.monotonic() < begun + limit) {
+      const holder = await holderOfFolder(lockPorts(fileSystem), dataFolder);
       // Looked at behind that: what it did before it ended counts.
       const outcome = await requestOutcome(fileSystem, dataFolder, request);
       if (outcome !== null && outcome.refused !== null) throw new Error(outcome.refused);
       if (outcome !== null) return outcome;
-      if (!isServed) return 'nobody';
+      if (holder === null) return 'nobody';
+      expectAnswer(holder, clock.monotonic() - begun);
       await sleep(LOOK_MS);
     }
+    const holder = await holderOfFolder(lockPorts(fileSystem), dataFolder);
+    if (holder !== null) expectAnswer(holder, limit);
     throw new Error(`the Keyway that serves from ${dataFolder} has not done it within ${limit / 1000} s: see its log`);
   } finally {
     // A request that its sender was told had failed must not be done later.

@@ -4,8 +4,9 @@ import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../cor
 import { readDocument } from '../../document/document.js';
 import { noFileIn, openDataFolder } from '../../files/data-folder.js';
 import { type Pieces, piecesOf } from '../../files/file-pieces.js';
+import { inDataFolder } from '../../files/foreign.js';
 import { holdForServing } from '../../files/hold.js';
-import { InUseError, lockPorts } from '../../files/lock.js';
+import { expectAnswer, InUseError, lockPorts } from '../../files/lock.js';
 import { openLocalBackend } from './backend.js';
 import { replaceContent } from './configuration/replace-content.js';
 import { readBesides } from './counters/lines.js';
@@ -47,6 +48,15 @@ export async function settleRequest(
   content: Pieces,
   configuration: Buffer | null,
 ): Promise<void> {
+  await inDataFolder(place.fileSystem, place, () => settle(place, kind, content, configuration));
+}
+
+async function settle(
+  place: StoredPlace,
+  kind: RequestKind,
+  content: Pieces,
+  configuration: Buffer | null,
+): Promise<void> {
   const { fileSystem, dataFolder, configPath, clock, progress } = place;
   await openDataFolder(fileSystem, dataFolder, configPath ?? noFileIn(dataFolder));
   const request = await submitRequest(fileSystem, dataFolder, kind, content);
@@ -58,8 +68,10 @@ export async function settleRequest(
       if (outcome !== null) return;
       place.stop?.throwIfAborted();
       // Work that this process did itself is done, however long it took.
-      if (!(await isServed(place, request, configuration))) continue;
+      const holder = await doneHereOrBy(place, request, configuration);
+      if (holder === null) continue;
       const waited = clock.monotonic() - begun;
+      expectAnswer(holder, waited);
       if (waited >= LIMIT_MS) {
         throw new Error(
           `the Keyway that serves from ${dataFolder} has not done it within ${LIMIT_MS / 1000} s: see its log`,
@@ -75,15 +87,19 @@ export async function settleRequest(
   }
 }
 
-/** True when another Keyway serves from the folder; else does here what waits there. */
-async function isServed(place: StoredPlace, request: FolderRequest, configuration: Buffer | null): Promise<boolean> {
+/** Returns who serves from the folder; where nobody does, does here what waits there, and returns null. */
+async function doneHereOrBy(
+  place: StoredPlace,
+  request: FolderRequest,
+  configuration: Buffer | null,
+): Promise<InUseError | null> {
   try {
     if (configuration === null || place.configPath === null) await doHere(place);
     else await restoreHere({ ...place, path: place.configPath }, request, configuration);
-    return false;
+    return null;
   } catch (error) {
     if (!(error instanceof InUseError)) throw error;
-    if (error.of === 'folder') return true;
+    if (error.of === 'folder') return error;
     throw new Error(`${error.message} ${OTHER_FOLDER}`, { cause: error });
   }
 }

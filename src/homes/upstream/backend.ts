@@ -5,6 +5,7 @@ import { LocalRecords } from '../../core/kept-records.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
+import { inDataFolder } from '../../files/foreign.js';
 import { holdForServing } from '../../files/hold.js';
 import { createKeptVersions } from '../../files/kept-versions.js';
 import { lockPorts } from '../../files/lock.js';
@@ -48,6 +49,13 @@ const HOLD_LOOKS = 1_000;
  * whose message is for people where the folder cannot be had, or the server lets nobody in with these credentials.
  */
 export async function openUpstreamBackend(options: UpstreamBackendOptions): Promise<UpstreamBackend> {
+  const { dataFolder, fileSystem } = options;
+  return dataFolder === null
+    ? open(options)
+    : inDataFolder(fileSystem, { dataFolder, configPath: null }, () => open(options));
+}
+
+async function open(options: UpstreamBackendOptions): Promise<UpstreamBackend> {
   const { dataFolder, fileSystem, clock, log, timers = systemTimers } = options;
   const server = withBulkKey(options.server, { clock, wait: timers.wait });
   const hold =

@@ -63,7 +63,7 @@ export function createKnownKeys({ server, keys, fileSystem, folder, clock, timer
     try {
       const bytes = await content();
       await createWhole(fileSystem, { path, temporary }, async () => {
-        await fileSystem.create(temporary, bytes, FILE_MODE);
+        await fileSystem.create(temporary, bytes, FILE_MODE, 'folder');
         await fileSystem.sync(temporary);
       });
       await fileSystem.syncFolder(dirname(path));

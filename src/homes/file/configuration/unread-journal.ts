@@ -63,7 +63,7 @@ export function createUnreadJournal(options: UnreadJournalOptions) {
     const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
     const head = Buffer.from(`${encodeJson({ boot })}\n`);
     const content = Buffer.concat([head, ...lines.map((line) => line.text)]);
-    await createWhole(fileSystem, { path, temporary }, () => fileSystem.create(temporary, content, MODE));
+    await createWhole(fileSystem, { path, temporary }, () => fileSystem.create(temporary, content, MODE, 'folder'));
     spare = 0;
   }
 

@@ -86,7 +86,7 @@ function numbersOf({ files, state, lastLog, logBytes }: StoreReading) {
 
 /** Makes the folder of the store; its name is durable then. */
 export async function makeStoreFolder(fileSystem: FileSystemPort, dataFolder: string, folder: string): Promise<void> {
-  await fileSystem.makeFolder(folder, FOLDER_MODE);
+  await fileSystem.makeFolder(folder, FOLDER_MODE, 'folder');
   await fileSystem.syncFolder(dataFolder);
 }
 

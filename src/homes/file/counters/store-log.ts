@@ -30,7 +30,7 @@ export function createStoreLog(
     const header = headerLine({ format, kind: 'log', number, previous, state: stateNumber, salt });
     const content = Buffer.concat([header, batch(records, salt)]);
     try {
-      await fileSystem.create(path, content, FILE_MODE);
+      await fileSystem.create(path, content, FILE_MODE, 'folder');
       await fileSystem.sync(path);
       await fileSystem.syncFolder(dirname(path));
     } catch (error) {

@@ -35,7 +35,7 @@ export async function writeState(
   const salt = newSalt();
   const header = headerLine({ format, kind: 'state', number, previous: null, state: 0, salt });
   await fileSystem.remove(path).catch(() => undefined);
-  await fileSystem.create(path, header, FILE_MODE);
+  await fileSystem.create(path, header, FILE_MODE, 'folder');
   let size = header.length;
   const writer = createRecordWriter();
   const put = async () => {
@@ -90,7 +90,7 @@ export async function writeFirstState(
   const content = Buffer.concat([header, batch(records, salt)]);
   await fileSystem.remove(path).catch(() => undefined);
   try {
-    await fileSystem.create(path, content, FILE_MODE);
+    await fileSystem.create(path, content, FILE_MODE, 'folder');
     await fileSystem.sync(path);
   } catch (error) {
     await fileSystem.remove(path).catch(() => undefined);

@@ -39,7 +39,7 @@ export async function submitRequest(
   const path = join(dataFolder, `request-${kind}-${randomBytes(6).toString('hex')}`);
   const temporary = `${path}.tmp`;
   await createWhole(fileSystem, { path, temporary }, async () => {
-    await fileSystem.create(temporary, Buffer.alloc(0), FILE_MODE);
+    await fileSystem.create(temporary, Buffer.alloc(0), FILE_MODE, 'folder');
     for await (const piece of content) await fileSystem.append(temporary, piece);
     await fileSystem.sync(temporary);
   });
@@ -69,7 +69,7 @@ export async function finishRequest(
   { path }: FolderRequest,
   answer: Buffer | null = null,
 ): Promise<void> {
-  if (answer !== null) await fileSystem.create(path + ANSWER, answer, FILE_MODE).catch(() => undefined);
+  if (answer !== null) await fileSystem.create(path + ANSWER, answer, FILE_MODE, 'folder').catch(() => undefined);
   await fileSystem.remove(path);
   await fileSystem.syncFolder(dataFolder);
 }
@@ -81,7 +81,7 @@ export async function refuseRequest(
   request: FolderRequest,
   reason: string,
 ): Promise<void> {
-  await fileSystem.create(request.path + REFUSED, Buffer.from(reason), FILE_MODE).catch(() => undefined);
+  await fileSystem.create(request.path + REFUSED, Buffer.from(reason), FILE_MODE, 'folder').catch(() => undefined);
   await finishRequest(fileSystem, dataFolder, request);
 }
 
