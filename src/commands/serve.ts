@@ -8,6 +8,7 @@ import { problemText } from '../settings/flags.js';
 import { settingsHelp } from '../settings/help.js';
 import { type SettingsRead, settingFlags, settingsFromCommandLine } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
+import { addressLines } from './addresses.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 
 /** The steps that `start` adds to `serve`. */
@@ -110,8 +111,15 @@ async function refuseMissing({ home }: Settings, context: CommandContext): Promi
   }
 }
 
-/** One line with the address and every mount. */
-export function announceListening({ url, mounts, at }: RunningGateway, { version }: CommandContext, log: Log): void {
+/** Says where it listens: on a terminal a line for each mount, else one with all of them. */
+export function announceListening(gateway: RunningGateway, context: CommandContext, log: Log): void {
+  const { url, mounts, at } = gateway;
+  const { output, version } = context;
+  if (output.isTerminal) {
+    log.info({}, `listening on ${url}`);
+    for (const line of addressLines(gateway, context)) log.plain(line);
+    return;
+  }
   const served = mounts.map((mount) => ({ revision: mount.revision.id, version: mount.version, api: at(mount.api) }));
   log.info({ url, mounts: served, keyway: version }, `listening on ${url}`);
 }

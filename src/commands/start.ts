@@ -3,11 +3,11 @@ import { isPublicHost } from '../homes/file/settings-of.js';
 import { failureWords } from '../platform/failure-words.js';
 import type { Log } from '../platform/log.js';
 import { isMissing } from '../platform/presence.js';
-import type { RunningGateway } from '../serve/start.js';
 import { isOn, parseFlags, switchFlag } from '../settings/flags.js';
 import { host as hostKind } from '../settings/kinds.js';
 import { settingFlags } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
+import { firstPage } from './addresses.js';
 import type { Command, CommandContext } from './command.js';
 import { announceListening, serveUntilStopped } from './serve.js';
 import { type StarterPassword, writeStarterFile } from './starter-file.js';
@@ -71,12 +71,6 @@ function hostIn(text: string): string | null {
   return isPublicHost(name) ? name : null;
 }
 
-/** The first mount with a panel, for a browser, else the first API. */
-function firstPage({ mounts, at }: RunningGateway): string {
-  const withPanel = mounts.find(({ revision }) => revision.capabilities.panel !== undefined);
-  return withPanel === undefined ? `API: ${at(`${mounts[0]?.api ?? ''}/`)}` : `Panel: ${at(`${withPanel.base}/`)}`;
-}
-
 const YES = switchFlag('yes');
 
 export const start: Command = {
@@ -103,9 +97,8 @@ the tunnel server, and keeps it in .ostp_public_ip beside the file.
         isFirst = await createMissing(settings, context, say, log);
       },
       async announce(gateway, log) {
-        if (context.output.isTerminal) log.info({}, `listening on ${gateway.url}`);
-        else announceListening(gateway, context, log);
-        say(log, {}, firstPage(gateway));
+        announceListening(gateway, context, log);
+        if (!context.output.isTerminal) log.info({}, firstPage(gateway));
         if (isFirst && mayAsk && gateway.keepHost !== null && !(await askForHost(gateway.keepHost, context, log)))
           return 'broken off';
         gateway.reportHost();
