@@ -100,7 +100,12 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   backend.onChange(endSessions);
   const announced = () => announcedBy(options, backend.settings().announced);
   const tokens = options.loginGuard === 'off' ? NO_TOKEN_GUARD : createTokenGuard(clock, random);
-  const callerOf = createCallerOf(options.trustProxy ?? []);
+  const callerOf = createCallerOf(options.trustProxy ?? [], (address) =>
+    log.warn(
+      { address },
+      'X-Forwarded-For comes from an address that is not trusted, and is passed over: where that is your proxy, add --trust-proxy with it',
+    ),
+  );
   const test = home.test === null ? null : createTestControls(home.test, mounts);
   const factsOf = (published: Published): OfferFacts => ({
     published,

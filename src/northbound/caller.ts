@@ -14,12 +14,18 @@ export type CallerOf = (request: CallingRequest) => Caller;
 /**
  * Finds the address that calls. `X-Forwarded-For` is read from the right, over trusted addresses only: the caller is the
  * first that is not trusted, and what stands left of it, which the caller may have made up, counts for nothing. A value
- * that is no address (`unknown`, an empty one) ends the search at the proxy that wrote it. Ports are dropped.
+ * that is no address (`unknown`, an empty one) ends the search at the proxy that wrote it. Ports are dropped. `onUntrusted` is told
+ * once of a peer that sends the header and is not trusted.
  */
-export function createCallerOf(trusted: readonly string[]): CallerOf {
+export function createCallerOf(trusted: readonly string[], onUntrusted?: (address: string) => void): CallerOf {
   const isTrusted = trustOf(trusted);
+  let tellUntrusted = onUntrusted;
   return ({ headers, socket }) => {
     const peer = peerOf(socket);
+    if (tellUntrusted !== undefined && headers['x-forwarded-for'] !== undefined && !isTrusted(peer.address)) {
+      tellUntrusted(peer.address);
+      tellUntrusted = undefined;
+    }
     if (trusted.length === 0) return peer;
     let caller = peer.address;
     let rest = forwardedFor(headers);

@@ -23,6 +23,7 @@ export async function check(prepared: Prepared, ports: ServePorts): Promise<void
   const { home, mounts } = prepared.gateway;
   await home.report(mounts.map(({ revision }) => revision));
   reportCallers(prepared.settings, ports.log);
+  reportPlainHttp(prepared, ports.log);
   reportSubscriptions(prepared, ports.log);
   reportRecords(prepared, ports.log);
 }
@@ -80,6 +81,19 @@ function reportCallers(settings: Settings, log: LogPort): void {
   log.warn(
     {},
     'all callers of a Unix socket count as one for the login guard: where the proxy sets X-Forwarded-For, add --trust-proxy unix',
+  );
+}
+
+/** A password or token that goes over a network in plain HTTP is anybody's on its way. */
+function reportPlainHttp({ settings, bind, gateway }: Prepared, log: LogPort): void {
+  const { token, username } = gateway.credentials();
+  const isAsked = (token ?? '') !== '' || username !== '';
+  const [host = ''] = /^.*(?=:\d+$)/.exec(bind) ?? [];
+  if (!isAsked || host === '' || isLoopback(host) || settings.tlsCert !== null || settings.trustProxy.length > 0)
+    return;
+  log.warn(
+    { bind },
+    'passwords and tokens go over the network in plain HTTP: give a certificate with --tls-cert and --tls-key, put a proxy before 127.0.0.1 (docs/proxy.md), or serve users alone there with --subscription-bind',
   );
 }
 

@@ -107,3 +107,13 @@ describe('an IPv6 caller', () => {
     expect(found).toEqual({ address, network });
   });
 });
+
+it('a peer that sends the header and is not trusted is told of once', () => {
+  const told: string[] = [];
+  const callerOf = createCallerOf([PROXY], (address) => told.push(address));
+  const headers = { 'x-forwarded-for': '192.0.2.1' };
+  for (const remoteAddress of [PROXY, '198.51.100.9', '198.51.100.10'])
+    callerOf({ headers, socket: { remoteAddress } });
+  callerOf({ headers: {}, socket: { remoteAddress: '198.51.100.9' } });
+  expect(told).toEqual(['198.51.100.9']);
+});

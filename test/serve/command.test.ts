@@ -140,6 +140,17 @@ describe('keyway serve', () => {
     expect(said).toHaveLength(times);
   });
 
+  it.each([
+    ['0.0.0.0:0', [], 1],
+    ['0.0.0.0:0', ['--trust-proxy', '192.0.2.1'], 0],
+    ['127.0.0.1:0', [], 0],
+  ] as const)('on %s with %j says whether credentials go over the network in plain HTTP', async (bind, more, times) => {
+    const served = await serveHere(['serve', '--no-config', '--token', 'a-token', '--bind', bind, ...more], { folder });
+    await served.url;
+    const said = (await served.log()).filter(({ msg }) => String(msg).includes('in plain HTTP'));
+    expect(said).toHaveLength(times);
+  });
+
   it('says that a version later than all known is served as the last line, and serves it', async () => {
     const served = await serveHere([...SAMPLE, '--revision', '99.0.0'], { folder });
     await served.url;
