@@ -1,4 +1,3 @@
-import type { Mount } from '../northbound/mount.js';
 import type { RunningGateway } from '../serve/start.js';
 import type { CommandContext } from './command.js';
 
@@ -15,7 +14,7 @@ export function addressLines({ url, mounts, at }: Served, machine: Machine): rea
   return [...placeLines(mounts, (path) => origin + path), ...tunnelLine(new URL(url), machine)];
 }
 
-function placeLines(mounts: readonly Mount[], at: Served['at']): readonly string[] {
+function placeLines(mounts: Served['mounts'], at: Served['at']): readonly string[] {
   if (mounts.length === 1) return [firstPage({ mounts, at })];
   return mounts.map(({ revision, base, api }) => {
     const panel = revision.capabilities.panel === undefined ? '' : `panel ${at(`${base}/`)}  `;
