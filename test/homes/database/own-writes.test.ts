@@ -40,8 +40,11 @@ const step: fc.Arbitrary<Step> = fc
 describeDatabases('a write of one key', () => {
   it('shows without a look where it was written onto what is there', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
-    const { looks } = one.status();
     await one.createKey(key('a', 'n', 1n));
+    // The first change that takes something away keeps a version, and looks at what it is of.
+    await one.updateKey('a', { limitBytes: 3n });
+    const { looks } = one.status();
+    await one.createKey(key('b'));
     await one.updateKey('a', { limitBytes: 2n });
     expect(one.keys.get('a')).toMatchObject({ name: 'n', limitBytes: 2n, counters: { bytesUp: 0n } });
     await one.resetKey('a');
