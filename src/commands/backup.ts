@@ -70,7 +70,7 @@ export const restore = documentCommand({
     const told = givenPieces(fileSystem, path, (share) => progress.show(`reading ${file}`, share));
     const { configuration, counters } = await checkState(told).catch((error: unknown) => {
       if (!(error instanceof LinesError)) throw error;
-      const isNone = /^line 1: (?!expected a format)/.test(error.message);
+      const isNone = /^line 1: unexpected /.test(error.message);
       const words = isNone ? ' is no backup that "keyway backup" wrote' : '';
       throw new Error(`${file}${words}: ${error.message}`, { cause: error });
     });
