@@ -375,7 +375,7 @@ describe('keyway keys on a running server', () => {
     });
     const environment = { KEYWAY_TOKEN: CREDENTIALS.token };
     const target = ['--target', standIn.origin + standIn.paths.base];
-    await writeFile(join(folder, 'some.csv'), 'key,name,limit\nk1,One,\nk2,Two,5\nk3,Three,\nk4,Four,\n');
+    await writeFile(join(folder, 'some.csv'), 'key,name,limit_bytes\nk1,One,\nk2,Two,5\nk3,Three,\nk4,Four,\n');
     const { code, output, complaints } = await keys(['import', 'some.csv', ...target], { environment });
     expect({ code, output }).toEqual({ code: 1, output: '2 added, 0 set, 0 as they are\n' });
     expect(complaints).toMatch(
@@ -385,7 +385,7 @@ describe('keyway keys on a running server', () => {
       '2 added, 0 set, 2 as they are\n',
     );
     // One key in two lines, and a name that no list shows as it is.
-    await writeFile(join(folder, 'twice.csv'), `key,name,limit\nk1,One,7\n,One,8\nk5,of ${CREDENTIALS.token},\n`);
+    await writeFile(join(folder, 'twice.csv'), `key,name,limit_bytes\nk1,One,7\n,One,8\nk5,of ${CREDENTIALS.token},\n`);
     expect(await keys(['import', 'twice.csv', ...target], { environment })).toMatchObject({ code: 0 });
   });
 

@@ -77,6 +77,8 @@ export async function play(story: Story): Promise<void> {
       dataFolder: DATA,
       pollMilliseconds: 0,
       watch: false,
+      // No server stands beside: what one takes back is the story of taken-back.test.ts.
+      unreadMilliseconds: 0,
       processes: onlyProcess(pid),
       wait: async () => undefined,
     });
