@@ -21,6 +21,9 @@ async function givenFiles(): Promise<readonly string[]> {
   return [...new Set(texts)].filter((text) => startedBy(text).length > 0);
 }
 
+/** Returns one of some by the seed: beside every line at once, one alone is what a file's server may be. */
+const oneOf = <T>(some: readonly T[]): readonly T[] => fc.sample(fc.constantFrom(...some), { numRuns: 1, seed });
+
 describe('a server that starts from a file', () => {
   it.each(
     REVISIONS.map((revision) => [revision.id, revision] as const),
@@ -30,7 +33,7 @@ describe('a server that starts from a file', () => {
     process.stdout.write(`${files.length} files, seed ${seed}\n`);
     const writes = fc.tuple(...writesOf(revision, RECORDED), fc.array(anyOwnWrite, { minLength: 6, maxLength: 6 }));
     for (const text of files)
-      for (const server of [null, ...startedBy(text).map(({ version }) => version)]) {
+      for (const server of [null, ...oneOf(startedBy(text).map(({ version }) => version))]) {
         const [sample = []] = fc.sample(writes, { numRuns: 1, seed });
         // One after the other over the same file, each kind once; what may end a start comes last.
         const inTurn = sample.flat().toSorted((a, b) => Number(a.mayEnd === 'always') - Number(b.mayEnd === 'always'));
@@ -44,7 +47,7 @@ describe('a server that starts from a file', () => {
       fc.asyncProperty(anyStarted, anySittings(RECORDED), ([text, server], sittings) =>
         expectStarts(text, server, sittings),
       ),
-      { numRuns: 2_000, seed },
+      { numRuns: 1_000, seed },
     );
   });
 });
