@@ -19,7 +19,7 @@ const SAYS_SOMETHING: Readonly<Partial<Record<AskedThing, number>>> = { writes: 
 
 interface Met {
   readonly trouble: UpstreamTrouble;
-  /** Of the first call and of the last; monotonic, ms. */
+  /** The times of the first call and of the last; monotonic, ms. */
   readonly beganAt: number;
   readonly metAt: number;
 }

@@ -113,7 +113,7 @@ export interface BackendSettings {
   readonly listener: ListenerConfig | null;
   /** The tunnel server as clients are told, as far as it stands there. */
   readonly announced: Partial<AnnouncedServer>;
-  /** What a running server says of itself, whose configuration may count from its next start only; left out where none says it. */
+  /** The facts that a running server tells of itself, whose configuration may count from its next start only; left out where none tells them. */
   readonly told?: ToldByServer | undefined;
   readonly published: Published;
 }
@@ -121,7 +121,7 @@ export interface BackendSettings {
 export interface ToldByServer {
   /** The host that its UDP links name, whatever the configuration's domain is. */
   readonly host: string;
-  /** Whether its links say that it has a DNS server; null where they never do. */
+  /** True where its links say that it has a DNS server; null where they never do. */
   readonly ownDns: boolean | null;
 }
 

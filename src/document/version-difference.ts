@@ -4,7 +4,7 @@ import { inTurns, Pace } from '../core/steps.js';
 import type { ReadConfiguration } from './document.js';
 import { differingPlaces, fingerprintSteps } from './patch/fingerprint.js';
 
-/** What a configuration becomes where another takes its place. */
+/** The changes by which a configuration becomes another one. */
 export interface VersionDifference {
   readonly added: readonly AccessKey[];
   readonly removed: readonly AccessKey[];

@@ -160,7 +160,7 @@ ${settings}
   keyway config restore 20261121T032400`,
 });
 
-/** What restoring a version would change. Throws an `Error` for people where it cannot be told. */
+/** Tells the changes that restoring a version would make. Throws an `Error` for people where it cannot be told. */
 async function previewOf(home: HomeVersions, wanted: string, json: boolean): Promise<readonly string[]> {
   const { versions, problem } = await home.read((source) => compareVersion(source, wanted));
   const [version] = versions;

@@ -93,12 +93,14 @@ function unescaped(text: string): string {
 /** The keys of a table, or everything that is wrong with it, one sentence each. */
 export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; readonly problems: readonly string[] } {
   const source = text.replace(/^\ufeff/, '');
-  const separator = /^sep=(.)\r?\n?/i.exec(source)?.[1] ?? separatorOf(source);
+  const namedSeparator = /^sep=(.)/i.exec(source)?.[1];
+  const separator = namedSeparator ?? separatorOf(source);
   const { records, problems } = parse(source, separator);
-  const [head, ...others] = records.slice(/^sep=./i.test(source) ? 1 : 0);
+  const [head, ...others] = records.slice(namedSeparator === undefined ? 0 : 1);
   if (head === undefined)
     return { rows: [], problems: [...problems, 'expected a first line with the columns key, name, limit'] };
-  const columns = head.fields.map((name) => COLUMNS.get(name.trim().toLowerCase()));
+  const heads = head.fields.map((name) => name.trim().toLowerCase());
+  const columns = heads.map((name) => COLUMNS.get(name));
   for (const [index, name] of head.fields.entries()) {
     if (columns[index] === undefined)
       problems.push(
@@ -110,7 +112,6 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
   if (problems.length === 0 && !columns.includes('key') && !columns.includes('name'))
     problems.push('line 1: expected a column key or name');
   if (problems.length > 0) return { rows: [], problems };
-  const heads = head.fields.map((name) => name.trim().toLowerCase());
   const inBytes = new Set(keyFields.flatMap(({ noted, member }) => (heads.includes(member) ? [noted] : [])));
   const seen = new Map<string, number>();
   const seenNames = new Map<string, number>();

@@ -14,7 +14,7 @@ export interface KeyOperations {
   createUser(key: { readonly accessKey: string | null } & Partial<KeyFieldValues>): Promise<string>;
   /** Rejects with `countTooLarge`. Resolves to the new keys. */
   bulkCreateUsers(count: bigint, limitBytes: bigint | null): Promise<readonly string[]>;
-  /** What is not given stays. */
+  /** Changes the columns that are given; the others stay. */
   updateUser(key: Pick<AccessKey, 'accessKey'> & Partial<KeyFieldValues>): Promise<void>;
   setLimit(accessKey: string, limitBytes: bigint | null): Promise<void>;
   deleteUser(accessKey: string): Promise<void>;

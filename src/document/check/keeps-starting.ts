@@ -8,7 +8,7 @@ import { type ConfigurationDocument, objectsIn, readDocument } from '../document
 import { readServerText, readServerTextSteps } from './server-text.js';
 import { startProblem } from './start.js';
 
-/** What has been found of documents, by the files of the servers. */
+/** The findings about documents, by the files of the servers. */
 const found = new WeakMap<ConfigurationDocument, Map<ServerFile, string | null>>();
 
 /**

@@ -68,7 +68,7 @@ export function withConfigVersion(draft: Draft, { configVersion: version }: Conv
 }
 
 /**
- * What these servers need, and what the others do without: plain keys where they take no others, and the members of `dns` with the
+ * Adds what these servers need, and the others do without: plain keys where they take no others, and the members of `dns` with the
  * settings in force.
  */
 export function withNeeded(bytes: Buffer, to: ConversionTarget, losses: Losses): Buffer {
