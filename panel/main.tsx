@@ -16,6 +16,7 @@ import './styles/key.css';
 import './styles/overview.css';
 import './styles/forms.css';
 import './styles/entries.css';
+import './styles/print.css';
 
 /** The folder that the page came from, whatever path the index was asked for by: the scripts stand there, or in its `assets/`. */
 function pageBase(): string {

@@ -2,8 +2,8 @@ import { REVISIONS } from '../revisions/all.js';
 import { revisionTable } from '../revisions/table.js';
 import { LOSSES } from '../src/client/losses.js';
 import { evidenceTables } from '../src/commands/evidence.js';
+import { scenarioSchema } from '../src/lab/format/scenario.js';
 import { failureRow, type OwnErrorCode, wireCode } from '../src/own-api/errors.js';
-import { scenarioSchema } from '../src/replay/format/scenario.js';
 import { usage } from '../src/settings/help.js';
 import { SETTING_NAMES, SETTINGS_FLAG } from '../src/settings/read.js';
 import { memberOf, SETTINGS, variableOf } from '../src/settings/table.js';
@@ -27,7 +27,6 @@ type TableName = keyof typeof TABLES;
 
 /** The documents with generated tables, by their paths from the package's folder on. */
 export const DOCUMENTS: Readonly<Record<string, readonly TableName[]>> = {
-  'README.md': ['revisions'],
   'docs/settings.md': ['settings'],
   'docs/revisions.md': ['revisions'],
   'docs/errors.md': ['errors'],
@@ -63,13 +62,13 @@ function settingsTable(): string {
   return markdownTable(['flag', 'environment', 'member', 'default', 'meaning'], [...rows, own]);
 }
 
-/** The README's table of revisions, oldest first. */
+/** The table of revisions, oldest first. */
 function revisionsTable(): string {
   const [head = [], ...rows] = revisionTable();
   return markdownTable(head, rows);
 }
 
-/** The tables of `docs/coverage.md` by the name in their markers. */
+/** The tables of `docs/revisions.md` by the name in their markers. */
 export function coverageTables(evidence: Parameters<typeof evidenceTables>[0]): Readonly<Record<string, string>> {
   const tables = Object.entries(evidenceTables(evidence));
   return Object.fromEntries(tables.map(([name, [head, ...rows]]) => [name, markdownTable(head, rows)]));
@@ -157,7 +156,8 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
   tooManyJobs:
     'A hundred batches wait, ten of one token, or a thousand rotations are not done: send this one again when some of them have ended.',
   tooManyStreams: 'End one of the streams of this credential.',
-  tooManyPolls: 'Calls with `wait` that this credential has open: have fewer of them, or read a stream.',
+  tooManyPolls:
+    'Calls with `wait`, and for lists of which eight are not taken, that this credential has open: have fewer of them, or read a stream.',
   internalError: 'A fault of Keyway: the log holds where. Please report it.',
 };
 

@@ -1,6 +1,7 @@
 // What the compiler does not do: the command must be executable (npm links it into node_modules/.bin as it is), what
 // was made of sources that are gone must not be shipped, the database's schema must be, TypeBox becomes one file, the
-// command becomes some files instead of hundreds, and a stamp tells tests what is built.
+// command becomes some files instead of hundreds, the commit is noted, and a stamp tells tests what is built.
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
@@ -77,5 +78,10 @@ await build({
   },
 });
 await writeFile(PROGRAM, "import '../command/program.js';\n");
+
+// A clone knows its commit; a folder without history, as in the image, has none to tell.
+const describe = ['describe', '--always', '--dirty', '--exclude=*', '--abbrev=12'];
+const { status, stdout } = spawnSync('git', describe, { cwd: root, encoding: 'utf8' });
+await writeFile(join(dist, 'commit.txt'), status === 0 && existsSync(join(root, '.git')) ? stdout : '');
 
 await writeFile(join(dist, '.built'), '');

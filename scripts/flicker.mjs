@@ -147,6 +147,7 @@ async function runSuite(number, kind, { cwd = ROOT, env = {}, user, node, underL
   const suite = ['node', join(cwd, 'node_modules/vitest/vitest.mjs'), 'run', '--configLoader', 'runner'];
   const log = await open(join(folder, 'log'), 'w');
   const endLoops = underLoad ? startLoops() : () => undefined;
+  const seed = String(Date.now() % 1_000_000);
   const began = performance.now();
   // Nothing of npm's or of the session in which this was started.
   const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|XDG_|KEYWAY_|INIT_CWD$)/i.test(name));
@@ -154,7 +155,8 @@ async function runSuite(number, kind, { cwd = ROOT, env = {}, user, node, underL
   const child = started('sh', ['-c', '"$@"; code=$?; times; exit $code', 'sh', ...suite, ...reporters, ...testFiles], {
     cwd,
     stdio: ['ignore', log.fd, log.fd],
-    env: { ...Object.fromEntries(inherited), PATH: path, ...env },
+    // Each run tries other things, where the tests of one tree make up the same.
+    env: { ...Object.fromEntries(inherited), PATH: path, TEST_SEED: seed, ...env },
     ...user,
   });
   const code = await new Promise((resolve) => {
@@ -168,7 +170,7 @@ async function runSuite(number, kind, { cwd = ROOT, env = {}, user, node, underL
   const seconds = Math.round((performance.now() - began) / 1000);
   const outcome = await readReport(report);
   const text = await readFile(join(folder, 'log'), 'utf8');
-  return { ...outcome, ...processorTime(text), leftOut: leftOut(text), seconds, isGood: code === 0, code };
+  return { ...outcome, ...processorTime(text), seed, leftOut: leftOut(text), seconds, isGood: code === 0, code };
 }
 
 /** Reads the processor seconds of the children from the last line of the shell's `times`. */
@@ -214,7 +216,9 @@ for (const [index, kind] of kinds.entries()) {
   if (!ran.isGood) bad += 1;
   for (const reason of ran.leftOut) reasons.add(reason);
   const ending = ran.isGood ? '' : `, exit code ${ran.code}`;
-  console.log(`${head}  ${String(ran.seconds).padStart(4)} s  ${ran.processor} s of processor  ${ran.counts}${ending}`);
+  console.log(
+    `${head}  ${String(ran.seconds).padStart(4)} s  ${ran.processor} s of processor  ${ran.counts}, seed ${ran.seed}${ending}`,
+  );
   for (const name of ran.failed) console.log(`         failed: ${name}`);
 }
 for (const reason of reasons) console.log(reason);

@@ -18,7 +18,7 @@ const BUILT = {
     'tsconfig.json',
     'tsconfig.build.json',
   ],
-  'dist/panel/index.html': ['panel', 'vite.config.ts'],
+  'dist/panel/index.html': ['panel', 'src/text', 'vite.config.ts'],
 };
 
 /** When the newest file or folder at or below a path was changed. */

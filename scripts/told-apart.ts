@@ -4,9 +4,9 @@ import type { Caller, Target } from '../src/client/call.js';
 import { createCaller } from '../src/client/caller.js';
 import { createControl } from '../src/client/signed-in-caller.js';
 import { stageScenario } from '../src/embedded/stage.js';
-import type { Scenario } from '../src/replay/format/scenario.js';
-import { createLook } from '../src/replay/reads/look.js';
-import { type Standing, standingsOf } from '../src/replay/reads/standing.js';
+import type { Scenario } from '../src/lab/format/scenario.js';
+import { createLook } from '../src/lab/reads/look.js';
+import { type Standing, standingsOf } from '../src/lab/reads/standing.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 
 const OPERATOR = { username: 'operator', password: 'password' };

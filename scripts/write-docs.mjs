@@ -1,6 +1,7 @@
-// Rewrites the generated tables of README.md and of docs/ between their markers; with --check it writes nothing, names the
+// Rewrites the generated tables of docs/ between their markers; with --check it writes nothing, names the
 // documents whose tables are others, and ends with exit code 1 where there are any. Needs a build.
 import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import {
   coverageTables,
   DOCUMENTS,
@@ -9,6 +10,7 @@ import {
   withTable,
   withTables,
 } from '../dist/scripts/document-tables.js';
+import { messageTables } from '../dist/scripts/message-tables.js';
 import { tellAllApart } from '../dist/scripts/told-apart.js';
 import { packEvidence } from '../dist/src/commands/evidence.js';
 import { createFileSystem } from '../dist/src/platform/file-system.js';
@@ -16,7 +18,8 @@ import { dependencyTables } from './dependency-tables.mjs';
 
 /** Tables that take more than the code to make, by the document that has them. */
 const MEASURED = {
-  'docs/coverage.md': async () => coverageTables(await packEvidence({ folder: '/', fileSystem: createFileSystem() })),
+  'docs/errors.md': async () => messageTables(fileURLToPath(new URL('..', import.meta.url))),
+  'docs/revisions.md': async () => coverageTables(await packEvidence({ folder: '/', fileSystem: createFileSystem() })),
   'docs/security.md': async () => dependencyTables(),
   'docs/replay-ci.md': async () => ({ 'told apart': toldApartTable(await tellAllApart()) }),
 };

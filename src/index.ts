@@ -25,6 +25,7 @@ export type {
   TestControls,
   TestOptions,
   TestState,
+  WatchedWebhook,
 } from './gateway/options.js';
 export type { DatabaseBackend } from './homes/database/backend.js';
 export type { LocalBackend } from './homes/file/backend.js';

@@ -9,6 +9,7 @@ import { createStopSteps } from './commands/stop-signals.js';
 import { createFileSystem } from './platform/file-system.js';
 import { createServiceManager } from './platform/service-manager.js';
 import { ownAddresses, systemClock, systemRandom } from './platform/system-ports.js';
+import { findUser } from './platform/system-user.js';
 import { connectionToBlame } from './sockets/connection-to-blame.js';
 import { isJsonObject, parseJson } from './wire/json/json.js';
 
@@ -20,6 +21,11 @@ function ownVersion(): string {
   const manifest = parseJson(readFileSync(new URL('../../package.json', import.meta.url)));
   const version = isJsonObject(manifest) ? manifest.version : null;
   return typeof version === 'string' ? version : 'unknown';
+}
+
+/** The commit that was built; empty where the build knew none. */
+function ownCommit(): string {
+  return readFileSync(new URL('../commit.txt', import.meta.url), 'utf8').trim();
 }
 
 /** Only where both are one: what is redirected or read by another program stays free of it. */
@@ -83,6 +89,7 @@ const context: World = {
   environment: process.env,
   folder: process.cwd(),
   version: ownVersion(),
+  ownCommit,
   output,
   complain,
   progress,
@@ -92,6 +99,7 @@ const context: World = {
   random: systemRandom,
   serviceManager: createServiceManager(process.env, process.pid),
   ownAddresses,
+  findUser,
   program: [process.execPath, fileURLToPath(new URL('cli.js', import.meta.url))],
   untilStopped,
   wait: (milliseconds) => sleep(milliseconds),

@@ -7,7 +7,7 @@ import { CLI, PANEL, ROOT } from './clone.js';
 
 const BUNDLING = 'scripts/finish-build.mjs';
 const SOURCES = ['src', 'revisions', BUNDLING, 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
-const PANEL_SOURCES = ['panel', 'vite.config.ts'];
+const PANEL_SOURCES = ['panel', 'src/text', 'vite.config.ts'];
 /** `npm run build` writes it when everything is there. */
 const STAMP = join(ROOT, 'dist/.built');
 const LOCK = join(ROOT, 'dist/.building');

@@ -21,11 +21,11 @@ export const SLOW: readonly string[] = [
   'test/homes/file/configuration/large.test.ts',
   'test/homes/file/crash.test.ts',
   'test/document/replacement-steps.test.ts',
-  'test/gateway/scaling.test.ts',
-  'test/homes/file/settle-requests.test.ts',
-  'test/replay/own-serve.test.ts',
+  'test/homes/file/offline-replacements.test.ts',
+  'test/lab/own-serve.test.ts',
   'test/revisions/taken-out.test.ts',
   'test/package/compose.test.ts',
+  'test/platform/system-user.test.ts',
 ];
 
 /** The files of `test/`, `bench/` and `scripts/` that a file imports, types too, and they in turn, itself first. */

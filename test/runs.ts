@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TestProjectConfiguration, ViteUserConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { ROOT } from './clone.js';
+import { SEED } from './seed.js';
 
 type TestSettings = NonNullable<ViteUserConfig['test']>;
 
@@ -13,22 +14,22 @@ export const LONG = [
   'homes/upstream/serve',
   'commands/compare',
   'northbound/auth-matrix',
-  'homes/database/event-takeover',
+  'homes/database/event-takeover.long',
   'homes/upstream/matrix',
-  'replay/own-line',
+  'lab/own-line',
   'panel/browser/editing',
   'panel/browser/controls',
   'homes/file/crash',
   'homes/database/backend',
-  'replay/left-behind',
+  'lab/left-behind',
   'panel/browser/selection',
   'panel/browser/batches',
   'panel/browser/pages',
   'panel/browser/keys',
-  'homes/database/job-takeover',
+  'homes/database/job-takeover.long',
   'commands/verdict',
-  'commands/log-trouble',
-  'homes/database/places',
+  'commands/log-trouble.long',
+  'homes/database/places.long',
   'commands/replay',
   'commands/unsaved',
   'own-api/jobs',
@@ -38,15 +39,15 @@ export const LONG = [
   'panel/browser/handout',
   'panel/browser/session',
   'panel/browser/activity',
-  'replay/update',
-  'replay/browser',
+  'lab/update',
+  'lab/browser',
   'document/patch/patch',
   'package/package',
   'client/running-server',
   'homes/database/one-caller',
   'homes/database/own-writes',
   'homes/file/counters/created-again',
-  'package/container',
+  'package/container.long',
   'commands/stored',
   'dns/blocklists',
 ].map((name) => `/test/${name}.test.ts`);
@@ -91,10 +92,12 @@ export const EVERY_RUN: TestSettings = {
 };
 
 const EVERY_PROJECT: TestSettings = {
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  // For what never ends: beside other work the longest tests take 40 s.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
   expect: { poll: { timeout: 30_000, interval: 20 } },
   pool: 'forks',
+  env: { TEST_SEED: String(SEED) },
   // Tests make much that soon goes again: with little room for it, a tenth of their time is spent on clearing up.
   execArgv: ['--max-semi-space-size=64'],
 };
@@ -111,7 +114,7 @@ export function projectsOf(
     setupFiles = [],
   }: { readonly without?: readonly string[]; readonly setupFiles?: readonly string[] } = {},
 ): TestProjectConfiguration[] {
-  const settings = { ...EVERY_PROJECT, setupFiles: [...setupFiles] };
+  const settings = { ...EVERY_PROJECT, setupFiles: ['test/seed-properties.ts', ...setupFiles] };
   return [
     {
       test: {

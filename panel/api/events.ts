@@ -1,4 +1,5 @@
-import { parseExact, type Whole } from '../text/exact-json.js';
+import type { Whole } from '../../src/text/whole.js';
+import { parseExact } from '../text/exact-json.js';
 import { isObject } from './objects.js';
 import type { OwnInterface } from './own-interface.js';
 import { type Fields, fieldsOf, itemsOf } from './wire.js';
@@ -39,19 +40,35 @@ function readEvent({ members: { data }, text, time }: Fields): ServerEvent {
   return { id: text('id'), time: time('time'), type: text('type'), data: isObject(data) ? data : {} };
 }
 
-/** A key that an event tells of; its name is empty where it is gone. */
+/** A member of a key's record that became another one; of a note neither text is told. */
+export interface EventChange {
+  readonly member: unknown;
+  readonly from: unknown;
+  readonly to: unknown;
+}
+
+/** A key that an event tells of; its name is empty where it has none. */
 export interface EventKey {
   readonly key: string;
   readonly name: string;
+  readonly changes: readonly EventChange[];
 }
 
 export function keysOf({ data }: ServerEvent): readonly EventKey[] {
-  if (!Array.isArray(data.keys)) return [];
-  return data.keys.flatMap((item: unknown) =>
-    isObject(item) && typeof item.access_key === 'string'
-      ? [{ key: item.access_key, name: typeof item.name === 'string' ? item.name : '' }]
+  return objectsIn(data.keys).flatMap(({ access_key: key, name, changes }) =>
+    typeof key === 'string'
+      ? [
+          {
+            ...{ key, name: typeof name === 'string' ? name : '' },
+            changes: objectsIn(changes).map(({ member, from, to }) => ({ member, from, to })),
+          },
+        ]
       : [],
   );
+}
+
+function objectsIn(list: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
 /** A number of an event's data; 0 where there is none. */

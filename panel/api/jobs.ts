@@ -1,16 +1,24 @@
-import { encodeExact, isWhole, type Whole } from '../text/exact-json.js';
+import type { Whole } from '../../src/text/whole.js';
+import { encodeExact, isWhole } from '../text/exact-json.js';
 import { ApiFailure } from './failure.js';
 import type { OwnInterface } from './own-interface.js';
 import { type Fields, fieldsOf, itemsOf } from './wire.js';
 
 /** One change of a batch. A member left out stays as it is. */
 export type KeyItem =
-  | { readonly op: 'create'; readonly access_key?: string; readonly name?: string; readonly limit_bytes?: Whole }
+  | {
+      readonly op: 'create';
+      readonly access_key?: string;
+      readonly name?: string;
+      readonly limit_bytes?: Whole;
+      readonly note?: string;
+    }
   | {
       readonly op: 'update';
       readonly access_key: string;
       readonly name?: string | null;
       readonly limit_bytes?: Whole | null;
+      readonly note?: string | null;
     }
   | { readonly op: 'delete' | 'reset'; readonly access_key: string };
 

@@ -13,6 +13,8 @@ export interface NamedToken {
   /** Null for never. */
   readonly expiresAt: number | null;
   readonly madeBy: string;
+  /** Its maker's words for people; null for none, and of an older Keyway. */
+  readonly label: string | null;
 }
 
 export async function listTokens(own: OwnInterface): Promise<readonly NamedToken[]> {
@@ -22,6 +24,7 @@ export async function listTokens(own: OwnInterface): Promise<readonly NamedToken
     createdAt: time('created_at'),
     expiresAt: members.expires_at === null ? null : time('expires_at'),
     madeBy: text('made_by'),
+    label: typeof members.label === 'string' ? members.label : null,
   }));
 }
 

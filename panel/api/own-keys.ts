@@ -1,4 +1,4 @@
-import type { Whole } from '../text/exact-json.js';
+import type { Whole } from '../../src/text/whole.js';
 import type { OwnInterface } from './own-interface.js';
 import { type ChangedKey, fieldsOf, garbled, isChangedKey, listOf } from './wire.js';
 
@@ -14,6 +14,7 @@ export interface KeyChanges {
 interface KeyPatch {
   readonly name?: string | null;
   readonly limit_bytes?: Whole | null;
+  readonly note?: string | null;
 }
 
 /** Keys of an answer at most. */
@@ -29,6 +30,18 @@ export async function keyChangesSince(own: OwnInterface, cursor: string): Promis
   const path = `/keys?limit=${MOST}&since=${encodeURIComponent(cursor)}`;
   const changes = readKeyChanges(await own.ask({ method: 'GET', path }));
   return changes.whole || changes.keys.length + changes.removed.length >= MOST ? null : changes;
+}
+
+/** The keys that have a note, with it; none where the interface is one without notes. Rejects with `ApiFailure`. */
+export async function keyNotes(own: OwnInterface): Promise<ReadonlyMap<string, string>> {
+  const notes = new Map<string, string>();
+  for (let after = ''; ; ) {
+    const path = `/keys?noted=1&limit=${MOST}${after && `&after=${encodeURIComponent(after)}`}`;
+    const { keys } = readKeyChanges(await own.ask({ method: 'GET', path }));
+    for (const { access_key: key, note } of keys) if (note) notes.set(key, note);
+    if (keys.length < MOST) return notes;
+    after = keys.at(-1)?.access_key ?? '';
+  }
 }
 
 /** Changes the members of a key that a merge patch (RFC 7396) names. */

@@ -7,7 +7,7 @@ export interface Place {
   readonly root: string;
   /** The operator's name for it; empty where it was given none. */
   readonly name: string;
-  /** The API root that clients fetch their subscriptions from: another where the server has an address for them alone. */
+  /** The API root, at another origin where the server has an address for subscriptions alone. */
   readonly subscriptions: string;
   /** Keyway's own version, where the page was told of it; null of other servers. */
   readonly keyway: string | null;
@@ -33,11 +33,6 @@ export function placeAddress({ name, root }: Place): string {
   if (name !== '') return name;
   const { host, pathname } = new URL(root);
   return `${host}${pathname}`;
-}
-
-/** The address at which a client fetches the configuration of a key (protocol: "Subscription"). */
-export function subscriptionUrl({ subscriptions }: Place, key: string): string {
-  return `${subscriptions}/subscribe/${encodeURIComponent(key)}`;
 }
 
 /**

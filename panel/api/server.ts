@@ -1,4 +1,4 @@
-import type { Whole } from '../text/exact-json.js';
+import type { Whole } from '../../src/text/whole.js';
 import { ApiFailure } from './failure.js';
 import { dataOf, entityTag, type HttpAnswer, type HttpCall } from './http.js';
 import * as wire from './wire.js';

@@ -1,4 +1,4 @@
-import type { Whole } from '../text/exact-json.js';
+import type { Whole } from '../../src/text/whole.js';
 import type { OwnInterface } from './own-interface.js';
 import { itemsOf } from './wire.js';
 

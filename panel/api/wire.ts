@@ -1,4 +1,5 @@
-import { isWhole, type Whole } from '../text/exact-json.js';
+import type { Whole } from '../../src/text/whole.js';
+import { isWhole } from '../text/exact-json.js';
 import { ApiFailure } from './failure.js';
 import { isObject } from './objects.js';
 
@@ -12,6 +13,8 @@ export interface User {
   readonly limit_bytes: Whole | null;
   readonly online: boolean;
   readonly last_seen?: null;
+  /** The operator's, from Keyway's own interface; absent where there is none, or the credential may not know. */
+  readonly note?: string | null;
 }
 
 export interface ServerStatus {
@@ -109,18 +112,20 @@ export function itemsOf<T>(value: unknown, read: (fields: Fields) => T, place = 
 
 /** A key that changed: whole, or with its counters alone. */
 export type ChangedKey = Pick<User, 'access_key' | 'bytes_up' | 'bytes_down' | 'connections' | 'online'> &
-  Partial<Pick<User, 'name' | 'limit_bytes'>>;
+  Partial<Pick<User, 'name' | 'limit_bytes' | 'note'>>;
 
 export function isChangedKey(value: unknown): value is ChangedKey {
   if (!isObject(value)) return false;
-  const { name, limit_bytes: limit } = value;
+  const { limit_bytes: limit } = value;
+  const isText = (text: unknown) => text === undefined || text === null || typeof text === 'string';
   return (
     typeof value.access_key === 'string' &&
     isWhole(value.bytes_up) &&
     isWhole(value.bytes_down) &&
     isWhole(value.connections) &&
     typeof value.online === 'boolean' &&
-    (name === undefined || name === null || typeof name === 'string') &&
+    isText(value.name) &&
+    isText(value.note) &&
     (limit === undefined || limit === null || isWhole(limit))
   );
 }

@@ -93,21 +93,34 @@ function isTag(text: string): boolean {
   }
 }
 
-/** Hours, minutes and seconds in the viewer's zone. */
-export function clockTime(time: number, language: Language): string {
-  return new Intl.DateTimeFormat(localeOf(language), { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(
-    time,
-  );
+function timeText(time: number, language: Language, form: Intl.DateTimeFormatOptions): string {
+  return new Intl.DateTimeFormat(localeOf(language), form).format(time);
 }
+
+const HOURS = { hour: '2-digit', minute: '2-digit' } as const;
+
+/** Hours, minutes and seconds in the viewer's zone. */
+export const clockTime = (time: number, language: Language) =>
+  timeText(time, language, { ...HOURS, second: '2-digit' });
 
 /** Hours and minutes in the viewer's zone. */
-export function dayTime(time: number, language: Language): string {
-  return new Intl.DateTimeFormat(localeOf(language), { hour: '2-digit', minute: '2-digit' }).format(time);
-}
+export const dayTime = (time: number, language: Language) => timeText(time, language, HOURS);
 
-/** Date and time in the viewer's zone. */
-export function fullTime(time: number, language: Language): string {
-  return new Intl.DateTimeFormat(localeOf(language), { dateStyle: 'medium', timeStyle: 'medium' }).format(time);
+/** Date and time in the viewer's zone, with its name. */
+export const fullTime = (time: number, language: Language) =>
+  timeText(time, language, { dateStyle: 'medium', timeStyle: 'long' });
+
+/** Seconds from which on a date says more than how long ago it was. */
+const LONG_AGO = 30 * 86_400;
+
+/** How long ago a time was, or how soon it will be; the date of one that is far away. */
+export function ageText(time: number, now: number, words: Words): string {
+  const seconds = Math.abs(now - time) / 1000;
+  if (seconds < 60) return words('time.now');
+  if (seconds > LONG_AGO) return timeText(time, words.language, { dateStyle: 'medium' });
+  const unit = seconds < 3_600 ? 'minutes' : seconds < 86_400 ? 'hours' : 'days';
+  const n = Math.floor(seconds / { minutes: 60, hours: 3_600, days: 86_400 }[unit]);
+  return words(time < now ? 'time.ago' : 'time.ahead', { time: words(`time.${unit}`, { n }) });
 }
 
 /** A duration by its two largest parts. */

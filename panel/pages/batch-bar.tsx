@@ -73,7 +73,7 @@ function Line({ batch, onShow }: { readonly batch: Batch; readonly onShow: () =>
         ? doneText(batch, words)
         : textOf(batch, words);
   return (
-    <div class={failed > 0 ? 'batch batch-bad' : 'batch'}>
+    <div class={failed > 0 ? 'line batch batch-bad' : 'line batch'}>
       <span role={isOver && failed > 0 ? 'alert' : 'status'}>{text}</span>
       {phase === 'running' && <Progress done={done + failed} total={batch.total} />}
       {!isOver && !isStopped && (
@@ -120,7 +120,7 @@ export function BatchWindow({ id, onClose }: BatchWindowProps) {
     return (
       <Dialog title={textOf(batch, words)} onClose={onClose}>
         <div class="dialog-body">
-          <footer class="dialog-foot">
+          <footer class="line dialog-foot">
             <Progress done={batch.done + batch.failed} total={batch.total} />
             <Button onClick={() => batches.stop(id)}>{words('batch.stop')}</Button>
           </footer>
@@ -159,7 +159,7 @@ function Failures({ of: batch }: { readonly of: Batch }) {
       {lines.length === 0 ? (
         failureText(batch, users.state.get().byKey, words)
       ) : (
-        <ul class="failures">
+        <ul>
           {lines.slice(0, MOST_LINES).map((line) => (
             <li key={line}>{line}</li>
           ))}

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { User } from '../api/wire.js';
 import { useWords } from '../i18n/text.js';
-import { clientAddressOf } from '../state/client-links.js';
+import { addressesSet } from '../state/client-links.js';
 import { findUnreachable, firstStepsOf, isSeen } from '../state/first-steps.js';
 import { goTo } from '../state/route.js';
 import { useWorkspace } from '../state/workspace.js';
@@ -18,7 +18,7 @@ export function FirstSteps({ users }: { readonly users: readonly User[] }) {
   const workspace = useWorkspace();
   const store = firstStepsOf(workspace);
   const isOver = useStore(store);
-  const address = useStore(clientAddressOf(workspace));
+  const set = useStore(addressesSet(workspace));
   const [creating, setCreating] = useState(false);
   /** The host that links name and no client reaches; null where they lead to the server, undefined while that is not known. */
   const [unreachable, setUnreachable] = useState<string | null | undefined>(undefined);
@@ -35,20 +35,20 @@ export function FirstSteps({ users }: { readonly users: readonly User[] }) {
     return () => {
       isCurrent = false;
     };
-  }, [workspace, first, address, seen, isOver]);
+  }, [workspace, first, set, seen, isOver]);
   const lacks = first === undefined || !seen || typeof unreachable === 'string';
   return (
     <>
       {!isOver && lacks && (
         <section class="card" aria-label={words('start.title')}>
-          <header class="card-head">
+          <header class="line">
             <h2>{words('start.title')}</h2>
             <IconButton icon="close" label={words('start.hide')} onClick={() => store.set(true)} />
           </header>
           <ol class="steps">
             <Step
               n={1}
-              isDone={unreachable === null || (first === undefined && address !== null)}
+              isDone={unreachable === null || (first === undefined && set > 0)}
               title={words('address.title')}
               text={
                 typeof unreachable === 'string'

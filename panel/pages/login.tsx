@@ -4,6 +4,7 @@ import { placeAddress } from '../api/places.js';
 import { sentence, useWords, type Words } from '../i18n/text.js';
 import { note } from '../state/audit-notes.js';
 import type { SessionState } from '../state/session.js';
+import { say } from '../state/toasts.js';
 import { usePlaces, useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { Button, Segments } from '../ui/button.js';
@@ -33,11 +34,11 @@ export function Login({ session }: LoginProps) {
   const offersToken = session.phase === 'lost' && session.reason === 'replaced' && workspace.place.token !== false;
   return (
     <main class="login" id="content" aria-labelledby={heading}>
-      <div class="login-card">
-        <header class="login-head">
+      <div class="card">
+        <div class="line">
           <span class="mark" aria-hidden="true" />
           <h1 id={heading}>{words('login.title')}</h1>
-        </header>
+        </div>
         {session.phase === 'lost' && (
           <Notice tone="warn" urgent>
             <span>
@@ -92,6 +93,8 @@ function Credentials({ way, onWay }: CredentialsProps) {
   const [username, setUsername] = useState('');
   const [secret, setSecret] = useState('');
   const [stays, setStays] = useState(false);
+  const [device, setDevice] = useState('');
+  const hasDevices = way === 'password' && stays && workspace.place.ownApi !== null;
   const [busy, setBusy] = useState(false);
   /** Said anew in each language that is chosen. */
   const [problem, setProblem] = useState<{ readonly say: (words: Words) => string } | null>(null);
@@ -118,6 +121,10 @@ function Credentials({ way, onWay }: CredentialsProps) {
       if (way === 'password') await workspace.session.signIn(username, secret, stays);
       else await workspace.session.useToken(secret, stays);
       note(workspace, 'signIn', true);
+      if (hasDevices && device.trim() !== '')
+        workspace.session
+          .keepDevice(device.trim())
+          .catch((error: unknown) => say('bad', (words) => sentence(error, words)));
     } catch (error) {
       setProblem({ say: (words) => problemOf(error, way, words) });
       setBusy(false);
@@ -127,7 +134,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
 
   const host = placeAddress(workspace.place);
   return (
-    <form ref={form} class="login-form" onSubmit={submit} novalidate>
+    <form ref={form} class="stack" onSubmit={submit} novalidate>
       <Segments
         label={words('login.title')}
         names={['password', 'token']}
@@ -162,6 +169,15 @@ function Credentials({ way, onWay }: CredentialsProps) {
         onChange={setSecret}
       />
       <Switch label={words('login.stay')} checked={stays} onChange={setStays} />
+      {hasDevices && (
+        <TextField
+          label={words('login.device')}
+          hint={words('login.deviceHint')}
+          maxLength={100}
+          value={device}
+          onType={setDevice}
+        />
+      )}
       <Button type="submit" kind="primary button-wide" aria-disabled={busy}>
         {words(busy ? 'login.checking' : 'login.submit')}
       </Button>

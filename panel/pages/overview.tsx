@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { formatExact, formatSize } from '../../src/text/sizes.js';
+import type { Whole } from '../../src/text/whole.js';
 import type { User } from '../api/wire.js';
 import { duration, useWords } from '../i18n/text.js';
 import { firstStepsOf } from '../state/first-steps.js';
@@ -8,8 +10,7 @@ import { type KeysView, keysViewOf } from '../state/keys-view.js';
 import { goTo, hrefOf } from '../state/route.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
-import { add, type Whole } from '../text/exact-json.js';
-import { formatExact, formatSize } from '../text/sizes.js';
+import { add } from '../text/exact-json.js';
 import { Button, Segments } from '../ui/button.js';
 import { Sparkline, TrafficChart } from '../ui/chart.js';
 import { Empty, Failure } from '../ui/notice.js';
@@ -85,13 +86,13 @@ function Board({ summary: { connected, top, near, knowsOnline }, users: list }: 
   const isQuiet = top.length + connected.length + near.length === 0;
   if (isQuiet) {
     return (
-      <div class="board">
+      <div class="stack board">
         <Traffic />
       </div>
     );
   }
   return (
-    <div class="board">
+    <div class="stack board">
       <Traffic />
       <section class="card board-top">
         <h2>{words('overview.top')}</h2>
@@ -109,7 +110,7 @@ function Board({ summary: { connected, top, near, knowsOnline }, users: list }: 
       <div class="card">
         <Present connected={connected} blind={!knowsOnline} users={list} />
         <section class="board-near">
-          <header class="card-head">
+          <header class="line">
             <h2>{words('overview.near')}</h2>
             <ShowAll n={near.length} view={{ filter: 'all', sorting: { column: 'used', descending: true } }} />
           </header>
@@ -204,7 +205,7 @@ function Present({ connected, blind, users: list }: PresentProps) {
   }, [list]);
   return (
     <section class="board-present">
-      <header class="card-head">
+      <header class="line">
         <h2>{words(blind ? 'overview.moving' : 'overview.online')}</h2>
         {!blind && <ShowAll n={connected.length} view={{ filter: 'online' }} />}
       </header>
@@ -264,7 +265,7 @@ function Traffic() {
   const { since } = history;
   return (
     <section class="card board-chart">
-      <header class="card-head">
+      <header class="line">
         <h2>{words('overview.chart')}</h2>
         {moved && since !== null && last - since > RANGES.quarter && (
           <Segments

@@ -19,8 +19,8 @@ export const VERBS = {
   delete: { delay: UNDO_TIME, events: LIMITS },
   reset: { delay: UNDO_TIME, events: LIMITS },
   limit: { delay: 0, events: LIMITS },
-  /** Gives limits back. */
-  restore: { delay: 0, events: LIMITS },
+  /** Takes changes back. */
+  restore: { delay: 0, events: TABLE },
   /** Was begun elsewhere. */
   other: { delay: 0, events: LIMITS },
 } as const satisfies Readonly<Record<string, VerbRow>>;
@@ -56,11 +56,10 @@ export interface Batch {
 
 /** One text for what became of a batch that was stopped, or of which not all is known. */
 export function stoppedText(
-  { verb, done, total, isUnknown }: Pick<Batch, 'verb' | 'done' | 'total' | 'isUnknown'>,
+  { done, total, isUnknown }: Pick<Batch, 'done' | 'total' | 'isUnknown'>,
   words: Words,
 ): string {
   if (isUnknown) return words('batch.unknown');
-  if (done === 0 && (verb === 'delete' || verb === 'reset')) return words(`batch.undone.${verb}`);
   return words('batch.stopped', { done, n: total });
 }
 
@@ -84,7 +83,7 @@ export function failureText(
     return labelOf({ key, name: byKey.get(key)?.name ?? (item?.op === 'create' ? item.name : null) ?? '' });
   });
   const more = failed.length - names.length;
-  return words(`failed.${verb === 'restore' ? 'limit' : verb}`, {
+  return words(`failed.${verb === 'restore' ? 'other' : verb}`, {
     n: failed.length,
     names: visible(names.join(', ')) + (more > 0 ? ` ${words('failed.more', { n: more })}` : ''),
     why: sentence(failed[0]?.error, words),

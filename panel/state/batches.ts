@@ -5,10 +5,10 @@ import { pause } from '../store/pause.js';
 import { createStore, type Store } from '../store/store.js';
 import { noteBatch } from './audit-notes.js';
 import { type Batch, stoppedText, unsavedIn, VERBS, type Verb } from './batch.js';
+import { ChangeOffers, type ChangeText } from './change-offers.js';
 import { watchDraft } from './drafts.js';
 import { JobRuns } from './job-runs.js';
 import { keysViewOf } from './keys-view.js';
-import { LimitOffer } from './limit-offer.js';
 import { labelOf } from './named-keys.js';
 import { perWorkspace } from './per-workspace.js';
 import { changeSingly } from './single-calls.js';
@@ -30,9 +30,10 @@ export class Batches {
   readonly list: Store<readonly Batch[]> = createStore<readonly Batch[]>([]);
   /** Keys whose deletion was asked for and is not over. */
   readonly leaving: Store<ReadonlySet<string>> = createStore<ReadonlySet<string>>(new Set());
+  /** The offers to take changes back. */
+  readonly offers: ChangeOffers;
   readonly #workspace: Workspace;
   readonly #runs: JobRuns;
-  readonly #offer: LimitOffer;
   readonly #stops = new Map<number, AbortController>();
   /** The batches of which something would not be done if the page were left now. */
   readonly #unsent = new Set<number>();
@@ -44,7 +45,7 @@ export class Batches {
     const { reach, session } = workspace;
     this.#workspace = workspace;
     this.#runs = new JobRuns(workspace);
-    this.#offer = new LimitOffer(workspace, (changes) => this.begin('restore', changes));
+    this.offers = new ChangeOffers(workspace, (changes) => this.begin('restore', changes));
     watchDraft(() => this.#unsent.size > 0);
     session.onSignOut(() => this.#forget());
     const find = () => {
@@ -56,10 +57,10 @@ export class Batches {
 
   /** Begins a batch; `isShown` says that a window shows it. */
   begin(verb: Verb, asked: readonly Change[], isShown = false): Begun {
-    this.#offer.withdraw();
     const changes = asked.filter(({ item }) => item.op === 'create' || item.access_key !== '');
     const n = asked.length - changes.length;
     if (n > 0) say('bad', (words) => words('batch.emptyKey', { n }));
+    this.offers.withdraw(new Set(changes.map(({ item }) => keyOf(item))));
     const run = reachesKeys(this.#workspace.reach.get()) ? this.#runAsJobs : this.#runSingly;
     return this.#start({ verb, changes, total: changes.length, name: this.#titleOf(changes), isShown }, run);
   }
@@ -178,6 +179,7 @@ export class Batches {
     else this.dismiss(id);
     this.#tellLeaving();
     if (!known.isShown) this.#tell(over, isStopped);
+    else this.#offerBack(over, ({ length }, words) => words('batch.done.other', { n: length }));
     return over;
   }
 
@@ -186,13 +188,19 @@ export class Batches {
     if (!isStopped && batch.done === 0) return;
     const text = (words: Words) =>
       isStopped ? stoppedText(batch, words) : words(`batch.done.${batch.verb}`, { n: batch.done });
+    if (!this.#offerBack(batch, (_, words) => text(words))) say(isStopped ? 'plain' : 'good', text);
+  }
+
+  /** Says what was done of a batch with the offer to take it back. Returns false, and says nothing, where nothing can be. */
+  #offerBack(batch: Batch, text: ChangeText): boolean {
     const changed = batch.outcomes.flatMap(({ index, ok }) => {
       const change = ok === true ? batch.changes[index] : undefined;
       return change?.back === undefined ? [] : [change];
     });
-    // A batch that was begun later may have changed the same limits.
-    if (changed.length > 0 && batch.id === this.#lastId) this.#offer.make(text, changed);
-    else say(isStopped ? 'plain' : 'good', text);
+    // A batch that was begun later may have changed the same keys.
+    const isUndoable = changed.length > 0 && batch.id === this.#lastId;
+    if (isUndoable) this.offers.make(text, changed);
+    return isUndoable;
   }
 
   #note({ verb, changes }: Batch, outcomes: readonly Outcome[]): void {
@@ -217,7 +225,7 @@ export class Batches {
   }
 
   #forget(): void {
-    this.#offer.withdraw();
+    this.offers.withdraw();
     this.#unsent.clear();
     this.#runs.forget();
     // What the server has taken goes on: nobody follows it here any more.

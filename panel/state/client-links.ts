@@ -1,9 +1,9 @@
 import { createStore, type Store } from '../store/store.js';
-import { isReachable, partLink, readClientAddress } from '../text/client-address.js';
+import { type ClientAddress, hostIn, isReachable } from '../text/client-address.js';
 import { perWorkspace } from './per-workspace.js';
 import type { Workspace } from './workspace.js';
 
-/** The server's link names an address that no client can reach, and the page was told of none. */
+/** The server's links name an address that no client can reach, and this page may set another one. */
 export class MissingAddress extends Error {
   readonly host: string;
   constructor(host: string) {
@@ -12,27 +12,29 @@ export class MissingAddress extends Error {
   }
 }
 
-/** The address at which clients reach the server, as it was typed; kept by the browser for all tabs. Null where none was. */
-export const clientAddressOf = perWorkspace<Store<string | null>>(({ place, tab }) => {
-  const name = `keyway:clients:${place.root}`;
-  const address = createStore(tab.keptForGood.read(name));
-  address.subscribe(() => tab.keptForGood.write(name, address.get()));
-  return address;
-});
+/** Counts the addresses that were set from this page: a link that was asked for before is another by now. */
+export const addressesSet = perWorkspace<Store<number>>(() => createStore(0));
+
+/** Sets the address that every link names from now on. Rejects with `ApiFailure`, as where a setting of the server decides it. */
+export async function setAddress(workspace: Workspace, { host, port }: ClientAddress): Promise<void> {
+  const body = { host, ...(port === '' ? {} : { port: Number(port.slice(1)) }) };
+  await workspace.own.ask({ method: 'PUT', path: '/address', body });
+  const count = addressesSet(workspace);
+  count.set(count.get() + 1);
+}
 
 /** A share link as it is handed out. */
 interface ClientLink {
   readonly text: string;
-  /** The address that the server named and no client could reach; null where its link stays as it is. */
-  readonly instead: string | null;
+  /** The address that it names and no client can reach; null for a good one. */
+  readonly unreachable: string | null;
 }
 
-/** Asks for the share link of a key. Rejects with `MissingAddress` where nobody could use it. */
+/** Asks for the share link of a key. Rejects with `MissingAddress` where nobody could use it and that can be mended here. */
 export async function clientLink(workspace: Workspace, key: string): Promise<ClientLink> {
-  const link = await workspace.server.shareLink(key);
-  const parts = partLink(link, key);
-  if (parts === null || isReachable(parts.host)) return { text: link, instead: null };
-  const address = readClientAddress(clientAddressOf(workspace).get() ?? '');
-  if (address === null) throw new MissingAddress(parts.host);
-  return { text: parts.before + address.host + (address.port || parts.port) + parts.after, instead: parts.host };
+  const text = await workspace.server.shareLink(key);
+  const host = hostIn(text, key);
+  if (host === null || isReachable(host)) return { text, unreachable: null };
+  if (workspace.reach.get() === 'all') throw new MissingAddress(host);
+  return { text, unreachable: host };
 }

@@ -8,6 +8,8 @@ export interface Credential {
   readonly value: string;
   /** It outlives the browser ("stay signed in"). */
   readonly stays: boolean;
+  /** The name of a token that was made for this device alone; null for every other credential. */
+  readonly device: string | null;
 }
 
 /** Milliseconds that the login is held back for an answer of another tab. */
@@ -102,5 +104,10 @@ export function createCredentialKeeper(root: string, tab: Tab) {
 function parse(text: string | null): Credential | null {
   const kept = parsed(text);
   if (!isObject(kept) || typeof kept.value !== 'string') return null;
-  return { kind: kept.kind === 'token' ? 'token' : 'session', value: kept.value, stays: kept.stays === true };
+  return {
+    kind: kept.kind === 'token' ? 'token' : 'session',
+    value: kept.value,
+    stays: kept.stays === true,
+    device: typeof kept.device === 'string' ? kept.device : null,
+  };
 }

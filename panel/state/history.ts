@@ -1,7 +1,7 @@
+import type { Whole } from '../../src/text/whole.js';
 import { isObject } from '../api/objects.js';
 import type { User } from '../api/wire.js';
-
-import { parsed, type Whole } from '../text/exact-json.js';
+import { parsed } from '../text/exact-json.js';
 
 /** Bytes that moved in an interval that was seen whole: it ended at `time` and lasted `seconds`. */
 export interface TrafficPoint {

@@ -1,10 +1,11 @@
+import type { Whole } from '../../src/text/whole.js';
 import type { User } from '../api/wire.js';
-import { add, type Whole } from '../text/exact-json.js';
+import { add } from '../text/exact-json.js';
 import type { Steps } from '../text/steps.js';
 import { visible } from '../text/visible.js';
 
-/** A key's statuses by its quota; the first that holds is taken. That it is online is a fact of its own. */
-const STATUSES = ['over', 'near', 'active', 'unused'] as const;
+/** A key's states, each with its word; the first that holds is taken. */
+const STATUSES = ['over', 'near', 'online', 'used', 'unused'] as const;
 type KeyStatus = (typeof STATUSES)[number];
 
 /** The part of the limit from which a key counts as near it. */
@@ -36,19 +37,21 @@ export function statusOf(user: User): KeyStatus {
   const part = usedPart(user);
   if (part !== null && part >= 1) return 'over';
   if (part !== null && part >= NEAR) return 'near';
-  return usedBytes(user) > 0 ? 'active' : 'unused';
+  if (isConnected(user)) return 'online';
+  return usedBytes(user) > 0 ? 'used' : 'unused';
 }
 
-/** Every key, those of one status, those that are online, or those without a limit. */
-export const FILTERS = ['all', 'over', 'near', 'online', 'active', 'unused', 'unlimited'] as const;
+/** Every key, those of one state, all that are online whatever their state, or those without a limit. */
+export const FILTERS = ['all', ...STATUSES, 'unlimited'] as const;
 export type Filter = (typeof FILTERS)[number];
 
 /** Counts the keys that each filter lets through. */
 export function countFilters(users: readonly User[]): Readonly<Record<Filter, number>> {
-  const counts = { all: users.length, over: 0, near: 0, online: 0, active: 0, unused: 0, unlimited: 0 };
+  const counts = { all: users.length, over: 0, near: 0, online: 0, used: 0, unused: 0, unlimited: 0 };
   for (const user of users) {
-    counts[statusOf(user)] += 1;
-    if (isConnected(user)) counts.online += 1;
+    const status = statusOf(user);
+    counts[status] += 1;
+    if (status !== 'online' && isConnected(user)) counts.online += 1;
     if (user.limit_bytes === null) counts.unlimited += 1;
   }
   return counts;
@@ -101,7 +104,7 @@ function matcher(query: Query): ((user: User) => boolean) | null {
   }
   const part = query.text.trim().toLowerCase();
   if (part === '') return null;
-  return (user) => user.access_key.toLowerCase().includes(part) || (user.name ?? '').toLowerCase().includes(part);
+  return ({ access_key: key, name, note }) => [key, name, note].some((text) => text?.toLowerCase().includes(part));
 }
 
 interface KeyColumn {

@@ -1,8 +1,10 @@
+import { readLimit, splitLimit, tenOf, UNITS, type Unit, unitName } from '../../src/text/sizes.js';
+import { narrow, type Whole } from '../../src/text/whole.js';
 import type { Change } from '../api/jobs.js';
 import type { User } from '../api/wire.js';
-import { narrow, type Whole } from '../text/exact-json.js';
-import { readLimit, splitLimit, type Unit, unitName } from '../text/sizes.js';
+import { createStore, type Store } from '../store/store.js';
 import type { NamedKey } from './named-keys.js';
+import { perWorkspace } from './per-workspace.js';
 
 /** The ways to change the limit of a key, each by the limit that it has and a size. */
 const MODES = {
@@ -45,20 +47,29 @@ export interface LimitDraft {
   readonly unit: Unit;
 }
 
-export function limitDraft(limit: Whole | null): LimitDraft {
-  return limit === null ? { amount: '', unit: 'GiB' } : splitLimit(limit);
+/** The draft of a limit; of none, in the unit that is given. */
+export function limitDraft(limit: Whole | null, unit: Unit): LimitDraft {
+  return limit === null ? { amount: '', unit } : splitLimit(limit);
 }
+
+const LAST_UNIT = 'keyway:unit';
+
+/** The unit that was chosen or typed last, in which the next limit begins; kept by the browser. */
+export const lastUnitOf = perWorkspace<Store<Unit>>(({ tab }) => {
+  const kept = tab.keptForGood.read(LAST_UNIT);
+  const unit = createStore<Unit>(UNITS.find((known) => known === kept) ?? 'GiB');
+  unit.subscribe(() => tab.keptForGood.write(LAST_UNIT, unit.get()));
+  return unit;
+});
 
 /** The draft as one text, such as `1.5 GiB`; an amount that names its unit itself stays as it was typed. */
 export function limitText({ amount, unit }: LimitDraft, language: string): string {
   return amount === '' || /\p{L}/u.test(amount) ? amount : `${amount} ${unitName(unit, language)}`;
 }
 
-const MORE = 10n * 1024n ** 3n;
-
-/** The limit with 10 GiB more, at most the largest there is. */
-export function raised(limit: Whole | null): Whole {
-  return sumOf(limit ?? 0, MORE);
+/** The limit with ten more of a unit, at most the largest there is. */
+export function raised(limit: Whole | null, unit: Unit): Whole {
+  return sumOf(limit ?? 0, tenOf(unit));
 }
 
 /** The draft of a limit field and what it reads as. */

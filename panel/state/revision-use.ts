@@ -1,5 +1,6 @@
+import type { Whole } from '../../src/text/whole.js';
 import type { UsageRow } from '../api/usage.js';
-import { add, type Whole } from '../text/exact-json.js';
+import { add } from '../text/exact-json.js';
 
 /** The calls of somebody, summed up. */
 interface Sum {

@@ -3,6 +3,7 @@ import { usersIn } from '../api/user-list.js';
 import type { ChangedKey, User } from '../api/wire.js';
 import { createStore } from '../store/store.js';
 import type { Tab } from '../store/tab.js';
+import { encodeExact } from '../text/exact-json.js';
 import { inTurns, type Steps } from '../text/steps.js';
 import { createHistory } from './history.js';
 import type { createKeyNames } from './key-names.js';
@@ -12,6 +13,8 @@ export interface UsersState {
   readonly users: readonly User[] | null;
   /** The same map until a key comes or goes: a copy of 100,000 for each change would stop the page. */
   readonly byKey: ReadonlyMap<string, User>;
+  /** True where the notes of these keys are told. */
+  readonly hasNotes: boolean;
   /** Milliseconds since the epoch. */
   readonly loadedAt: number;
   readonly error: unknown;
@@ -23,7 +26,7 @@ export const PIECE = 1_000;
 /** Characters. A longer answer is not kept for comparison with the next. */
 const LONGEST_KEPT = 32_000_000;
 
-const NOTHING_SEEN: UsersState = { users: null, byKey: new Map(), loadedAt: 0, error: null };
+const NOTHING_SEEN: UsersState = { users: null, byKey: new Map(), hasNotes: false, loadedAt: 0, error: null };
 
 /**
  * The list of keys as last seen, and what it was before. The traffic that was seen is kept for this tab over a reload of the
@@ -38,31 +41,47 @@ export function createSeenKeys(root: string, names: ReturnType<typeof createKeyN
   const keep = () => tab.kept.write(name, history.since === null ? null : history.kept());
   tab.onLeave(keep);
   let lastText = '';
+  let lastNotes = '';
   /** True where the server's list has no names. */
   let tellsNone = false;
 
-  /** Takes the whole list. */
-  async function take(text: string, isDue: boolean, watched: AbortSignal): Promise<void> {
+  /** Takes the whole list, and the notes of its keys where they are told. */
+  async function take(
+    text: string,
+    isDue: boolean,
+    watched: AbortSignal,
+    told?: ReadonlyMap<string, string>,
+  ): Promise<void> {
     if (watched.aborted) return;
+    const hasNotes = told !== undefined;
+    const notes = told ?? new Map<string, string>();
     const before = state.get();
     const isNameless = before.users?.[0] !== undefined && tellsNone;
-    if (text === lastText && before.users !== null && !(isNameless && (isDue || names.areDue))) {
+    const notesText = encodeExact([...notes]);
+    const isKnown = text === lastText && notesText === lastNotes;
+    if (isKnown && before.users !== null && !(isNameless && (isDue || names.areDue))) {
       const loadedAt = Date.now();
       history.record(before.users, byKey, loadedAt);
-      state.patch({ loadedAt, error: null });
+      state.patch({ hasNotes, loadedAt, error: null });
       return;
     }
-    const told = await inTurns(usersIn(text), watched);
-    if (told === null) return;
-    tellsNone = told[0] !== undefined && told[0].name === undefined;
-    const users = tellsNone ? await names.named(told, isDue) : told;
+    const listed = await inTurns(usersIn(text), watched);
+    if (listed === null) return;
+    tellsNone = listed[0] !== undefined && listed[0].name === undefined;
+    const named = tellsNone ? await names.named(listed, isDue) : listed;
+    const noted = (user: User) => {
+      const note = notes.get(user.access_key);
+      return note === undefined ? user : { ...user, note };
+    };
+    const users = notes.size === 0 ? named : named.map(noted);
     const mapped = await inTurns(mapByKey(users), watched);
     if (mapped === null || watched.aborted) return;
     const loadedAt = Date.now();
     history.record(users, before.users === null ? null : byKey, loadedAt);
     byKey = mapped;
     lastText = text.length <= LONGEST_KEPT ? text : '';
-    state.set({ users, byKey, loadedAt, error: null });
+    lastNotes = notesText;
+    state.set({ users, byKey, hasNotes, loadedAt, error: null });
   }
 
   /** Puts changes into the list; false where that takes the whole list. */
@@ -89,7 +108,7 @@ export function createSeenKeys(root: string, names: ReturnType<typeof createKeyN
     if (gone.size + came.length > 0) byKey = new Map(byKey);
     for (const key of removed) byKey.delete(key);
     for (const [key, user] of changed) byKey.set(key, user);
-    state.set({ users: [...stayed, ...came], byKey, loadedAt, error: null });
+    state.patch({ users: [...stayed, ...came], byKey, loadedAt, error: null });
     return true;
   }
 
@@ -125,5 +144,6 @@ function changedUser(known: User | undefined, key: ChangedKey, sample: User | un
   const limit = key.limit_bytes === undefined ? (known?.limit_bytes ?? null) : key.limit_bytes;
   const isNamed = sample?.name !== undefined && key.name !== undefined;
   const seen = sample?.last_seen === undefined ? {} : { last_seen: null };
-  return { ...seen, ...known, ...counters, limit_bytes: limit, ...(isNamed ? { name: key.name } : {}) };
+  const noted = key.note !== undefined && { note: key.note };
+  return { ...seen, ...known, ...counters, limit_bytes: limit, ...(isNamed ? { name: key.name } : {}), ...noted };
 }

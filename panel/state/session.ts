@@ -24,6 +24,9 @@ export type SessionState =
   /** The page stays as it is, behind the login. */
   | { readonly phase: 'lost'; readonly reason: LossReason };
 
+/** Milliseconds for which the token of a device lasts. */
+const DEVICE_LASTS = 90 * 86_400_000;
+
 /** Sends with the credential that stands, and ends the session where it counts no longer. */
 function createCalls(
   place: Place,
@@ -139,14 +142,34 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
   /** Rejects with `ApiFailure`: `unauthorized` for a wrong name or password. */
   async function signIn(username: string, password: string, stays: boolean): Promise<void> {
     const { text } = await exchange(place.root, { method: 'POST', path: '/login', body: { username, password } });
-    take({ kind: 'session', value: fieldsOf(dataOf(text)).text('token'), stays });
+    take({ kind: 'session', value: fieldsOf(dataOf(text)).text('token'), stays, device: null });
   }
 
   /** Rejects with `ApiFailure('unauthorized')` where the server does not take the token. */
   async function useToken(token: string, stays: boolean): Promise<void> {
-    const credential: Credential = { kind: 'token', value: token, stays };
+    const credential: Credential = { kind: 'token', value: token, stays, device: null };
     await sendWith({ method: 'GET', path: '/server/status' }, credential);
     take(credential);
+  }
+
+  /**
+   * Goes on with a token of this device's own, which no other sign-in puts out, and ends that again where the session was left
+   * meanwhile. Rejects with `ApiFailure`; the session then stands.
+   */
+  async function keepDevice(label: string): Promise<void> {
+    const body = { may: 'all', label, expires_at: new Date(Date.now() + DEVICE_LASTS).toISOString() };
+    const { text } = await calls.sendTo(place.ownApi ?? place.root, { method: 'POST', path: '/tokens', body });
+    const made = fieldsOf(dataOf(text));
+    const device: Credential = { kind: 'token', value: made.text('token'), stays: true, device: made.text('name') };
+    if (calls.current() === null) endDevice(device);
+    else take(device);
+  }
+
+  /** Ends the token of a device, and no other. Where it is away the token ends at its time. */
+  function endDevice(credential: Credential): void {
+    if (credential.device === null || place.ownApi === null) return;
+    const path = `/tokens/${credential.device}`;
+    sendWith({ method: 'DELETE', path }, credential, place.ownApi).catch(() => undefined);
   }
 
   function take(credential: Credential): void {
@@ -179,6 +202,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     },
     signIn,
     useToken,
+    keepDevice,
     /**
      * Makes a change after which the credential that stands may count no longer, and signs in again; a null `again` leaves
      * that to the login. Calls that are refused meanwhile wait for it. Rejects as the change does.
@@ -199,7 +223,9 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     signOut() {
       const credential = calls.current();
       state.set({ phase: 'signedOut', problem: null });
-      if (credential !== null) keeper.forget(credential);
+      if (credential === null) return;
+      keeper.forget(credential);
+      endDevice(credential);
     },
   };
 }

@@ -6,14 +6,19 @@ import type { Workspace } from './workspace.js';
 /** Protocol: "Limits": at most so many keys in one bulk request. */
 const BULK = 1_000;
 
-/** Makes one change, and resolves with its key. An update that leaves the limit out keeps the one that the list tells. */
+/**
+ * Makes one change, and resolves with its key. An update that leaves the limit out keeps the one that the list tells. No revision is sent a
+ * note; an update of a note alone rejects.
+ */
 async function makeChange({ server, users }: Workspace, item: KeyItem): Promise<string> {
   if (item.op === 'create') {
-    const { op: _, ...body } = item;
+    const { op: _op, note: _note, ...body } = item;
     return server.createUser(body);
   }
   const { access_key: key } = item;
   if (item.op === 'update') {
+    if (item.note !== undefined && item.name === undefined && item.limit_bytes === undefined)
+      throw new ApiFailure('absent');
     const { name, limit_bytes: given = users.state.get().byKey.get(key)?.limit_bytes ?? null } = item;
     if (name === undefined) await server.setLimit(key, given);
     else await server.updateUser(key, name, given);

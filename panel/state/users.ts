@@ -1,6 +1,6 @@
 import { ApiFailure, isAbsent } from '../api/failure.js';
 import type { OwnInterface } from '../api/own-interface.js';
-import { type KeyChanges, keyChangesSince, presentKeyCursor } from '../api/own-keys.js';
+import { type KeyChanges, keyChangesSince, keyNotes, presentKeyCursor } from '../api/own-keys.js';
 import type { Server } from '../api/server.js';
 import type { Tab } from '../store/tab.js';
 import { createKeyNames } from './key-names.js';
@@ -61,7 +61,8 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
     if (cursor === null || state.get().users === null) {
       // Changes that come while the list is under way come again, as changes.
       const now = await presentKeyCursor(own);
-      await seen.take(await server.usersText(), isDue, watched);
+      const notes = await notesOf(own);
+      await seen.take(await server.usersText(), isDue, watched, notes);
       if (watched.aborted) return;
       [cursor, toldAt] = [now, performance.now()];
     } else if (isDue || !stream.isOpen || performance.now() - toldAt > QUIET) {
@@ -84,8 +85,9 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
         return await follow(isDue, watched);
       } catch (error) {
         if (watched.aborted) return;
-        if (!isAbsent(error) && !(error instanceof ApiFailure && error.kind === 'refused')) throw error;
-        isWithoutChanges = true;
+        if (!(error instanceof ApiFailure) || !(isAbsent(error) || error.kind === 'refused')) throw error;
+        // Too many calls at once may be fewer at the next load.
+        isWithoutChanges = error.status !== 429;
       }
     }
     lose();
@@ -132,4 +134,14 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
       seen.forget();
     },
   };
+}
+
+/** The notes of keys; none where the Keyway is an older one, that has none. */
+async function notesOf(own: OwnInterface): Promise<ReadonlyMap<string, string> | undefined> {
+  try {
+    return await keyNotes(own);
+  } catch (error) {
+    if (error instanceof ApiFailure && error.status === 400) return undefined;
+    throw error;
+  }
 }

@@ -1,27 +1,21 @@
 import { isDomainSuffix, isIpv4, isIpv6 } from './networks.js';
 
-/** A share link parted at the address that it names. */
-interface LinkParts {
-  readonly before: string;
-  /** The spelling of the link, an IPv6 address in brackets. */
+/** An address as it was typed. */
+export interface ClientAddress {
+  /** An IPv6 address in brackets. */
   readonly host: string;
   /** With its colon; empty where none is named. */
   readonly port: string;
-  readonly after: string;
 }
 
 const ADDRESS = /^(\[[^\]]*\]|[^:/?#]*)(:\d*)?/;
 
-/** Parts the link of a key, which may stand in it as it is or percent-encoded; null where the link is of another form. */
-export function partLink(link: string, key: string): LinkParts | null {
+/** Returns the host that the link of a key names, as it is spelled there; null where the link is of another form. */
+export function hostIn(link: string, key: string): string | null {
   for (const spelled of [key, encodeURIComponent(key)]) {
     const sign = `//${spelled}@`;
     const place = link.indexOf(sign);
-    if (place < 0) continue;
-    const before = link.slice(0, place + sign.length);
-    const rest = link.slice(before.length);
-    const [all = '', host = '', port = ''] = ADDRESS.exec(rest) ?? [];
-    return { before, host, port, after: rest.slice(all.length) };
+    if (place >= 0) return ADDRESS.exec(link.slice(place + sign.length))?.[1] ?? '';
   }
   return null;
 }
@@ -41,7 +35,7 @@ export function isReachable(host: string): boolean {
 }
 
 /** Reads an address as somebody types it, perhaps with a port: host (IPv6 in brackets) and port with its colon; null for none. */
-export function readClientAddress(typed: string): Pick<LinkParts, 'host' | 'port'> | null {
+export function readClientAddress(typed: string): ClientAddress | null {
   const text = typed.trim();
   if (isIpv6(text)) return isReachable(text) ? { host: `[${text}]`, port: '' } : null;
   const [all = '', host = '', port = ''] = ADDRESS.exec(text) ?? [];

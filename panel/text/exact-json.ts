@@ -1,7 +1,5 @@
+import { narrow, type Whole } from '../../src/text/whole.js';
 import { type JsonNode, parseTree, printTree } from './json-tree.js';
-
-/** An integer without loss: a number where that is exact, else a bigint. Both kinds compare exactly with `<` and `>`. */
-export type Whole = number | bigint;
 
 /** Sixteen digits in a row where a number can stand: only then can `JSON.parse` lose any. A hexadecimal key does not match. */
 const LONG_NUMBER = /[:[,\s-]\d{16}/;
@@ -28,11 +26,6 @@ export function exactValue(node: JsonNode): unknown {
   if (node.kind === 'number')
     return /^-?\d{16,}$/.test(node.lexeme) ? narrow(BigInt(node.lexeme)) : Number(node.lexeme);
   return node.value;
-}
-
-/** The value as a number where that is exact. */
-export function narrow(value: bigint): Whole {
-  return value <= BigInt(Number.MAX_SAFE_INTEGER) && value >= BigInt(Number.MIN_SAFE_INTEGER) ? Number(value) : value;
 }
 
 export function isWhole(value: unknown): value is Whole {

@@ -9,10 +9,12 @@ export type JsonNode =
 interface JsonMember {
   readonly name: string;
   readonly value: JsonNode;
+  /** The place of the name in the text that it was read from. */
+  readonly at?: number;
 }
 
 /** The kinds of problems, each with a message in the viewer's language. */
-type JsonProblemKind = 'end' | 'unexpected' | 'string' | 'number' | 'comment' | 'duplicate' | 'deep' | 'after';
+type JsonProblemKind = 'end' | 'unexpected' | 'comma' | 'string' | 'comment' | 'duplicate';
 
 /** A text that is no JSON; `line` and `column` count from 1. */
 export class JsonProblem extends Error {
@@ -20,6 +22,8 @@ export class JsonProblem extends Error {
   readonly line: number;
   readonly column: number;
   readonly found: string;
+  /** Its place in the text. */
+  readonly offset: number;
 
   constructor(kind: JsonProblemKind, text: string, offset: number) {
     const before = text.slice(0, offset);
@@ -31,6 +35,7 @@ export class JsonProblem extends Error {
     this.line = line;
     this.column = column;
     this.found = found;
+    this.offset = offset;
   }
 }
 
@@ -62,7 +67,7 @@ class JsonReader {
   /** Reads the whole text as one value. */
   whole(): JsonNode {
     const root = this.#value();
-    if (this.#next() !== '') throw this.#problem('after');
+    if (this.#next() !== '') throw this.#problem('unexpected');
     return root;
   }
 
@@ -74,7 +79,7 @@ class JsonReader {
     const word = WORDS.get(this.#take(WORD));
     if (word !== undefined) return { kind: 'word', value: word };
     const lexeme = this.#take(NUMBER);
-    if (lexeme === '') throw this.#problem(/[-\d]/.test(next) ? 'number' : 'unexpected');
+    if (lexeme === '') throw this.#problem('unexpected');
     return { kind: 'number', lexeme };
   }
 
@@ -87,19 +92,24 @@ class JsonReader {
       if (this.#areNamesUnique && names.has(name)) throw this.#problem('duplicate', offset);
       names.add(name);
       this.#expect(':');
-      return { name, value: this.#value() };
+      return { name, value: this.#value(), at: offset };
     });
   }
 
   /** Reads what stands between a bracket and its `end`, parted by commas. */
   #items<T>(end: string, read: () => T): readonly T[] {
-    if (this.#depth === DEEPEST) throw this.#problem('deep');
+    if (this.#depth === DEEPEST) throw this.#problem('unexpected');
     this.#depth += 1;
     this.#offset += 1;
     const items: T[] = [];
     while (items.length > 0 || this.#next() !== end) {
       items.push(read());
-      if (this.#next() === end) break;
+      const behind = this.#offset;
+      const next = this.#next();
+      if (next === end) break;
+      // What goes on in a line below lacks the comma above.
+      if (/["[{\w-]/.test(next) && this.#text.slice(behind, this.#offset).includes('\n'))
+        throw this.#problem('comma', behind);
       this.#expect(',');
     }
     this.#expect(end);
@@ -173,6 +183,20 @@ export function printTree(node: JsonNode, indent = ''): string {
     case 'word':
       return String(node.value);
   }
+}
+
+/** The place in the text at which the member of a path (`inbounds[1].port`) begins, as far as the text has it. */
+export function placeOf(node: JsonNode, path: string): number {
+  let place = 0;
+  let here: JsonNode | undefined = node;
+  for (const step of path.match(/[^.[\]]+/g) ?? []) {
+    const member: JsonMember | undefined =
+      here?.kind === 'object' ? here.members.find(({ name }) => name === step) : undefined;
+    place = member?.at ?? place;
+    here = here?.kind === 'array' ? here.items[Number(step)] : member?.value;
+    if (here?.kind === 'object') place = member?.at ?? here.members[0]?.at ?? place;
+  }
+  return place;
 }
 
 /** The member of an object, or undefined. */

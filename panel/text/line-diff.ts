@@ -7,10 +7,10 @@ export interface DiffLine {
   readonly after: number | null;
 }
 
-/** Beyond this many edits the middle is shown as replaced as a whole, so that a large paste cannot stop the page. */
-const MOST_EDITS = 1000;
+/** Pairs of lines that are compared at most; a larger middle is shown as replaced, so that a large paste cannot stop the page. */
+const MOST_CELLS = 9_000_000;
 
-/** The shortest line comparison, exact up to 1,000 edits. */
+/** The shortest line comparison, exact where up to 3,000 lines differ. */
 export function diffLines(before: string, after: string): readonly DiffLine[] {
   const a = before.split('\n');
   const b = after.split('\n');
@@ -36,55 +36,29 @@ export function diffLines(before: string, after: string): readonly DiffLine[] {
   return [...same(head), ...middle, ...same(tail)].map(line);
 }
 
-/**
- * The furthest places in the first list that so many edits reach, by diagonal: how many more items of the first list than of the
- * second were gone over. The middle is the diagonal 0.
- */
-type Reach = Int32Array;
-
-function reachOn(reach: Reach, diagonal: number): number {
-  return reach[diagonal + MOST_EDITS + 1] ?? 0;
-}
-
-/** Tells whether the last of so many edits on a diagonal adds an item, or else removes one. */
-function isAdded(before: Reach, diagonal: number, edits: number): boolean {
-  if (Math.abs(diagonal) === edits) return diagonal < 0;
-  return reachOn(before, diagonal - 1) < reachOn(before, diagonal + 1);
-}
-
-/** The shortest way from one list to the other (Myers, "An O(ND) Difference Algorithm", 1986); null beyond `MOST_EDITS`. */
+/** The longest common subsequence of two lists as a way from one to the other; null where both are too long for it. */
 function compare(a: readonly string[], b: readonly string[]): readonly DiffLine['kind'][] | null {
-  const reach: Reach = new Int32Array(2 * MOST_EDITS + 3);
-  const rounds: Reach[] = [];
-  for (let edits = 0; edits <= MOST_EDITS; edits += 1) {
-    const before = reach.slice();
-    rounds.push(before);
-    for (let diagonal = -edits; diagonal <= edits; diagonal += 2) {
-      const isAdd = isAdded(before, diagonal, edits);
-      let place = edits === 0 ? 0 : reachOn(before, isAdd ? diagonal + 1 : diagonal - 1) + (isAdd ? 0 : 1);
-      while (place < a.length && place - diagonal < b.length && a[place] === b[place - diagonal]) place += 1;
-      reach[diagonal + MOST_EDITS + 1] = place;
-      if (place >= a.length && place - diagonal >= b.length) return wayTo(a.length, diagonal, rounds);
-    }
-  }
-  return null;
-}
-
-/** The way to a place, found backwards from what each number of edits had reached. */
-function wayTo(end: number, last: number, rounds: readonly Reach[]): readonly DiffLine['kind'][] {
+  const width = b.length + 1;
+  if (a.length * width > MOST_CELLS) return null;
+  // What the rests of both lists have in common, by where they begin.
+  const common = new Uint16Array((a.length + 1) * width);
+  const at = (x: number, y: number) => common[x * width + y] ?? 0;
+  for (let x = a.length - 1; x >= 0; x -= 1)
+    for (let y = b.length - 1; y >= 0; y -= 1)
+      common[x * width + y] = a[x] === b[y] ? at(x + 1, y + 1) + 1 : Math.max(at(x + 1, y), at(x, y + 1));
   const way: DiffLine['kind'][] = [];
-  let [place, diagonal] = [end, last];
-  for (const [edits, before] of [...rounds.entries()].slice(1).reverse()) {
-    const isAdd = isAdded(before, diagonal, edits);
-    diagonal += isAdd ? 1 : -1;
-    const from = reachOn(before, diagonal);
-    const start = isAdd ? from : from + 1;
-    for (; place > start; place -= 1) way.push('same');
-    way.push(isAdd ? 'added' : 'removed');
-    place = from;
+  for (let [x, y] = [0, 0]; x < a.length || y < b.length; ) {
+    const kind =
+      x < a.length && y < b.length && a[x] === b[y]
+        ? 'same'
+        : y === b.length || (x < a.length && at(x + 1, y) >= at(x, y + 1))
+          ? 'removed'
+          : 'added';
+    way.push(kind);
+    if (kind !== 'added') x += 1;
+    if (kind !== 'removed') y += 1;
   }
-  for (; place > 0; place -= 1) way.push('same');
-  return way.reverse();
+  return way;
 }
 
 /** The changed lines with `context` unchanged ones around them; null stands for lines left out. */

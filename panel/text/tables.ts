@@ -1,4 +1,4 @@
-import { csvField } from './csv.js';
+import { csvField } from '../../src/text/csv.js';
 import { encodeExact } from './exact-json.js';
 
 /** Rows of one kind: each has the same members, and null where it has no value. */

@@ -1,8 +1,8 @@
 import { useRef, useState } from 'preact/hooks';
+import { formatSize, formatSizeLike } from '../../src/text/sizes.js';
 import { clockTime, dayTime, useWords, type Words } from '../i18n/text.js';
 import { follows, type TrafficPoint } from '../state/history.js';
 import { sizeMarks, timeMarks } from '../text/round-steps.js';
-import { formatSize, formatSizeLike } from '../text/sizes.js';
 import { useWidth } from './width.js';
 
 /** Pixels; the drawing is as wide as there is room, so that its words are never scaled. */
@@ -73,7 +73,7 @@ function Drawing({ points, label, height = 180 }: ChartProps) {
       <output class={at === undefined ? 'visually-hidden' : 'chart-card'} style={cardPlace(at, scale, width)}>
         {at !== undefined && <Readout at={at} />}
       </output>
-      <figcaption>
+      <figcaption class="line hint">
         {SIDES.map((side) => (
           <span key={side} class={`legend legend-${side}`}>
             {words(`side.${side}`)} {last !== undefined && perSecond(rate(last, side), words)}

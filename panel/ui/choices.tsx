@@ -14,7 +14,7 @@ export function Choices() {
   const choose = (code: Language) => showIn(code).catch(() => say('bad', (words) => words('failure.unreachable')));
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto';
   return (
-    <div class="choices-bar">
+    <div class="line">
       <div class="segments segments-small" role="group" aria-label={words('app.language')}>
         {LANGUAGES.map((code) => (
           <button

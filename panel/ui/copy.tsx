@@ -26,15 +26,17 @@ interface CopyButtonProps {
   readonly label?: string;
   /** The button has words, and is the one that one came for. */
   readonly isMain?: boolean;
+  readonly onCopied?: () => void;
 }
 
 /** A button that copies a text and says so. */
-export function CopyButton({ text, label, isMain = false }: CopyButtonProps) {
+export function CopyButton({ text, label, isMain = false, onCopied }: CopyButtonProps) {
   const words = useWords();
   const [done, setDone] = useState(false);
   const onClick = async () => {
     if (await copy(text)) {
       setDone(true);
+      onCopied?.();
       setTimeout(() => setDone(false), 1500);
     } else say('bad', (words) => words('action.copyFailed'));
   };

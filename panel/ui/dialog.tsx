@@ -5,13 +5,14 @@ import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { Button, type ButtonProps, IconButton } from './button.js';
 import { focusMistake } from './field.js';
+import { openWindows, Toasts } from './toasts.js';
 
 interface DialogProps {
   readonly title: string;
-  /** Called at Escape and by the close button. */
-  readonly onClose: () => void;
-  /** `side` is a panel at the edge, `wide` leaves room for text. */
-  readonly kind?: 'plain' | 'wide' | 'side';
+  /** Called at Escape and by the close button; a window for which it returns false stays. */
+  readonly onClose: () => unknown;
+  /** `side` is a panel at the edge, `wide` leaves room for text, `full` is all of the window. */
+  readonly kind?: 'plain' | 'wide' | 'side' | 'full';
   readonly children: ComponentChildren;
 }
 
@@ -25,6 +26,7 @@ export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps
   const isSignedIn = useStore(session.state, ({ phase }) => phase === 'signedIn');
   const dialog = useRef<HTMLDialogElement>(null);
   const makesRoom = useRef(false);
+  const me = useRef({}).current;
   const heading = useId();
   // Before the next key is read: somebody may be typing already.
   useLayoutEffect(() => {
@@ -32,9 +34,11 @@ export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps
     if (!isSignedIn || element === null) return;
     makesRoom.current = false;
     element.showModal();
+    openWindows.set([...openWindows.get(), me]);
     element.querySelector<HTMLElement>('[data-autofocus]')?.focus();
     return () => {
       makesRoom.current = true;
+      openWindows.set(openWindows.get().filter((other) => other !== me));
       // While it is open nothing else can have the focus; closing gives it back to what had it before.
       element.close();
       if (document.activeElement === document.body) document.getElementById('content')?.focus();
@@ -45,15 +49,17 @@ export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps
     onClose();
   };
   const closed = () => {
-    if (!makesRoom.current) onClose();
+    // A browser may close a window at Escape whatever the page says.
+    if (!makesRoom.current && onClose() === false) dialog.current?.showModal();
   };
   return (
     <dialog ref={dialog} class={`dialog dialog-${kind}`} aria-labelledby={heading} onCancel={cancel} onClose={closed}>
-      <header class="dialog-head">
+      <header class="line dialog-head">
         <h2 id={heading}>{title}</h2>
         <IconButton icon="close" label={words('action.close')} onClick={onClose} />
       </header>
       {children}
+      {kind !== 'full' && <Toasts within={me} />}
     </dialog>
   );
 }
@@ -91,7 +97,7 @@ interface DialogFootProps extends Omit<ButtonProps, 'children'> {
 export function DialogFoot({ onClose, isSafe = false, children, ...button }: DialogFootProps) {
   const words = useWords();
   return (
-    <footer class="dialog-foot">
+    <footer class="line dialog-foot">
       <Button data-autofocus={isSafe ? '' : undefined} onClick={onClose}>
         {words('action.cancel')}
       </Button>

@@ -24,7 +24,7 @@ export function Difference({ before, after, label }: DifferenceProps) {
   return (
     <>
       <p class="hint">{words('config.lines', { added: count('added'), removed: count('removed') })}</p>
-      <Scrolls class="diff" label={label}>
+      <Scrolls class="scroller diff" label={label}>
         {shown.slice(0, MOST_LINES).map((line, index) => (
           <DiffRow key={line === null ? `gap${index}` : `${line.before}:${line.after}`} line={line} />
         ))}
@@ -66,7 +66,7 @@ export function Meanwhile({ before, now, isBusy, onTheirs, onMine, children }: M
         <strong>{children}</strong> {words('meanwhile.text')}
       </Notice>
       <Difference before={before} after={now} label={words('meanwhile.title')} />
-      <div class="copy-line">
+      <div class="line copy-line">
         <Button onClick={onTheirs}>{words('meanwhile.theirs')}</Button>
         <Button aria-disabled={isBusy} onClick={onMine}>
           {words('meanwhile.mine')}

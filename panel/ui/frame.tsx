@@ -14,7 +14,7 @@ import { ServerChoice } from './server-choice.js';
 import { shortcutsOpen } from './shortcuts.js';
 
 /** The feature of the server that a page needs. */
-const NEEDS: Partial<Record<Page, Exclude<Feature, 'share'>>> = {
+const NEEDS: Partial<Record<Page, Exclude<Feature, 'share' | 'bulk'>>> = {
   configuration: 'config',
   rules: 'rules',
   dns: 'dns',
@@ -39,7 +39,7 @@ function Versions({ version, keyway }: { readonly version: string | null; readon
   if (version === null) return null;
   const own = keyway === null ? '' : `Keyway ${keyway}`;
   return (
-    <span class="version" title={words('app.versions', { version })}>
+    <span class="version" title={words('overview.version', { version })}>
       {keyway === null ? version : `${own} · ${version}`}
     </span>
   );

@@ -20,7 +20,7 @@ interface LineFilterProps {
 export function LineFilterTools({ label, only, filter, onFilter }: LineFilterProps) {
   return (
     <>
-      <div class="search">
+      <div class="line search">
         <Icon name="search" />
         <input
           type="search"

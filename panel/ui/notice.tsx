@@ -14,7 +14,7 @@ export function Notice({ tone, children, urgent = false }: NoticeProps) {
   return (
     <div class={`notice notice-${tone}`} role={urgent ? 'alert' : 'status'}>
       {tone !== 'plain' && <Icon name="warning" />}
-      <div>{children}</div>
+      <div class="line grow">{children}</div>
     </div>
   );
 }
@@ -41,7 +41,7 @@ export function Progress({ done, total }: { readonly done: number; readonly tota
   const words = useWords();
   const text = words('batch.progress', { done, n: total });
   return (
-    <span class="progress">
+    <span class="line">
       <progress max={total} value={done} aria-label={text} />
       <span>{text}</span>
     </span>

@@ -18,7 +18,7 @@ export function Page({ title, tools, children }: PageProps) {
       {tools === undefined ? (
         <h1>{title}</h1>
       ) : (
-        <div class="toolbar-line">
+        <div class="line toolbar-line">
           <h1>{title}</h1>
           {tools}
         </div>
@@ -35,13 +35,13 @@ export function Unsaved() {
 }
 
 /** The pages that some servers have nothing for. */
-type Lacking = 'configuration' | 'rules' | 'dns' | 'audit';
+type Lacking = 'configuration' | 'rules' | 'dns' | 'audit' | 'tokens';
 
 /** A page that this server has nothing for, and why. */
-export function Absent({ page }: { readonly page: Lacking }) {
+export function Absent({ page, tools }: { readonly page: Lacking; readonly tools?: ComponentChildren }) {
   const words = useWords();
   return (
-    <Page title={words(`page.${page}`)}>
+    <Page title={words(`page.${page}`)} tools={tools}>
       <Empty
         icon={page}
         title={words('absent.short')}

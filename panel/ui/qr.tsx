@@ -1,6 +1,7 @@
 import { correction, generate } from 'lean-qr/nano';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
+import { Dialog } from './dialog.js';
 
 /** Light modules around a code. */
 const BORDER = 3;
@@ -21,6 +22,26 @@ export function Qr({ text, label }: { readonly text: string; readonly label: str
     >
       <path d={code.path} />
     </svg>
+  );
+}
+
+/** A QR code that fills the window at a touch, for whoever scans it from a distance. */
+export function LargeQr({ text, label }: { readonly text: string; readonly label: string }) {
+  const words = useWords();
+  const [isLarge, setLarge] = useState(false);
+  return (
+    <>
+      <button type="button" class="qr-button" title={words('key.qr.large')} onClick={() => setLarge(true)}>
+        <Qr text={text} label={label} />
+      </button>
+      {isLarge && (
+        <Dialog title={label} kind="full" onClose={() => setLarge(false)}>
+          <button type="button" class="qr-button" title={words('action.close')} onClick={() => setLarge(false)}>
+            <Qr text={text} label={label} />
+          </button>
+        </Dialog>
+      )}
+    </>
   );
 }
 

@@ -48,7 +48,7 @@ export function Sections({ of }: { readonly of: readonly Section[] }) {
           </button>
         ))}
       </div>
-      <div class="form-sections" ref={holder}>
+      <div class="stack form-sections" ref={holder}>
         {of.map(({ title, hint, content }) => (
           <section key={title} class="card">
             <header>

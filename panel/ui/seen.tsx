@@ -1,7 +1,7 @@
+import { formatSize } from '../../src/text/sizes.js';
 import { clockTime, duration, fullTime, useWords } from '../i18n/text.js';
 import { seenIn, type TrafficPoint } from '../state/history.js';
 import type { Language } from '../store/preferences.js';
-import { formatSize } from '../text/sizes.js';
 
 /** Milliseconds: an earlier time is told with its date. */
 const HALF_A_DAY = 43_200_000;

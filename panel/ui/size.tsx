@@ -1,6 +1,6 @@
+import { formatLimit, formatSize } from '../../src/text/sizes.js';
+import type { Whole } from '../../src/text/whole.js';
 import { useWords } from '../i18n/text.js';
-import type { Whole } from '../text/exact-json.js';
-import { formatLimit, formatSize } from '../text/sizes.js';
 
 interface SizeProps {
   readonly bytes: Whole;

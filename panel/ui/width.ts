@@ -17,14 +17,24 @@ export function useWidth(element: RefObject<Element | null>, first: number): num
 }
 
 const NARROW = window.matchMedia('(max-width: 600px)');
+const PRINT = window.matchMedia('print');
+
+function useMedia(query: MediaQueryList): boolean {
+  const [holds, setHolds] = useState(query.matches);
+  useLayoutEffect(() => {
+    const change = () => setHolds(query.matches);
+    query.addEventListener('change', change);
+    return () => query.removeEventListener('change', change);
+  }, []);
+  return holds;
+}
 
 /** Returns true while the window is as narrow as a phone's. The stylesheets say the same width. */
 export function useNarrow(): boolean {
-  const [narrow, setNarrow] = useState(NARROW.matches);
-  useLayoutEffect(() => {
-    const change = () => setNarrow(NARROW.matches);
-    NARROW.addEventListener('change', change);
-    return () => NARROW.removeEventListener('change', change);
-  }, []);
-  return narrow;
+  return useMedia(NARROW);
+}
+
+/** Returns true while the page is printed. */
+export function usePrinting(): boolean {
+  return useMedia(PRINT);
 }

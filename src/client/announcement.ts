@@ -7,13 +7,13 @@ import type { Exchange } from './exchange.js';
 import { endpointIn } from './find-line.js';
 import type { Purpose, Sent, UpstreamAnnouncement } from './server.js';
 
-/** Servers with TLS set up answer the link of that otherwise, which older clients do not know. */
+/** Without this, servers with TLS would answer with the link for that, which older clients do not know. */
 const OVER_UDP = 'transport=udp';
 
 /**
- * Learns a server's announcement over UDP from the subscription of one of its keys: scheme and query stand in its share
- * link, host and port in its status, where that tells them, else in its client configuration object. Undefined for a
- * key that it does not have.
+ * Learns how a server announces itself for UDP, from the subscription of one of its keys: scheme and query from its
+ * share link, host and port from its status if that has them, else from its client configuration object. Undefined for
+ * a key that the server does not have.
  */
 export async function learnAnnouncement(
   exchange: Pick<Exchange, 'ask'>,
@@ -29,7 +29,7 @@ export async function learnAnnouncement(
   } as const;
   const address = await exchange.ask<Address | undefined>({ ...asked, read: configuredAddress });
   if (address.value === undefined) return { ...address, value: undefined };
-  // A status needs to be let in, which a subscription does not.
+  // Unlike a subscription, a status requires a credential.
   const endpoint = await exchange.ask({ operation: 'getStatus', purpose: 'poll', read: endpointIn }).catch(() => null);
   const { host, port } = endpoint?.value ?? address.value;
   const link = await exchange.ask<Link | undefined>({
@@ -45,7 +45,7 @@ type Link = Pick<UpstreamAnnouncement, 'shareScheme' | 'shareQuery' | 'ownDns'>;
 
 const CLIENT_CONFIG = object({ server: text('`host:port` as announced to clients.') });
 
-/** Host and port in a client configuration object. Throws `SchemaError`. */
+/** Returns host and port of a client configuration object. Throws `SchemaError`. */
 export function configuredAddress(data: JsonValue): Address {
   const { server } = checked(CLIENT_CONFIG, data, 'data');
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(server) ?? [];
@@ -53,7 +53,10 @@ export function configuredAddress(data: JsonValue): Address {
   return { host, port: Number(port) };
 }
 
-/** Reads the share link of a key, which stands in it as it is or percent-encoded (protocol: "Subscription"). Throws `SchemaError`. */
+/**
+ * Reads the share link of a key, which contains the key literally or percent-encoded (protocol: "Subscription"). Throws
+ * `SchemaError`.
+ */
 export function linkOf(data: JsonValue, accessKey: string, { shareQuery }: Revision): Link {
   const link = typeof data === 'string' ? data : '';
   const spellings = [accessKey, percentEncoded(accessKey)];

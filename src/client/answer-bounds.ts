@@ -1,20 +1,20 @@
 /**
- * The size of an answer: `single` is one thing or none, `section` a list of the settings' kind; a list of keys and a
+ * The size class of an answer: `single` is at most one thing, `section` a list among the settings; a list of keys and a
  * configuration are as large as the server's state.
  */
 export type AnswerSize = 'single' | 'section' | 'list' | 'configuration';
 
 const KIB = 1024;
-/** Bytes. */
+/** In bytes. */
 export const SINGLE = 64 * KIB;
 const FIXED = { single: SINGLE, section: 4 * KIB * KIB } as const;
 
 /** The most keys of a server. */
 export const MOST_KEYS = 1_000_000;
-/** Bytes that a key takes on average at most, in a list and in a configuration. */
+/** The most bytes of a key on average, in a list and in a configuration. */
 const KEY_BYTES = 256;
 
-/** Returns the most bytes that are read of an answer. */
+/** Returns the most bytes of an answer that are read. */
 export function mostBytes(size: AnswerSize, mostKeys: number): number {
   return isGrowing(size) ? mostKeys * KEY_BYTES : FIXED[size];
 }

@@ -12,26 +12,26 @@ import type { Purpose } from './server.js';
 /** One call of an operation. */
 export interface Asked<T> {
   readonly operation: OperationName;
-  /** The access key of the path. */
+  /** The access key in the path. */
   readonly key?: string;
-  /** Such as `a=b`; servers that do not know it leave it unread. */
+  /** For example `a=b`; servers that do not know it ignore it. */
   readonly query?: string;
-  /** Given the line, so that the body is in its form. */
+  /** Makes the body in the form of the line. */
   readonly body?: (line: Revision) => Buffer;
   readonly headers?: Readonly<Record<string, string>>;
   readonly purpose?: Purpose | undefined;
   readonly onProgress?: Call['onProgress'];
-  /** The size that its answer may have; default `single`. */
+  /** The size class of its answer; default `single`. */
   readonly size?: AnswerSize;
-  /** True for a request that may have many megabytes, and take its time, as one with a large answer may. */
+  /** True for a request of possibly many megabytes, which may take as long as a large answer. */
   readonly isLong?: boolean;
-  /** Reads the data of a success. Throws `SchemaError` for data that is not of the line's form. */
+  /** Reads the data of a success. Throws `SchemaError` for data that is not in the line's form. */
   readonly read: (data: JsonValue, line: Revision) => T;
-  /** The value where the server does not know the key; without it that is a refusal like any other. */
+  /** The value if the server does not know the key; without it that is a refusal like any other. */
   readonly unknownKey?: { readonly value: T };
-  /** The same as `read` from the whole answer, where a tree of it would be large; null for what is no success. */
+  /** Does the same as `read` on the whole answer, for data whose tree would be large; null if it is not a success. */
   readonly readWhole?: (body: Buffer) => T | null;
-  /** The same from the answer as it comes. */
+  /** Makes a reader that does the same while the answer arrives. */
   readonly readPieces?: (line: Revision, mostKeys: number) => PieceReader<T>;
 }
 
@@ -43,7 +43,7 @@ interface CallWith<T> {
   readonly authorization: string | null;
   readonly pieces: PieceReader<T> | null;
   readonly secrets: Secrets;
-  /** Bytes. */
+  /** In bytes. */
   readonly answerLimit: number;
 }
 
@@ -75,14 +75,17 @@ export function callOf<T>(
   };
 }
 
-/** The body as it is sent. A configuration is the server's own text as it is, and an audit entry whatever anybody wrote. */
+/**
+ * Returns the body to send. A configuration is the server's own text, and an audit entry may be any text, so both stay
+ * as they are.
+ */
 function bodyOf(operation: OperationName, given: Buffer, secrets: Secrets): Buffer {
   if (operation === 'putConfig') return given;
   secrets.giveBody(given);
   return operation === 'addAudit' ? given : secrets.restored(given);
 }
 
-/** A key of dots would be a step between folders to whoever reads paths on the way (RFC 3986, 5.2.4). */
+/** Encodes a key for the path. Dots alone would be a step between folders to programs on the way (RFC 3986, 5.2.4). */
 function keyInPath(accessKey: string): string {
   const encoded = encodeURIComponent(accessKey);
   return /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2E') : encoded;
@@ -103,7 +106,7 @@ interface ReadWith<T> {
   readonly secrets: Secrets;
 }
 
-/** Reads what was answered. Rejects with `NoEnvelope`, or with `NoAnswer` for more than is read. */
+/** Reads an answer. Rejects with `NoEnvelope`, or with `NoAnswer` if it is longer than what is read. */
 export async function outcomeOf<T>(
   answer: Answer,
   { operation, read, readWhole }: Asked<T>,
@@ -130,7 +133,10 @@ function struckFor(operation: OperationName, data: JsonValue, secrets: Secrets):
   return operation === 'listAudit' ? secrets.struckForStrangers(data) : secrets.struckIn(data);
 }
 
-/** A page with such a status comes from whoever stands before the server, which has then got nothing (RFC 9110, 15.4, 15.5). */
+/**
+ * Tells whether a page with this status comes from something in front of the server, which has then received nothing
+ * (RFC 9110, 15.4, 15.5).
+ */
 function wasTurnedAway(status: number): boolean {
   return status >= 300 && status < 500;
 }

@@ -9,12 +9,12 @@ import { UpstreamError } from './upstream-error.js';
 /** Seconds. */
 const RETRY_AWAY = 5;
 
-/** Words the failures of calls to one server for people, and keeps its troubles by the outcome of each call. */
+/** Writes messages for failed calls to one server, and keeps its troubles by the outcome of each call. */
 export class CallFailures {
   readonly #origin: string;
   readonly #troubles: Troubles;
   readonly #secrets: Secrets;
-  /** Failures of logins, which say nothing of the call that needed them. */
+  /** Failures of logins, which say nothing about the call that needed them. */
   readonly #ofLogins = new WeakSet<object>();
 
   constructor(origin: string, troubles: Troubles, secrets: Secrets) {
@@ -27,14 +27,14 @@ export class CallFailures {
     if (error instanceof Error) this.#ofLogins.add(error);
   }
 
-  /** Notes that the API has answered. */
+  /** Records that the API has answered. */
   answered(of: AskedThing, isLetIn: boolean): void {
     this.#troubles.over('connection');
     this.#troubles.over(of);
     if (isLetIn) this.#troubles.over('sign-in');
   }
 
-  /** Returns the error of a call that the API did not answer. */
+  /** Returns the error for a call that the API did not answer. */
   away(error: unknown, of: AskedThing, mayHaveHappened: boolean): Error {
     if (!(error instanceof NoAnswer) && !(error instanceof NoEnvelope))
       return error instanceof Error ? error : new Error(String(error));
@@ -49,20 +49,20 @@ export class CallFailures {
     );
   }
 
-  /** Returns the error of a call that was not let in. */
+  /** Returns the error for a call that was refused entry. */
   refused({ reason, retryAfter, isForNow }: Refusal): UpstreamError {
     this.#troubles.met('sign-in', 'refused', reason);
     const more = { mayHaveHappened: false, retryAfter, isForNow };
     return new UpstreamError('upstreamRefused', `${this.#origin}: ${reason}`, more);
   }
 
-  /** Returns the error of a look that was not let in: the server lives, and whoever calls learns of the rest. */
+  /** Returns the error for a check that was refused entry: the server is alive, and callers will learn the rest. */
   closedToLook({ reason, retryAfter }: Refusal): UpstreamError {
     this.answered('single calls', false);
     return new UpstreamError('upstreamRefused', `${this.#origin}: ${reason}`, { mayHaveHappened: false, retryAfter });
   }
 
-  /** Returns the error of an envelope with a failure that no line has. */
+  /** Returns the error for an envelope with a failure that no line has. */
   unknownFailure(
     { status, text }: { readonly status: number; readonly text: string },
     of: AskedThing,

@@ -19,8 +19,8 @@ export type Envelope =
   | { readonly ok: false; readonly status: number; readonly text: string };
 
 /**
- * The envelope of an answer; null where it is none (protocol: "Response envelope"). A proxy's page, a panel's HTML with 200,
- * a redirect and half a body are none, and never data.
+ * Returns the envelope of an answer; null if it has none (protocol: "Response envelope"). A proxy's page, a panel's
+ * HTML with 200, a redirect and half a body are never data.
  */
 export function readEnvelope({ status, body }: Answer): Envelope | null {
   if (isRedirect(status)) return null;
@@ -35,7 +35,7 @@ function isRedirect(status: number): boolean {
   return status >= 300 && status < 400;
 }
 
-/** Describes an answer that is no envelope, without its content. */
+/** Describes an answer without an envelope, without its content. */
 export function notAnEnvelope({ status, headers, body }: Answer, length = body.length): string {
   const type = headers.get('content-type')?.split(';')[0] ?? 'no content type';
   const shown = /^[\w.+/ -]{1,60}$/.test(type) ? type : 'an odd content type';
@@ -44,14 +44,14 @@ export function notAnEnvelope({ status, headers, body }: Answer, length = body.l
   return `it answered ${status} (${what}) and no JSON envelope`;
 }
 
-/** Returns the target of a redirect, as far as it can be shown. */
+/** Returns the target of a redirect, as far as it may be shown. */
 function leadingTo(location: string | undefined): string {
   if (location === undefined || location === '') return ' that leads nowhere';
   const shown = location.slice(0, 200).replaceAll(/[^\x21-\x7e]/g, '?');
   return ` to ${shown}: give the address that it leads to`;
 }
 
-/** Names a likely reason why JSON cannot be read. */
+/** Names likely reasons why JSON cannot be read. */
 function odditiesOf(headers: ReadonlyMap<string, string>, body: Buffer): readonly string[] {
   const coding = headers.get('content-encoding') ?? 'identity';
   const isCompressed = coding !== 'identity' || (body[0] === 0x1f && body[1] === 0x8b);
@@ -62,9 +62,9 @@ function odditiesOf(headers: ReadonlyMap<string, string>, body: Buffer): readonl
   ];
 }
 
-/** The answer is none of the API. */
+/** The answer does not come from the API. */
 export class NoEnvelope extends Error {
-  /** True where the server may have done what was asked. */
+  /** True if the server may have done what was asked. */
   readonly mayHaveArrived: boolean;
 
   constructor(message: string, mayHaveArrived = false) {
@@ -73,7 +73,10 @@ export class NoEnvelope extends Error {
   }
 }
 
-/** The bytes of a success's data, an object, as they stand in the answer's body; null where there is none. Throws `JsonSyntaxError`. */
+/**
+ * Returns the bytes of a success's data, an object, as they are in the answer's body; null without an object. Throws
+ * `JsonSyntaxError`.
+ */
 export function dataBytes(body: Buffer): Buffer | null {
   if (!isUtf8(body)) return null;
   const scanner = createScanner(body, false);

@@ -25,15 +25,15 @@ export interface ExchangeOptions {
   readonly lines: Lines;
   /** `http://host:port`. */
   readonly origin: string;
-  /** Without slashes at its ends; empty for none. */
+  /** Without leading and trailing slashes; empty if there is none. */
   readonly webpath: string;
-  /** The line that it is called as, whatever version it reports; null to find out. */
+  /** The line that it is called as, whatever version it reports; null to detect it. */
   readonly revision: Revision | null;
   readonly credentials: TargetCredentials;
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly observer?: CallsObserverPort | undefined;
-  /** The most keys of a list, which bounds the bytes of that and of a configuration, too; default a million. */
+  /** The most keys of a list, which limits the bytes of a list and of a configuration; default a million. */
   readonly mostKeys?: number;
 }
 
@@ -41,16 +41,16 @@ export interface ExchangeOptions {
 export interface Known {
   readonly revision: Revision;
   readonly version: string;
-  /** True where it was found by a version that is later than the last known one. */
+  /** True if its version is later than the last known one. */
   readonly isLater: boolean;
   readonly apiRoot: string;
   readonly access: Access;
 }
 
-/** Milliseconds between two searches because a credential was refused. */
+/** Milliseconds between two searches because of a refused credential. */
 const SEARCH_AGAIN = 1_000;
 
-/** Calls one server: finds its line, signs in, tells its refusals from no answer (docs/upstream.md). */
+/** Calls one server: finds its line, signs in, and tells its refusals from missing answers (docs/upstream.md). */
 export class Exchange {
   readonly troubles: Troubles;
   readonly texts: ServerTexts;
@@ -63,7 +63,7 @@ export class Exchange {
   readonly #searches = new Map<Purpose, Promise<Known>>();
   readonly #listeners: (() => void)[] = [];
   #known: Known | null = null;
-  /** True where the server may have become another one since it was found. */
+  /** True if another server may have replaced it since it was found. */
   #isDoubtful = false;
   #wasAway = false;
   #searchedAt = Number.NEGATIVE_INFINITY;
@@ -86,7 +86,7 @@ export class Exchange {
     for (const which of this.#secrets.short) log.warn({ upstream: origin }, tooShort(which));
     this.troubles.onChange(() => {
       const isAway = this.troubles.all().some(({ kind }) => kind === 'away');
-      // A server that was away may be back as another version.
+      // A server that was away may be back with another version.
       if (this.#wasAway && !isAway) this.#isDoubtful = true;
       this.#wasAway = isAway;
       this.#changed();
@@ -97,7 +97,7 @@ export class Exchange {
     return this.#known;
   }
 
-  /** Calls back when line, version or trouble have become others. */
+  /** Calls back when line, version or troubles have changed. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
@@ -128,14 +128,14 @@ export class Exchange {
     }
   }
 
-  /** Takes in the version that a status reports. */
+  /** Notes the version that a status reports. */
   reported(version: string): void {
     const known = this.#known;
     if (known === null || known.version === version) return;
     const { lines, revision: wanted, webpath } = this.#options;
     const resolved = lines.resolve(version);
     const revision = wanted ?? (resolved.ok ? resolved.revision : null);
-    // The line is looked for anew where its API stands elsewhere, or none is known.
+    // The line is searched for again if its API is at another path, or no line is known.
     if (revision === null || revision.root.paths(webpath).api !== known.apiRoot) this.#isDoubtful = true;
     else this.#becomes({ ...known, revision, version, isLater: isLater(resolved, wanted) }, noteOf(resolved, wanted));
   }
@@ -219,7 +219,7 @@ export class Exchange {
     );
   }
 
-  /** Returns the `Authorization` for a server, or null where none is needed. */
+  /** Returns the `Authorization` for a server, or null if it needs none. */
   async #authorization({ access, apiRoot }: Known, purpose: Purpose): Promise<string | null> {
     if (access === 'open') return null;
     if (access === 'token') return `Bearer ${this.#options.credentials.token}`;
@@ -229,7 +229,7 @@ export class Exchange {
     throw this.#failures.refused(whyNoSession(answer));
   }
 
-  /** Returns the server to ask once more after a 401 to what was shown, or null where that is not worth it. */
+  /** Returns the server to ask once more after a 401 to this credential, or null if that would be pointless. */
   async #afterUnauthorized(at: Known, shown: string | null, purpose: Purpose): Promise<Known | null> {
     if (at.access === 'session') {
       this.#sessions.lost(shown?.slice('Bearer '.length) ?? '');
@@ -241,7 +241,7 @@ export class Exchange {
     return now.access === at.access && now.apiRoot === at.apiRoot ? null : now;
   }
 
-  /** Reads are asked once more where that may help, and any call after a 401. */
+  /** Makes a call. Reads are repeated once if that may help, and any call once after a 401. */
   async #attempt<T>(asked: Asked<T>): Promise<Sent<T>> {
     const { purpose = 'caller', size = 'single' } = asked;
     const operation = operationNamed(asked.operation);
@@ -268,14 +268,14 @@ export class Exchange {
         if (retries === 0 || !isWorthwhile(error, size)) throw fail();
         retries -= 1;
         const next = await this.find(purpose);
-        // A large answer is asked for again only where something else stands now.
+        // A large answer is requested again only if the server has changed.
         if (error instanceof NoEnvelope && isGrowing(size) && isSamePlace(at, next)) throw fail();
         at = next;
       }
     }
   }
 
-  /** Sends one call. Resolves to null where the credential that was shown is refused. */
+  /** Sends one call. Resolves to null if the credential is refused. */
   async #send<T>(
     asked: Asked<T>,
     operation: Operation,
@@ -301,9 +301,9 @@ export class Exchange {
       return { value: outcome.value, ...answered };
     }
     if (outcome.status === 401 && !isOpen) return null;
-    // A list has nothing that could be refused.
+    // There is nothing in a list that could be refused.
     const decoded = size === 'list' ? null : decodeError(at.revision.errors, operation, outcome);
-    // An open operation is refused by one of the line's own texts, and by nothing that anyone is to read.
+    // An open operation is refused with one of the line's own texts; other texts are not shown.
     const refusal = isOpen && decoded?.detail !== '' ? null : decoded;
     if (refusal === null) throw this.#failures.unknownFailure(outcome, of, operation.effect.kind !== 'reads');
     this.#failures.answered(of, !isOpen);
@@ -320,12 +320,12 @@ function tooShort(which: string): string {
   return `the ${which} for the server has less than ${LEAST_HIDDEN} characters: where the server says it, it is hidden in messages alone, and not in names, rules and other settings`;
 }
 
-/** Before anything of them is cut off: half a credential would be none that is found. */
+/** Strikes credentials out of headers before those are cut off, because half a credential would not be found. */
 function withStruckHeaders(caller: Caller, secrets: Secrets): Caller {
   return {
     async send(call) {
       const answer = await caller.send(call);
-      // Seconds are a number, which a short credential may be as well.
+      // Seconds are a number, and a short credential may be one, too.
       const hidden = (name: string, value: string) =>
         name === 'retry-after' ? secrets.struck(value) : secrets.inSentence(value);
       const headers = new Map([...answer.headers].map(([name, value]) => [name, hidden(name, value)]));
@@ -345,7 +345,7 @@ function mayHaveArrived(error: unknown): boolean {
   return (error instanceof NoAnswer || error instanceof NoEnvelope) && error.mayHaveArrived;
 }
 
-/** The kind of call that the outcome of a read counts for. */
+/** The kind of call that a read's outcome counts for. */
 const THINGS: Readonly<Record<AnswerSize, AskedThing>> = {
   single: 'single calls',
   section: 'single calls',
@@ -353,7 +353,10 @@ const THINGS: Readonly<Record<AnswerSize, AskedThing>> = {
   configuration: 'configuration',
 };
 
-/** Servers may keep the audit list for callers with a credential where their line does not: they are shown one always. */
+/**
+ * Tells whether a call carries no credential. Servers may require one for the audit list though their line does not, so
+ * it always carries one.
+ */
 function isShownNothing(operation: Operation, line: Revision): boolean {
   return operation.subject !== 'audit' && accessOf(operation, line) === 'open';
 }
@@ -362,7 +365,7 @@ function thingOf({ effect }: Operation, size: AnswerSize): AskedThing {
   return effect.kind === 'reads' ? THINGS[size] : 'writes';
 }
 
-/** Returns whether to ask once more after this end: what has cost time, or much of an answer, would do so again. */
+/** Tells whether to try again after this failure: not if it took time, or much of an answer. */
 function isWorthwhile(error: unknown, size: AnswerSize): boolean {
   if (error instanceof NoEnvelope) return true;
   if (!(error instanceof NoAnswer) || error.kind === 'silent' || error.kind === 'too long') return false;

@@ -9,7 +9,7 @@ import { type Answer, type Caller, NoAnswer } from './call.js';
 import { type Envelope, notAnEnvelope, readEnvelope } from './envelope.js';
 import type { UpstreamEndpoint, UpstreamStatus, UpstreamSums } from './server.js';
 
-/** The lines there are, and which of them a server package version speaks. */
+/** All lines, and which of them a server package version speaks. */
 export interface Lines {
   readonly all: readonly Revision[];
   resolve(version: string): ResolvedLine;
@@ -17,53 +17,53 @@ export interface Lines {
 
 export type ResolvedLine =
   | { readonly ok: true; readonly revision: Revision; readonly version: string; readonly isLater: boolean }
-  /** The expected answer, for people. */
+  /** The expected version, for a message. */
   | { readonly ok: false; readonly problem: string };
 
-/** Whom a server lets in: everyone, the static token, or a session that a login began. */
+/** Which callers a server accepts: everyone, those with the static token, or those with a session from a login. */
 export type Access = 'open' | 'token' | 'session';
 
-/** The server that was found under an address, or the reason why none was. */
+/** The server that was found at an address, or why none was. */
 export type Finding =
   | {
       readonly kind: 'server';
-      /** The line that its version stands for; null for a version that none is for. */
+      /** The line of its version; null if no line has it. */
       readonly revision: Revision | null;
       readonly status: UpstreamStatus;
       readonly apiRoot: string;
       readonly access: Access;
-      /** True where it was found by a version that is later than the last known one. */
+      /** True if its version is later than the last known one. */
       readonly isLater: boolean;
-      /** One sentence where the line was not certain, else null. */
+      /** One sentence if the line was uncertain, else null. */
       readonly note: string | null;
     }
-  /** An API that did not let us in, by what was tried. */
+  /** An API that refused entry, by what was tried. */
   | { readonly kind: 'closed'; readonly apiRoot: string; readonly tried: 'nothing' | 'token' | 'session' }
-  /** No API at any of the paths: what each answered instead. */
+  /** No API at any of the paths, and what each path answered instead. */
   | { readonly kind: 'none'; readonly answers: readonly string[] };
 
 export interface FindOptions {
   readonly caller: Caller;
   readonly lines: Lines;
-  /** Without slashes at its ends; empty for none. */
+  /** Without leading and trailing slashes; empty if there is none. */
   readonly webpath: string;
-  /** Looks where this one has its API, and does not go by the version. */
+  /** The line to look for, whatever version the server reports. */
   readonly revision: Revision | null;
   readonly token: string | null;
-  /** Takes what is secret out of what the server says. */
+  /** Strikes secrets out of the server's data. */
   readonly strike: (data: JsonValue) => JsonValue;
-  /** Gives a session of the API at this root, or null where none is to be had; absent where nobody can sign in. */
+  /** Returns a session of the API at this root, or null if there is none to be had; absent without a login. */
   readonly session?: (apiRoot: string) => Promise<string | null>;
 }
 
 /**
- * Finds out which server stands at an address: asks for its status wherever a line has its API. Reads, and a login where the
- * token is not enough. Rejects with `NoAnswer` where nobody answers.
+ * Finds out which server is at an address, by asking for its status wherever a line has its API. It reads, and signs in
+ * if the token is not enough. Rejects with `NoAnswer` if there is no answer.
  */
 export async function findLine(options: FindOptions): Promise<Finding> {
   const { lines, webpath, revision } = options;
   const candidates = revision === null ? lines.all : [revision];
-  // The paths that only a web path leads to first: below them nothing else can stand.
+  // Paths that contain the web path first: nothing else can be below them.
   const roots = new Set(candidates.toSorted(byWebpath).map(({ root }) => root.paths(webpath).api));
   const answers: string[] = [];
   let closed: Finding | null = null;
@@ -80,13 +80,13 @@ function byWebpath(left: Revision, right: Revision): number {
   return Number(right.root.usesWebpath) - Number(left.root.usesWebpath);
 }
 
-/** Something else stands there that says more than a status. */
+/** Converts the error of an answer that is too long for a status into its message; throws any other. */
 function unlessTooLong(error: unknown): string {
   if (error instanceof NoAnswer && error.kind === 'too long') return error.message;
   throw error;
 }
 
-/** Asks one API root. Resolves to a text that says what stands there, where it is no API. */
+/** Asks one API root. If there is no API, resolves to a text that says what there is. */
 async function lookAt(apiRoot: string, options: FindOptions): Promise<Finding | string> {
   const { token, session } = options;
   const first = await askStatus(apiRoot, token, options.caller);
@@ -126,7 +126,7 @@ async function askFor(
   return { answer, envelope: readEnvelope(answer) };
 }
 
-/** Returns when the server started, as its status tells with a session of it; monotonic, ms; null where that tells nothing. */
+/** Returns when the server started, by the uptime in a session's status; monotonic, ms; null if unknown. */
 export async function startOfServer(
   apiRoot: string,
   token: string,
@@ -139,7 +139,7 @@ export async function startOfServer(
   return status === null ? null : sentAt - Number(status.uptimeSeconds) * 1000;
 }
 
-/** Adds to the note which build it is where reads tell it from the release whose version it reports. */
+/** Adds the actual build to the note if reads show that the server is older than the version it reports. */
 async function withEarlierBuild(
   finding: Finding | string,
   secret: string | null,
@@ -155,7 +155,7 @@ async function withEarlierBuild(
   return finding;
 }
 
-/** Servers without these endpoints answer the page of their panel. */
+/** Tells whether the server answers with its panel's page, as servers without these endpoints do. */
 async function lacksDns(apiRoot: string, secret: string | null, caller: Caller): Promise<boolean> {
   const asked = await askFor('getDnsMeta', apiRoot, secret, caller).catch(() => null);
   return asked !== null && asked.envelope === null;
@@ -196,12 +196,12 @@ function serverOf(
   };
 }
 
-/** Returns whether nothing is known of the servers of such a version, and no line was named for it. */
+/** Tells whether nothing is known about servers of this version, and no line was named. */
 export function isLater(resolved: ResolvedLine, wanted: Revision | null): boolean {
   return wanted === null && resolved.ok && resolved.isLater;
 }
 
-/** One sentence where it is not certain that a server of this version is called as it should be, else null. */
+/** Returns one sentence if it is uncertain that a server of this version is called correctly, else null. */
 export function noteOf(resolved: ResolvedLine, wanted: Revision | null): string | null {
   if (!resolved.ok) return null;
   const { version, revision } = resolved;
@@ -211,10 +211,10 @@ export function noteOf(resolved: ResolvedLine, wanted: Revision | null): string 
   return `it reports version ${version} of line ${revision.id}, and is called as line ${wanted.id}`;
 }
 
-/** The rule for a server of a version that is later than the last known one. */
+/** The rule for a server whose version is later than the last known one. */
 export const UNCHANGED = 'Keyway does not change its configuration until --upstream-revision names a line';
 
-/** The status of an answer's data; null where it is none. */
+/** Returns the status in an answer's data; null if there is none. */
 export function readStatus(data: JsonValue): UpstreamStatus | null {
   try {
     const { version, uptime_seconds, active_users, total_users } = checked(STATUS, data, 'data');
@@ -232,7 +232,7 @@ export function readStatus(data: JsonValue): UpstreamStatus | null {
   }
 }
 
-/** The sums in a status; null where the server does not tell each of them. */
+/** Returns the sums in a status; null unless the server reports all of them. */
 function sumsIn(data: JsonValue): UpstreamSums | null {
   if (!isJsonObject(data)) return null;
   const { online_users: online, connections, bytes_up: bytesUp, bytes_down: bytesDown } = data;
@@ -244,7 +244,7 @@ function isCount(value: JsonValue | undefined): value is bigint {
   return typeof value === 'bigint' && value >= 0n && value <= MAX_U64;
 }
 
-/** The endpoint in a status, hosts in brackets where they are IPv6 addresses; null where the server does not tell host and UDP port. */
+/** Returns the endpoint in a status, IPv6 hosts in brackets; null unless the server reports host and UDP port. */
 export function endpointIn(data: JsonValue): UpstreamStatus['endpoint'] {
   const endpoint = isJsonObject(data) ? data.endpoint : undefined;
   if (!isJsonObject(endpoint)) return null;
@@ -271,7 +271,7 @@ function bracketed(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }
 
-/** A version as it may be shown: a server may report any text. */
+/** Returns a version that is safe to show, because a server may report any text. */
 export function shownVersion(version: string): string {
   return JSON.stringify(version.slice(0, 40));
 }

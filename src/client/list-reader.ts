@@ -19,38 +19,38 @@ import {
 import { NoAnswer } from './call.js';
 import { createSnapshotReader, type KnownKey, type SnapshotLine } from './snapshots.js';
 
-/** Reads an answer as it comes, so that a large one is never in memory as a whole. */
+/** Reads an answer as it arrives, so that a large one is never in memory whole. */
 export interface PieceReader<T> {
-  /** Resolves to whether to read on. Never rejects: what is wrong, `end` says. The bytes are the caller's again afterwards. */
+  /** Resolves to whether to read on. Never rejects: `end` reports errors. The caller may reuse the bytes afterwards. */
   take(piece: Buffer): Promise<boolean>;
-  /** Resolves to the value of a whole success; null where it is none. Rejects with `JsonSyntaxError` or `SchemaError`. */
+  /** Resolves to the value of a whole success, else null. Rejects with `JsonSyntaxError` or `SchemaError`. */
   end(): Promise<T | null>;
-  /** Returns the bytes that were not read: the whole body where it has no such data. */
+  /** Returns the bytes that were not read: the whole body if it has no such data. */
   unread(): Buffer;
-  /** Lets go of what was read: the answer is given up. */
+  /** Releases what was read, because the answer is abandoned. */
   giveUp(): void;
-  /** Bytes that were taken. */
+  /** The number of bytes taken. */
   readonly length: number;
 }
 
 export interface ListOptions {
   readonly known?: KnownKey | undefined;
-  /** Default: any number. */
+  /** By default any number. */
   readonly mostKeys?: number;
-  /** Takes what is secret out of a text. */
+  /** Strikes secrets out of a text. */
   readonly strike?: (text: string) => string;
 }
 
-/** Milliseconds of one turn of the event loop; others are answered between two. */
+/** Milliseconds of one turn of the event loop; other work runs between turns. */
 const TURN = 4;
 const BETWEEN_LOOKS = 64;
 const FIRST_WINDOW = 128 * 1024;
-/** Bytes of a text that is no whole key: nobody has one as long. */
+/** Bytes of an incomplete part beyond which reading ends: no key is as long. */
 const MOST_PENDING = 1024 * 1024;
 
 /**
- * The keys of a list's answer, in its order, where it is a success envelope; in memory is no more of the text than one piece
- * and an element. A key that is as `known` has it is that object.
+ * Creates a reader of the keys in a list's answer, in its order, if it is a success envelope. Only one piece of the
+ * text and one element are in memory. A key with the values that `known` has becomes that very object.
  */
 export function createListReader(
   line: SnapshotLine,
@@ -58,14 +58,17 @@ export function createListReader(
 ): PieceReader<readonly KeySnapshot[]> {
   let keys: KeySnapshot[] = [];
   const readKey = createSnapshotReader(line, known, strike);
-  /** The bytes that are not read yet, and their number. */
+  /** The unread bytes, and their number. */
   let window = Buffer.allocUnsafeSlow(FIRST_WINDOW);
   let filled = 0;
   let length = 0;
   let place: 'before the keys' | 'in the keys' | 'behind the keys' = 'before the keys';
   let isOk = false;
   let failure: unknown = null;
-  /** A part that is cut off is read again when there is twice as much of it: each byte is looked at a few times at most. */
+  /**
+   * The number of bytes at which an incomplete part is read again, twice as many each time, so that each byte is read
+   * only a few times.
+   */
   let enough = 0;
 
   function append(piece: Buffer): void {
@@ -83,7 +86,10 @@ export function createListReader(
     return scanner;
   }
 
-  /** Lets go of the bytes before this place. Throws `JsonSyntaxError` for what is no Unicode, which is wrong for good. */
+  /**
+   * Drops the bytes before this place. Throws `JsonSyntaxError` for bytes that are not Unicode, which more data would
+   * not mend.
+   */
   function leave({ loneSurrogate }: JsonScanner, at: number): void {
     const isLone = loneSurrogate >= 0 && loneSurrogate < at;
     if (isLone || !isUtf8(window.subarray(0, at))) {
@@ -94,7 +100,7 @@ export function createListReader(
     filled -= at;
   }
 
-  /** To the first key, over the members before; nothing is left where there is no list. */
+  /** Reads up to the first key; reads nothing if there is no list. */
   function readHead(): void {
     const scanner = scan(0);
     if (!standsOn(scanner, Token.openObject)) return;
@@ -108,7 +114,7 @@ export function createListReader(
     }
   }
 
-  /** Passes over a member unless it is the list, whose value the scanner then stands on. */
+  /** Skips a member unless it is the list, in which case the scanner stops at its value. */
   function enterList(scanner: JsonScanner): boolean {
     expectName(scanner);
     const name = stringValue(scanner);
@@ -119,7 +125,10 @@ export function createListReader(
     return isList;
   }
 
-  /** The keys that are there as a whole. Rejects with `JsonSyntaxError` where one is cut off, or wrong; those before it are read. */
+  /**
+   * Reads the keys that are complete. Rejects with `JsonSyntaxError` at one that is incomplete or wrong, after reading
+   * those before it.
+   */
   async function readKeys(): Promise<void> {
     const scanner = scan(2);
     let done = 0;
@@ -164,7 +173,7 @@ export function createListReader(
       try {
         await readOn();
       } catch (error) {
-        // Perhaps something is only cut off.
+        // The text may only be incomplete.
         enough = 2 * filled;
         if (!(error instanceof JsonSyntaxError)) failure = error;
       }
@@ -195,7 +204,7 @@ function tooLong(message: string): NoAnswer {
   return new NoAnswer('too long', message, { mayHaveArrived: true, hasBegun: true });
 }
 
-/** Asked of a scanner that moves, which the compiler takes for still. */
+/** Reads `kind` in a function, because the compiler does not know that the scanner moves. */
 function standsOn(scanner: JsonScanner, kind: number): boolean {
   return scanner.kind === kind;
 }

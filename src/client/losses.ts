@@ -6,20 +6,20 @@ import { neededOfDns } from '../wire/traits/server-file.js';
 import { hasNames } from '../wire/traits/snapshot.js';
 
 /**
- * One member of an answer that is not what it would be over a configuration file, because servers of a line do not tell it,
- * or treat it otherwise. None covers a status or a whole body.
+ * One member of an answer that differs from what a configuration file would give, because servers of a line do not
+ * report it, or treat it differently. No loss covers a status or a whole body.
  */
 export interface Loss {
   readonly operation: OperationName;
   /** The member of the data, such as `name` or `endpoint.host`. */
   readonly member: string;
-  /** The place where it shows: on the wire of the line, or in how its servers treat what they are told. */
+  /** Where it shows: on the wire of the line, or in how its servers treat what they are given. */
   readonly shownBy: 'wire' | 'server';
-  /** True for lines whose servers have it. */
+  /** Tells whether the servers of a line have it. */
   readonly of: (line: Revision) => boolean;
-  /** True for revisions in which it shows; default: each that has the operation. */
+  /** Tells whether it shows in a revision; by default in each that has the operation. */
   readonly shows?: (mount: Revision) => boolean;
-  /** The loss, for people; one sentence without the line. */
+  /** Describes the loss in one sentence without the line. */
   readonly sentence: string;
 }
 
@@ -75,14 +75,14 @@ const RULES_UNTIL_START = {
   shownBy: 'server',
   of: ({ capabilities, storing }: Revision) => capabilities.rules !== undefined && !storing.storesRules,
   sentence:
-    'Rules are followed at once, and the server forgets them with its next start. Keyway puts them into its configuration two seconds later, where that has outbounds for them: of these a start keeps those with `proxy`, and `block` and `direct` are gone.',
+    "Rules take effect at once, but the server itself stores none. Two seconds later Keyway writes them into the server's configuration, where that has outbounds for them. Of these, rules with `proxy` survive the next start; `block` and `direct` do not.",
 } as const;
 
 const LIMIT_AT_HANDSHAKE = {
   member: 'limit_bytes',
   shownBy: 'server',
   of: (line: Revision) => !line.endsSessionsOverLimit,
-  sentence: 'The server asks for a limit at the handshake alone: sessions that are open go on past it.',
+  sentence: 'The server checks a limit at the handshake only: open sessions go on past it.',
 } as const;
 
 const UNSTORED = {
@@ -103,7 +103,7 @@ const CONNECTIONS = {
   of: (line: Revision) => !line.connectionsFall,
   shows: (mount: Revision) => mount.connectionsFall,
   sentence:
-    'The server counts handshakes, and no connection that ends: keys that have connected count as online until it starts anew.',
+    'The server counts handshakes and never notices that a connection ends: keys that have connected count as online until it restarts.',
 } as const;
 
 const BETAS_CONNECTIONS = {
@@ -112,7 +112,7 @@ const BETAS_CONNECTIONS = {
   of: ({ earlierBuilds }: Revision) => earlierBuilds !== undefined,
   shows: (mount: Revision) => mount.connectionsFall,
   sentence:
-    'Betas before 0.4.6-beta.9, which report 0.4.6 too, count handshakes, and no connection that ends: keys that have connected count as online until the server starts anew.',
+    'Betas before 0.4.6-beta.9, which report 0.4.6 too, count handshakes and never notice that a connection ends: keys that have connected count as online until the server restarts.',
 } as const;
 
 const NOT_PUBLISHED = {
@@ -170,7 +170,7 @@ const DOMAIN_FIRST = {
   sentence: 'A domain in the configuration is named in place of the host that the server itself announces.',
 } as const;
 
-/** The two members that DNS settings of six have beside the four. */
+/** The two members that DNS settings of six have in addition to the other four. */
 const SIX_MEMBERS = ['local_port', 'intercept_all_port53'] as const;
 const hasDnsOf =
   (form: string) =>
@@ -178,8 +178,8 @@ const hasDnsOf =
     capabilities.dns?.form.name === form;
 
 /**
- * All that is lost in front of a running server. Tests take it for the exact list of what may differ, a start warns of what
- * concerns its mounts, and the table of docs/upstream.md is made from it.
+ * Everything that is lost in front of a running server. Tests take it as the exact list of what may differ, a start
+ * warns about what affects its mounts, and the table of docs/upstream.md is made from it.
  */
 export const LOSSES: readonly Loss[] = [
   { operation: 'listUsers', ...NO_NAMES },

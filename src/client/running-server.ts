@@ -19,24 +19,24 @@ import { createListReader } from './list-reader.js';
 import type { UpstreamServer } from './server.js';
 import { readSnapshot } from './snapshots.js';
 
-/** The address, credentials and bounds of a running server. */
+/** The address, credentials and limits of a running server. */
 export interface RunningServerOptions extends Omit<ExchangeOptions, 'caller'> {
   /** Certificates (PEM) that are trusted instead of the system's. */
   readonly ca?: Buffer;
-  /** Instead of 10 s to the first byte and 1 KiB/s over 5 s. */
+  /** Replaces 10 s to the first byte and 1 KiB/s over 5 s. */
   readonly pace?: Pace;
-  /** Instead of one over sockets of its own. */
+  /** Replaces a caller over its own sockets. */
   readonly caller?: Caller;
 }
 
-/** Milliseconds that a call of one answer may take in all; those that may be large have their own. */
+/** Milliseconds that a call may take; those with large answers have their own. */
 const TIMEOUT = 30_000;
-/** One byte a second is no answer. */
+/** Excludes a server that sends a byte a second. */
 const PACE: Pace = { firstByteMilliseconds: 10_000, spanMilliseconds: 5_000, spanBytes: 5 * 1024 };
-/** A list, one write, a few single reads and what health asks go on beside one another; more waits. */
+/** A list, one write, a few single reads and health checks can run at once; more have to wait. */
 const CONNECTIONS = 8;
 
-/** A running server. Nothing is sent before the first call. */
+/** Creates the client of a running server. Nothing is sent before the first call. */
 export function createRunningServer(options: RunningServerOptions): UpstreamServer {
   const { origin, ca, pace = PACE, caller = callerTo(origin, ca, pace) } = options;
   const exchange = new Exchange({ ...options, caller });
@@ -153,6 +153,7 @@ function callerTo(origin: string, ca: Buffer | undefined, pace: Pace): Caller {
     pace,
     connections: CONNECTIONS,
     answerLimit: SINGLE,
+    caFlag: '--upstream-ca',
     ...(ca === undefined ? {} : { ca }),
   });
 }
@@ -160,17 +161,17 @@ function callerTo(origin: string, ca: Buffer | undefined, pace: Pace): Caller {
 const bytes = (value: Encodable): Buffer => Buffer.from(encodeJson(value));
 const json = (value: Encodable) => () => bytes(value);
 
-/** Data that is what the operation answers in this line. Throws `SchemaError`. */
+/** Returns the data if it is what the operation answers in this line. Throws `SchemaError`. */
 function answerOf<T>(operation: OperationName, data: JsonValue, line: Revision): T {
   return checked(operationNamed(operation).answer(line), data, 'data') as T; // The schema of the operation says so.
 }
 
-/** For data that is read from the whole answer, and was not what it should be. */
+/** Throws for data that was read from the whole answer, and is of another form. */
 function notOfLine(): never {
   throw new SchemaError('data', 'what the operation answers');
 }
 
-/** A server whose file holds no object tells it all the same. */
+/** Returns the value as it is, because a server whose file is not an object reports it anyway. */
 function noObject(data: JsonValue): Buffer {
   return Buffer.from(writeJson(data));
 }

@@ -1,42 +1,52 @@
 import { DomainError } from '../core/errors.js';
+import { RecentMap } from '../core/recent-map.js';
 import { isJsonObject, type JsonValue, parseJson } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { TargetCredentials } from './signed-in-caller.js';
 
-/** The text in place of a credential. */
+/** Replaces a credential. */
 export const STRUCK = '[struck out]';
 
-/** Characters. What is shorter may stand in an honest name or rule, which panels read and write back. */
+/** In characters. A shorter credential may occur in an ordinary name or rule, which panels read and write back. */
 export const LEAST_HIDDEN = 8;
-/** Sessions that are remembered: an answer that is on its way may hold the one before. */
+/** The most sessions that are remembered, because a late answer may contain an earlier one. */
 const MOST_SESSIONS = 8;
-/** Characters of a credential that nobody guesses: what anybody may have a text stored with shows whether he has guessed a shorter one. */
+/**
+ * Characters of a credential that cannot be guessed. If shorter ones were struck, anybody who can store a text would
+ * see from it whether he has guessed one.
+ */
 const LEAST_UNGUESSABLE = 12;
-/** Characters of texts that are remembered of either kind: those of the server that were struck, and those of callers that were not. */
+/**
+ * The most characters of remembered texts of each kind: struck texts of the server, and texts of callers that were not
+ * struck.
+ */
 const MOST_CHARACTERS = 8_000_000;
 
-/** The server's texts as Keyway shows them, and as the server has them. */
+/** Converts between the server's texts as Keyway shows them and as the server has them. */
 export interface ServerTexts {
-  /** Without any of Keyway's credentials for the server. */
+  /** Returns a text without any of Keyway's credentials for the server. */
   readonly struck: (text: string) => string;
-  /** The same of a sentence for people, in which those that are short are struck, too. */
+  /** Does the same for a sentence to the user, in which short credentials are struck, too. */
   readonly inSentence: (text: string) => string;
-  /** The server's own text for one that was struck; others are as they are. */
+  /** Returns the server's own text for a struck one, and any other text unchanged. */
   readonly own: (text: string) => string;
-  /** The same of a text that is to be written. Throws `configRefused` for a struck one that the server never said. */
+  /**
+   * Does the same for a text that is to be written. Throws `configRefused` for a struck text that never came from the
+   * server.
+   */
   readonly written: (text: string) => string;
 }
 
 /**
- * Strikes Keyway's own credentials for a server out of what that server says, which may echo whatever it is sent; what is
- * written back as it was shown becomes the server's own text again.
+ * Strikes Keyway's own credentials out of a server's texts, which may echo anything it is sent. When such a text is
+ * written back as it was shown, the server's own text is restored.
  */
 export class Secrets implements ServerTexts {
   readonly #credentials: TargetCredentials;
-  readonly #sessions: string[] = [];
-  /** The server's own text by the struck one; null where there are two. */
-  readonly #own = new RecentTexts();
-  readonly #given = new RecentTexts();
+  readonly #sessions = new RecentMap<string, null>(MOST_SESSIONS);
+  /** The server's own text for each struck one; null if two texts have the same. */
+  readonly #own = recentTexts();
+  readonly #given = recentTexts();
   #anywhere: RegExp | null = null;
   #unguessable: RegExp | null = null;
   #asWords: RegExp | null = null;
@@ -54,11 +64,10 @@ export class Secrets implements ServerTexts {
     return [...(isShort(token ?? '') ? ['token'] : []), ...(isShort(operator?.password) ? ['password'] : [])];
   }
 
-  /** A session has begun. */
+  /** Adds a session that has begun. */
   learn(session: string): void {
-    if (this.#sessions.includes(session)) return;
-    this.#sessions.push(session);
-    if (this.#sessions.length > MOST_SESSIONS) this.#sessions.shift();
+    if (this.#sessions.has(session)) return;
+    this.#sessions.set(session, null);
     this.#collect();
   }
 
@@ -71,18 +80,18 @@ export class Secrets implements ServerTexts {
     return struck;
   };
 
-  /** Short ones where they stand as words. */
+  /** Short credentials are struck if they are whole words. */
   readonly inSentence = (text: string): string => {
     const struck = this.#anywhere === null ? text : text.replace(this.#anywhere, STRUCK);
     return this.#asWords === null ? struck : struck.replace(this.#asWords, STRUCK);
   };
 
-  /** The same in every text of a value, names of members included. */
+  /** Does the same as `struck` in every text of a value, including names of members. */
   struckIn(value: JsonValue): JsonValue {
     return inTexts(value, this.struck);
   }
 
-  /** The same in texts that anybody may have stored, and of which he is to learn nothing: none of them is remembered. */
+  /** Does the same in texts that anybody may have stored and must learn nothing from; none of them is remembered. */
   struckForStrangers(value: JsonValue): JsonValue {
     const pattern = this.#unguessable;
     if (pattern === null) return value;
@@ -99,14 +108,14 @@ export class Secrets implements ServerTexts {
   };
 
   /**
-   * A text that a caller gave Keyway, and not the server: it is shown again as he gave it. To strike it would change what
-   * he wrote, and would tell everybody who can have a text stored whether he has guessed a credential.
+   * Remembers a text that came from a caller rather than the server, so that it is shown again as given. Striking it
+   * would change what he wrote, and would reveal to anybody who can store a text whether he has guessed a credential.
    */
   give(text: string): void {
     if (this.#anywhere !== null && text.replace(this.#anywhere, STRUCK) !== text) this.#given.set(text, null);
   }
 
-  /** The same with every text of a request's body, JSON. */
+  /** Does the same for every text of a request's JSON body. */
   giveBody(body: Buffer): void {
     if (this.#anywhere === null) return;
     const json = body.toString('utf8');
@@ -117,7 +126,7 @@ export class Secrets implements ServerTexts {
     });
   }
 
-  /** A body of Keyway's own making, JSON, with the server's own texts for those that were struck. Throws as `written` does. */
+  /** Returns a JSON body of Keyway's with the server's own texts for struck ones. Throws as `written` does. */
   restored(body: Buffer): Buffer {
     if (this.#anywhere === null || !body.includes(STRUCK)) return body;
     return Buffer.from(writeJson(inTexts(parseJson(body), this.written)));
@@ -128,7 +137,7 @@ export class Secrets implements ServerTexts {
     const basic = operator === null ? [] : [Buffer.from(`${operator.username}:${operator.password}`)];
     const encoded = basic.flatMap((bytes) => [bytes.toString('base64'), bytes.toString('base64url')]);
     const pairs = encoded.filter((pair) => pair.length >= LEAST_HIDDEN);
-    const all = [token ?? '', operator?.password ?? '', ...this.#sessions].filter((secret) => secret !== '');
+    const all = [token ?? '', operator?.password ?? '', ...this.#sessions.keys()].filter((secret) => secret !== '');
     const long = all.filter((secret) => secret.length >= LEAST_HIDDEN);
     const short = all.filter((secret) => secret.length < LEAST_HIDDEN);
     const unguessable = all.filter((secret) => secret.length >= LEAST_UNGUESSABLE);
@@ -144,36 +153,9 @@ export class Secrets implements ServerTexts {
 
 const HOLDS_STRUCK = `this would write ${STRUCK} to the server, which stands where the server's text holds a credential of Keyway's: give the whole text as it was shown, or another without it`;
 
-/** Texts with what is known of them; those that nobody came by for longest go where there are too many. */
-class RecentTexts {
-  readonly #texts = new Map<string, string | null>();
-  #characters = 0;
-
-  has(text: string): boolean {
-    return this.#texts.has(text);
-  }
-
-  get(text: string): string | null | undefined {
-    return this.#texts.get(text);
-  }
-
-  set(text: string, of: string | null): void {
-    this.#delete(text);
-    this.#texts.set(text, of);
-    this.#characters += text.length + (of?.length ?? 0);
-    for (const oldest of this.#texts.keys()) {
-      if (this.#characters <= MOST_CHARACTERS) return;
-      this.#delete(oldest);
-    }
-  }
-
-  #delete(text: string): void {
-    const of = this.#texts.get(text);
-    if (of === undefined) return;
-    this.#texts.delete(text);
-    this.#characters -= text.length + (of?.length ?? 0);
-  }
-}
+/** Texts with a value each. When they are too many, the least recently stored ones go. */
+const recentTexts = () =>
+  new RecentMap<string, string | null>(MOST_CHARACTERS, (text, of) => text.length + (of?.length ?? 0));
 
 function inTexts(value: JsonValue, change: (text: string) => string): JsonValue {
   if (typeof value === 'string') return change(value);
@@ -182,7 +164,7 @@ function inTexts(value: JsonValue, change: (text: string) => string): JsonValue 
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [change(name), inTexts(member, change)]));
 }
 
-/** Matches any of these, the longest first; null for none. */
+/** Matches any of these, the longest first; null if there are none. */
 function patternOf(forms: readonly string[], around: (forms: string) => string): RegExp | null {
   if (forms.length === 0) return null;
   const sorted = [...new Set(forms)].sort((a, b) => b.length - a.length);
@@ -190,7 +172,7 @@ function patternOf(forms: readonly string[], around: (forms: string) => string):
   return new RegExp(around(literal.join('|')), 'gu');
 }
 
-/** Returns a secret as it is, as it stands in a JSON text, once and twice over, and in a URL. */
+/** Lists a secret's spellings: literally, as a JSON string encoded once and twice, and in a URL. */
 function spellings(secret: string): readonly string[] {
   const wellFormed = Buffer.from(secret).toString('utf8');
   const inUrl = [encodeURI, encodeURIComponent].map((encode) => encode(wellFormed));

@@ -1,19 +1,25 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
+import { GatheredBytes } from '../core/gathered-bytes.js';
 import { type Answer, type Call, isSuccess, NoAnswer, type NoAnswerKind, type Pace } from './call.js';
+import { askedForTls, MAY_SPEAK_TLS, tlsWords } from './tls-words.js';
 
-/** Whom calls are sent to, and within what bounds. */
+/** The receiver of calls, with their limits. */
 export interface Peer {
   readonly open: (options: RequestOptions, answered: (incoming: IncomingMessage) => void) => ClientRequest;
-  /** The event by which a new connection says that it can be written to. */
+  /** The event that tells that a new connection can be written to. */
   readonly opened: 'connect' | 'secureConnect';
+  /** The flag that names the trusted certificates. */
+  readonly caFlag: string;
+  /** True after its first answer. */
+  hasAnswered: boolean;
   readonly options: RequestOptions;
   readonly timeoutMilliseconds: number;
   readonly pace: Pace | null;
   readonly answerLimit: number;
 }
 
-/** Given up here, not by the server. */
+/** A call that was abandoned here, not by the server. */
 class GivenUp extends Error {
   readonly kind: Exclude<NoAnswerKind, 'unreachable'>;
 
@@ -23,12 +29,15 @@ class GivenUp extends Error {
   }
 }
 
-/** Bytes of a request that are handed to the connection at once, so that its progress is seen. */
+/** The server answered in plain text that it expects TLS, so it did nothing. */
+class SpeaksTls extends Error {}
+
+/** Bytes of a request that are written to the connection at once, so that progress is visible. */
 const PIECE = 64 * 1024;
 
 /**
- * One call on its way. It settles once, by its answer, the end of its connection, its own timers or `fail`, whichever comes first:
- * Node tells nobody of some ends, such as a 101 that no one asked for.
+ * One call that is being sent. It settles once, by its answer, the end of its connection, its own timers or `fail`,
+ * whichever comes first. Node does not report some ends, such as a 101 that was not asked for.
  */
 export class Sending {
   readonly answer: Promise<Answer>;
@@ -40,12 +49,12 @@ export class Sending {
   #settle: { readonly resolve: (answer: Answer) => void; readonly reject: (error: Error) => void } | null = null;
   #isConnected = false;
   #hasBegun = false;
-  /** True while received bytes are being read, so that nothing more is asked of the connection. */
+  /** True while received bytes are being read, during which nothing more is expected of the connection. */
   #isReading = false;
-  /** Bytes of the request that went out before its last piece, and bytes of the answer's body that came. */
+  /** Bytes of the request that were sent before its last piece, and bytes of the answer's body that arrived. */
   #sent = 0;
   #received = 0;
-  /** `performance.now()` of when the request went out. */
+  /** The `performance.now()` at which the request was sent. */
   #sentAt = performance.now();
 
   constructor(call: Call, peer: Peer) {
@@ -54,10 +63,10 @@ export class Sending {
     this.answer = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    const { method, path, body } = call;
+    const { method, path, body, pieces } = call;
     const headers: Record<string, string> = Object.fromEntries(call.headers);
     if (body !== undefined) headers['content-length'] = String(body.length);
-    // It throws for what cannot be written; nothing may be left behind then.
+    // This throws for a call that cannot be written; nothing may be left behind then.
     this.#outgoing = peer.open({ ...peer.options, method, path, headers }, (incoming) => this.#read(incoming));
     const milliseconds = call.timeoutMilliseconds ?? peer.timeoutMilliseconds;
     this.#whole = setTimeout(() => this.#afterTurn(() => this.#isLate(milliseconds)), milliseconds);
@@ -69,10 +78,11 @@ export class Sending {
     this.#outgoing.on('close', () => {
       if (!this.#hasBegun) this.fail(new Error('the connection was closed'));
     });
-    void this.#write(body);
+    if (pieces === undefined) void this.#write(body);
+    else this.#writePieces(pieces).catch((error: Error) => this.fail(error));
   }
 
-  /** Gives it up, unless it has settled. */
+  /** Fails the call, unless it has settled. */
   fail(error: Error): void {
     this.#over()?.reject(this.#noAnswer(error));
     this.#outgoing.destroy();
@@ -86,13 +96,23 @@ export class Sending {
     return settle;
   }
 
+  async #writePieces(pieces: AsyncIterable<Buffer>): Promise<void> {
+    for await (const piece of pieces) if (!(await this.#goesOut(piece))) return;
+    this.#outgoing.end();
+  }
+
   async #write(body: Buffer | undefined): Promise<void> {
-    for (let at = PIECE; body !== undefined && at < body.length; at += PIECE) {
-      await new Promise<unknown>((written) => this.#outgoing.write(body.subarray(at - PIECE, at), written));
-      if (this.#settle === null) return;
-      this.#sent += PIECE;
-    }
+    for (let at = PIECE; body !== undefined && at < body.length; at += PIECE)
+      if (!(await this.#goesOut(body.subarray(at - PIECE, at)))) return;
     this.#outgoing.end(body?.subarray(Math.floor((body.length - 1) / PIECE) * PIECE));
+  }
+
+  /** Resolves to whether the rest is to follow. */
+  async #goesOut(piece: Buffer): Promise<boolean> {
+    await new Promise<unknown>((written) => this.#outgoing.write(piece, written));
+    if (this.#settle === null) return false;
+    this.#sent += piece.length;
+    return true;
   }
 
   #watch(socket: Socket): void {
@@ -112,7 +132,7 @@ export class Sending {
     if (!this.#hasBegun) this.#within(this.#peer.pace?.firstByteMilliseconds);
   }
 
-  /** It is late when this time is over, unless something else is waited for by then. */
+  /** Makes the call fail after this time, unless it is waiting for something else by then. */
   #within(milliseconds: number | undefined): void {
     clearTimeout(this.#step);
     if (milliseconds === undefined || this.#settle === null) return;
@@ -124,7 +144,7 @@ export class Sending {
     this.#step = step;
   }
 
-  /** It is late at the end of a span in which too little has moved. */
+  /** Makes the call fail at the end of a span in which too few bytes have moved. */
   #goesOn(): void {
     clearTimeout(this.#step);
     const { pace } = this.#peer;
@@ -140,7 +160,7 @@ export class Sending {
     this.#step = step;
   }
 
-  /** Lets the sockets be read first: this process may have stood still itself. */
+  /** Lets the sockets be read first, because this process itself may have been paused. */
   #afterTurn(run: () => void): void {
     setImmediate(run);
   }
@@ -162,12 +182,13 @@ export class Sending {
 
   #read(incoming: IncomingMessage): void {
     this.#hasBegun = true;
+    this.#peer.hasAnswered = true;
     const firstByteMilliseconds = performance.now() - this.#sentAt;
     this.#goesOn();
     this.#answerOf(incoming).then(
       (answer) => {
         this.#over()?.resolve({ ...answer, firstByteMilliseconds });
-        // A request that nobody reads to its end would keep the connection.
+        // A request that the server does not read to its end would keep the connection.
         if (!this.#outgoing.writableFinished) this.#outgoing.destroy();
       },
       (error: Error) => this.fail(error),
@@ -180,19 +201,22 @@ export class Sending {
     // A refusal has the small limit, whatever was asked for.
     const ownLimit = isSuccess(status) ? this.#call.answerLimit : undefined;
     const answerLimit = ownLimit ?? this.#peer.answerLimit;
-    const chunks: Buffer[] = [];
+    const gathered = new GatheredBytes();
     for await (const chunk of incoming) {
       this.#received += chunk.length;
       if (this.#received > answerLimit) throw new GivenUp('too long', `an answer of more than ${answerLimit} bytes`);
       onProgress?.(this.#received);
-      if (take === undefined || !isSuccess(status)) chunks.push(chunk);
+      if (take === undefined || !isSuccess(status)) gathered.add(chunk);
       else if (!(await this.#takes(take, chunk))) break;
     }
     const headers = new Map<string, string>();
     for (const [name, value] of Object.entries(incoming.headersDistinct)) {
       if (value !== undefined) headers.set(name, value.join(', '));
     }
-    return { status, headers, body: Buffer.concat(chunks) };
+    const body = gathered.whole();
+    const words = askedForTls(status, body);
+    if (words !== null) throw new SpeaksTls(words);
+    return { status, headers, body };
   }
 
   async #takes(take: NonNullable<Call['take']>, chunk: Buffer): Promise<boolean> {
@@ -205,13 +229,20 @@ export class Sending {
   }
 
   #noAnswer(error: Error): NoAnswer {
+    const { opened, caFlag, hasAnswered } = this.#peer;
+    const isSecure = opened === 'secureConnect';
+    const words = error instanceof SpeaksTls ? error.message : tlsWords(error, { isSecure, caFlag });
+    if (words !== null) return new NoAnswer('unreachable', words, { mayHaveArrived: false });
     const how = { mayHaveArrived: this.#isConnected, hasBegun: this.#hasBegun };
     if (error instanceof GivenUp) return new NoAnswer(error.kind, error.message, how);
     const what = this.#hasBegun ? 'an answer that ended half-way' : 'no answer';
     const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
     const kind = this.#isConnected ? 'broken' : 'unreachable';
     if (code === 'ECONNREFUSED') return new NoAnswer(kind, 'nobody listens there (ECONNREFUSED)', how);
-    if (code === 'ECONNRESET') return new NoAnswer(kind, `${what}: the connection was closed (ECONNRESET)`, how);
+    if (code === 'ECONNRESET') {
+      const hint = isSecure || hasAnswered ? '' : `; ${MAY_SPEAK_TLS}`;
+      return new NoAnswer(kind, `${what}: the connection was closed (ECONNRESET)${hint}`, how);
+    }
     return new NoAnswer(kind, `${what}: ${error.message === '' ? code : error.message}`, how);
   }
 }

@@ -3,27 +3,27 @@ import type { Purpose } from './server.js';
 
 export type LoginOutcome =
   | { readonly kind: 'begun'; readonly token: string }
-  /** By name or password: it stays so until the settings change. */
+  /** Name or password are wrong, until the settings change. */
   | { readonly kind: 'refused' }
-  /** There is no login at this API. */
+  /** This API has no login. */
   | { readonly kind: 'absent' }
   | Later;
 
-/** Not now: whoever guards logins there takes one in so many seconds. */
+/** The server's login guard accepts a login after this many seconds. */
 interface Later {
   readonly kind: 'later';
   readonly seconds: number;
 }
 
-/** Why there is no session now. */
+/** Why there is no session at present. */
 export type NoSession =
-  /** The login was refused, and is not tried again by this process. */
+  /** The login was refused, and this process does not repeat it. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'absent' }
   | Later
-  /** Somebody else took it while the server went on running; another is begun in so many seconds, for a caller. */
+  /** Another client took it from the running server; after this many seconds another is begun, for a caller. */
   | { readonly kind: 'taken'; readonly seconds: number }
-  /** It ended, and nobody has called since who needs another. */
+  /** It ended, and no caller has needed another since. */
   | { readonly kind: 'ended' };
 
 export type SessionAnswer = { readonly token: string } | NoSession;
@@ -32,25 +32,25 @@ export type SessionKeeper = ReturnType<typeof createSessionKeeper>;
 
 export interface SessionKeeperOptions {
   readonly login: (apiRoot: string) => Promise<LoginOutcome>;
-  /** Reads with a new session when the server started; monotonic, ms; null where it does not tell. Does not reject. */
+  /** Reads with a new session when the server started; monotonic, ms; null if unknown. Does not reject. */
   readonly startedAt: (apiRoot: string, token: string) => Promise<number | null>;
   readonly clock: Pick<ClockPort, 'monotonic'>;
   readonly onLost: () => void;
 }
 
-/** The pause after a login where somebody else took the session before, at first and at most; ms. */
+/** The first and the longest pause after a login that found the session taken by another client, in ms. */
 const LEAST_PAUSE = 30_000;
 const MOST_PAUSE = 600_000;
 
 /**
- * Keeps one session (docs/upstream.md, "Lines with sessions alone"). A session that ended is begun again at once, for a caller. Where
- * somebody else had taken it, the next login comes 30 s later, up to 10 min while that goes on; a login that was refused is never
- * repeated.
+ * Keeps one session (docs/upstream.md, "Lines with sessions alone"). A session that ended is begun again immediately,
+ * for a caller. If another client had taken it, the next login waits 30 s, and up to 10 min while that goes on; a
+ * refused login is never repeated.
  */
 export function createSessionKeeper({ login, startedAt, clock, onLost }: SessionKeeperOptions) {
   let held: string | null = null;
   let isRefused = false;
-  /** The last session: when its login was sent, and for how long it was held; monotonic, ms. */
+  /** When the login of the last session was sent, and how long the session lasted; monotonic, ms. */
   let begunAt: number | null = null;
   let lived = 0;
   let pause = 0;
@@ -63,7 +63,7 @@ export function createSessionKeeper({ login, startedAt, clock, onLost }: Session
 
   async function begin(apiRoot: string): Promise<SessionAnswer> {
     const sentAt = clock.monotonic();
-    // Also where no answer comes: the server may have begun one, and so ended somebody else's.
+    // Even without an answer, because the server may have begun a session, and so ended another client's.
     bar('taken', pause);
     const outcome = await login(apiRoot);
     isRefused = outcome.kind === 'refused';
@@ -75,7 +75,10 @@ export function createSessionKeeper({ login, startedAt, clock, onLost }: Session
     return { token: held };
   }
 
-  /** A session ends with its server; where that was running before it was begun, somebody else has taken it. */
+  /**
+   * Decides whether another client took the last session: a session ends with its server, so the server must have been
+   * running before it began.
+   */
   function judge(before: number, start: number | null): void {
     if (start !== null && start > before) return;
     pause = lived > 2 * pause ? LEAST_PAUSE : Math.min(Math.max(2 * pause, LEAST_PAUSE), MOST_PAUSE);
@@ -83,7 +86,7 @@ export function createSessionKeeper({ login, startedAt, clock, onLost }: Session
   }
 
   return {
-    /** The session, begun at this API root where there is none. Rejects as the login does. */
+    /** Returns the session, begun at this API root if there is none. Rejects as the login does. */
     async obtain(apiRoot: string, purpose: Purpose): Promise<SessionAnswer> {
       if (held !== null) return { token: held };
       if (isRefused) return { kind: 'refused' };
@@ -91,14 +94,14 @@ export function createSessionKeeper({ login, startedAt, clock, onLost }: Session
       if (underWay !== null) return underWay;
       const rest = (barred?.until ?? 0) - clock.monotonic();
       if (barred !== null && rest > 0) return { kind: barred.kind, seconds: Math.ceil(rest / 1000) };
-      // The first one is begun for anybody: it is what Keyway was given name and password for.
+      // The first session is begun for any purpose, because Keyway was given name and password for it.
       if (purpose === 'poll' && begunAt !== null) return { kind: 'ended' };
       underWay = begin(apiRoot).finally(() => {
         underWay = null;
       });
       return underWay;
     },
-    /** The server does not take this token any more: the next `obtain` begins another, when it may. */
+    /** Notes that the server no longer accepts this token; the next `obtain` begins another session, when it may. */
     lost(token: string): void {
       if (token !== held || begunAt === null) return;
       held = null;

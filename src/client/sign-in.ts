@@ -11,7 +11,7 @@ interface SignIn {
   readonly credentials: TargetCredentials;
 }
 
-/** Begins a session of the API at this root. Rejects with `NoAnswer` or `NoEnvelope` where nothing can be said of it. */
+/** Begins a session of the API at this root. Rejects with `NoAnswer` or `NoEnvelope` if the outcome is unknown. */
 export async function logIn(apiRoot: string, { caller, credentials }: SignIn): Promise<LoginOutcome> {
   const { operator } = credentials;
   if (operator === null) return { kind: 'absent' };
@@ -32,7 +32,7 @@ export async function logIn(apiRoot: string, { caller, credentials }: SignIn): P
   return seconds === null ? { kind: 'refused' } : { kind: 'later', seconds };
 }
 
-/** The seconds of a `Retry-After`, an hour at most; null where it has none. */
+/** Returns the seconds of a `Retry-After`, an hour at most; null if it has none. */
 function secondsIn(text: string | undefined): number | null {
   const seconds = /^[1-9]\d*$/.test(text ?? '') ? Number(text) : null;
   return seconds === null ? null : Math.min(seconds, MOST_SECONDS);
@@ -42,22 +42,22 @@ const MOST_SECONDS = 3600;
 
 /** RFC 6585, 4. */
 const TOO_MANY = 429;
-/** Seconds where it does not say how many: servers of 0.4.7 take another login after 6. */
+/** Seconds if the answer does not say how many: servers of 0.4.7 accept another login after 6. */
 const RETRY_TOO_MANY = 10;
 
-/** Text that the field of a header takes as it is (RFC 9110, 5.5). */
+/** Matches a text that a header field can carry unchanged (RFC 9110, 5.5). */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
-/** Why nobody is let in, and in how many seconds to ask again. */
+/** Why entry is refused, and in how many seconds to ask again. */
 export interface Refusal {
   readonly reason: string;
   readonly retryAfter: number;
-  /** True where it ends by itself, with the same credentials. */
+  /** True if it will end by itself, with the same credentials. */
   readonly isForNow: boolean;
 }
 
 const lasting = (reason: string): Refusal => ({ reason, retryAfter: RETRY_REFUSED, isForNow: false });
-/** Seconds. */
+/** In seconds. */
 const RETRY_REFUSED = 60;
 
 const WRONG_TOKEN = 'it refuses the token: --upstream-token is not the one that it has';
@@ -84,7 +84,7 @@ export function whyNoSession(none: NoSession): Refusal {
 
 const AGAIN = 'Keyway signs in again when it is called for';
 
-/** The same of an API that let nobody in. */
+/** Returns the same for an API that refused entry. */
 export function whyClosed({ tried }: Extract<Finding, { kind: 'closed' }>, none: NoSession | null): Refusal {
   if (none !== null) return whyNoSession(none);
   if (tried === 'session') return SESSION_USELESS;

@@ -6,44 +6,44 @@ import type { Answer, Call, Caller, Target } from './call.js';
 /** The credentials for a live server. */
 export interface TargetCredentials {
   readonly token: string | null;
-  /** With its password, or null. */
+  /** Name and password, or null. */
   readonly operator: { readonly username: string; readonly password: string } | null;
 }
 
-/** The player's own requests to a live server, beside those of the scenarios. */
+/** The player's own requests to a live server, as opposed to those of the scenarios. */
 export interface Control {
-  /** Sends with the player's own credential; signs in again and repeats once when that was refused. */
+  /** Sends with the player's own credential; if that is refused, signs in again and repeats once. */
   send(
     method: string,
     path: string,
     body?: JsonValue,
     headers?: Readonly<Record<string, string>>,
   ): Promise<ControlAnswer>;
-  /** The `Authorization` that passes now, after signing in where that is needed; null without any credential. */
+  /** Returns the valid `Authorization`, after signing in if necessary; null without any credential. */
   authorization(): Promise<string | null>;
-  /** The token of a session that passes now, after signing in where there is none; null where nobody can sign in. */
+  /** Returns the token of a valid session, after signing in if necessary; null without a login. */
   session(): Promise<string | null>;
-  /** Signs in anew. Rejects with an `Error` for people when that is refused. */
+  /** Signs in again. Rejects with an `Error` for the user if that is refused. */
   login(): Promise<void>;
 }
 
 export interface ControlAnswer {
   readonly status: number;
-  /** The envelope's `data`, undefined when there is none. */
+  /** The envelope's `data`; undefined if it has none. */
   readonly data: JsonValue | undefined;
-  /** The envelope's `error`, or the answer's beginning where it is no envelope. */
+  /** The envelope's `error`, or the beginning of an answer without an envelope. */
   readonly error: string;
   readonly answer: Answer;
 }
 
-/** Says what came to a read in place of what was asked for. */
+/** Describes the answer to a read that did not bring what was asked for. */
 export function unreadWords(path: string, { status, error, answer }: ControlAnswer): string {
   const wait = answer.headers.get('retry-after');
   const words = status === 200 ? '200 without what belongs there' : `${status} ${error}`.trim();
   return `GET ${path} answers ${words}${wait === undefined ? '' : ` and asks to wait ${wait} s`}`;
 }
 
-/** Makes the player's own line to a server. */
+/** Creates the player's own connection to a server. */
 export function createControl(
   caller: Caller,
   { target, revision, credentials }: { target: Target; revision: Revision; credentials: TargetCredentials },

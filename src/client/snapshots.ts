@@ -14,27 +14,25 @@ import { SchemaError } from '../wire/schema-check.js';
 import type { OnlineRule } from '../wire/traits/online.js';
 import type { ScannedSnapshot, SnapshotForm, SnapshotMember } from '../wire/traits/snapshot.js';
 
-/** The traits of a line by which its snapshots are read. */
+/** The traits of a line that decide how its snapshots are read. */
 export interface SnapshotLine {
   readonly snapshot: SnapshotForm;
   readonly online: OnlineRule;
 }
 
-/** Gives the key as it is known already. */
+/** Returns the key as already known. */
 export type KnownKey = (accessKey: string) => KeySnapshot | undefined;
 
-/**
- * The key that one snapshot tells of: without counters where it certainly has none. Throws `SchemaError`, which names the member.
- */
+/** Reads the key in a snapshot, without counters if it has none. Throws `SchemaError`, which names the member. */
 export function readSnapshot(line: SnapshotLine, wire: JsonValue): KeySnapshot {
   const { online, ...key } = line.snapshot.decode(wire);
   return line.online.mayHaveCounters(online) ? key : { ...key, counters: null };
 }
 
 /**
- * Reads the elements of a list without a tree, several times as fast as by the schema. What is not as it should be is left to
- * the form's own `decode`, which says what is wrong with it: `JsonSyntaxError` or `SchemaError`. A key that is as `known` has it is
- * that object.
+ * Creates a reader of a list's elements that makes no tree, several times as fast as reading by the schema. An element
+ * of another form is left to the form's own `decode`, which reports the error: `JsonSyntaxError` or `SchemaError`. A
+ * key with the values that `known` has becomes that very object.
  */
 export function createSnapshotReader(
   { snapshot, online }: SnapshotLine,
@@ -48,7 +46,8 @@ export function createSnapshotReader(
     bit: 1 << index,
   }));
   const all = members.reduce((bits, { scan, bit }) => (scan === undefined ? bits : bits | bit), 0);
-  // One record for all: V8 learns from a first list, of which all stays, to put such objects where only a full collection finds them.
+  // One record for all: otherwise V8 learns from a first list, which stays in memory whole, to allocate such objects
+  // where only a full collection finds them.
   const met: ScannedSnapshot = { ...NOTHING_MET };
   return (scanner: JsonScanner, index: number): KeySnapshot => {
     const { start } = scanner;
@@ -61,7 +60,7 @@ export function createSnapshotReader(
   };
 }
 
-/** `name` stays null where the form has none. */
+/** `name` stays null if the form has none. */
 const NOTHING_MET: ScannedSnapshot = {
   accessKey: '',
   name: null,
@@ -72,7 +71,7 @@ const NOTHING_MET: ScannedSnapshot = {
   online: false,
 };
 
-/** Strikes key and name. A key that is known already was struck before: one that was shown otherwise is not found again. */
+/** Strikes key and name. A known key was struck before, and would not be found under another text. */
 function struck(key: KeySnapshot, strike: (text: string) => string): KeySnapshot {
   const accessKey = strike(key.accessKey);
   const name = key.name === null ? null : strike(key.name);
@@ -88,7 +87,7 @@ function decodeAt(line: SnapshotLine, element: Buffer, index: number): KeySnapsh
   }
 }
 
-/** A member of the form with its name as it stands in a text, and its place in a set of members. */
+/** A member of the form with its name as bytes, and its bit in a set of members. */
 interface ScannedMember {
   readonly name: string;
   readonly bytes: Buffer;
@@ -96,7 +95,7 @@ interface ScannedMember {
   readonly bit: number;
 }
 
-/** Reads what is an object and passes over anything else. Answers the set of members that had a value of their type. */
+/** Reads an object and skips any other value. Returns the set of members that had a value of their type. */
 function readMembers(scanner: JsonScanner, members: readonly ScannedMember[], met: ScannedSnapshot): number {
   if (scanner.kind !== Token.openObject) {
     skipValue(scanner);
@@ -115,7 +114,10 @@ function readMembers(scanner: JsonScanner, members: readonly ScannedMember[], me
   return set;
 }
 
-/** The member whose name the scanner stands on: first the one at its place in the form, without making a text of it. */
+/**
+ * Returns the member whose name the scanner is at, trying the one at this place in the form first, without making a
+ * text of the name.
+ */
 function memberHere(scanner: JsonScanner, members: readonly ScannedMember[], place: number): ScannedMember | undefined {
   const likely = members[place];
   if (likely !== undefined && scanner.plain && isName(scanner, likely.bytes)) return likely;
@@ -129,7 +131,10 @@ function isName({ bytes, start, end }: JsonScanner, name: Buffer): boolean {
   return true;
 }
 
-/** Makes the key of the members met, with the values known before where they are equal, so that nothing of a text outlives its reading. */
+/**
+ * Makes a key of the scanned members. Values equal to the previous ones are reused, so that no part of the text
+ * outlives its reading.
+ */
 function snapshotOf(met: ScannedSnapshot, before: KeySnapshot | undefined, hasCounters: boolean): KeySnapshot {
   const { bytesUp, bytesDown, connections } = met;
   const accessKey = before?.accessKey ?? met.accessKey;

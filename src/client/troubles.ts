@@ -8,23 +8,26 @@ const WORDS: Readonly<Record<UpstreamTrouble['kind'], string>> = {
   refused: 'the server does not let Keyway in: lists and subscriptions go on from what was last known',
 };
 
-/** Milliseconds between two troubles that are said: one that comes and goes with every other call is said once. */
+/**
+ * Milliseconds between two reports in the log, so that a trouble that comes and goes with every other call is reported
+ * once.
+ */
 const SAID_AGAIN = 60_000;
 
-/** The order in which a person is to look at them. */
+/** The order in which the user should deal with them. */
 const ORDER: readonly AskedThing[] = ['connection', 'sign-in', 'lists', 'single calls', 'writes', 'configuration'];
 
-/** Keyway asks for these only when somebody wants them: after so long, ms, their last outcome says nothing of now. */
+/** Milliseconds after which the last outcome is out of date, for calls that Keyway makes only on demand. */
 const SAYS_SOMETHING: Readonly<Partial<Record<AskedThing, number>>> = { writes: 60_000, configuration: 60_000 };
 
 interface Met {
   readonly trouble: UpstreamTrouble;
-  /** The times of the first call and of the last; monotonic, ms. */
+  /** The times of the first failed call and of the last; monotonic, ms. */
   readonly beganAt: number;
   readonly metAt: number;
 }
 
-/** One log line when a trouble begins or becomes one of another kind, one when nothing is wrong any more. */
+/** Keeps the troubles with a server. Logs when a trouble begins or changes its kind, and when all are over. */
 export function createTroubles(upstream: string, clock: ClockPort, log: LogPort) {
   const troubles = new Map<AskedThing, Met>();
   let isSaid = false;
@@ -36,7 +39,7 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
 
   const first = (): UpstreamTrouble | null => all()[0] ?? null;
 
-  /** Lists each thing whose last call had no answer, or was not let in; a missing connection first. */
+  /** Lists the kinds of calls whose last call had no answer, or was refused entry; a missing connection first. */
   function all(): readonly UpstreamTrouble[] {
     const now = clock.monotonic();
     for (const [of, { metAt }] of troubles)
@@ -44,7 +47,7 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
     return ORDER.flatMap((of) => troubles.get(of)?.trouble ?? []);
   }
 
-  /** It was answered. */
+  /** Ends the trouble of a kind of calls, because one was answered. */
   function over(of: AskedThing): void {
     const met = troubles.get(of);
     if (met === undefined) return;
@@ -57,7 +60,7 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
   function say(of: AskedThing, kind: UpstreamTrouble['kind'], reason: string): void {
     const others = [...troubles.values()].map(({ trouble }) => trouble.kind);
     if (others.includes(kind)) return;
-    // Another kind than the one before is news.
+    // A different kind from the previous one is worth reporting.
     isSaid = others.length > 0 || clock.monotonic() - saidAt >= SAID_AGAIN;
     if (!isSaid) return;
     saidAt = clock.monotonic();
@@ -65,10 +68,10 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
   }
 
   return {
-    /** The first of `all`. */
+    /** Returns the first of `all`. */
     now: first,
     all,
-    /** A call had no answer, or was not let in. Says so in the log where that is new. */
+    /** Notes a call without an answer, or that was refused entry, and logs it if that is new. */
     met(of: AskedThing, kind: UpstreamTrouble['kind'], reason: string): UpstreamTrouble {
       const before = troubles.get(of);
       const metAt = clock.monotonic();

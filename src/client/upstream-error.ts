@@ -1,16 +1,16 @@
 import { DomainError, type DomainErrorCode } from '../core/errors.js';
 
-/** Why a call to a running server brought nothing that can be used. */
+/** Why a call to a running server had no usable result. */
 export type UpstreamErrorCode = Extract<DomainErrorCode, `upstream${string}`>;
 
 /**
- * A call without an answer of the API. What the server itself refused is a `DomainError` with the code of that refusal and
- * none of these. The detail names the server, says since when it is away, and holds nothing secret.
+ * The error of a call without an answer from the API. The server's own refusals are `DomainError`s with the code of the
+ * refusal. The detail names the server, says since when it is away, and contains nothing secret.
  */
 export class UpstreamError extends DomainError {
-  /** True for a write that the server may have done all the same. */
+  /** True for a write that the server may have done anyway. */
   readonly mayHaveHappened: boolean;
-  /** False for a refusal that lasts until the settings are others. */
+  /** False for a refusal that lasts until the settings change. */
   readonly isForNow: boolean;
 
   constructor(
@@ -25,7 +25,7 @@ export class UpstreamError extends DomainError {
   }
 }
 
-/** Returns whether the server may have done a write all the same that ended so. */
+/** Tells whether the server may have done a write that failed with this error. */
 export function mayHaveHappened(error: unknown): boolean {
   return error instanceof UpstreamError && error.mayHaveHappened;
 }

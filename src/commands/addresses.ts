@@ -7,7 +7,7 @@ type Machine = Pick<CommandContext, 'ownAddresses' | 'environment'>;
 const EVERY_ADDRESS = ['0.0.0.0', '[::]'];
 const LOOPBACK = /^(?:127\.|localhost$|\[::1\]$)/;
 
-/** Returns lines that say where panel and API of each mount are opened, from where whoever reads them sits. */
+/** Returns lines with the addresses at which the reader of this terminal opens panel and API of each mount. */
 export function addressLines({ url, mounts, at }: Served, machine: Machine): readonly string[] {
   if (url.startsWith('unix:')) return placeLines(mounts, at);
   const origin = openedAt(new URL(url), machine);

@@ -40,7 +40,7 @@ export function askSecret(input: SecretInput, output: Prompt, question: string):
       }
     };
     input.setEncoding('utf8');
-    // Before the question: whoever answers at once must not be shown either.
+    // Before the question, so that even an immediate answer is not shown.
     input.setRawMode(true);
     output.write(question);
     input.on('data', read);

@@ -6,12 +6,17 @@ import { endedForAll } from '../document/check/keeps-starting.js';
 import { checkRestorable } from '../document/check/restorable.js';
 import { checkDataFolder } from '../files/data-folder.js';
 import type { Pieces } from '../files/file-pieces.js';
+import { inDataFolder } from '../files/foreign.js';
+import { readRecordsFile } from '../files/records-file.js';
 import { checkState, LinesError, writeState } from '../homes/file/counters/lines.js';
 import { readStored } from '../homes/file/counters/stored.js';
-import { settleRequest } from '../homes/file/settle-requests.js';
+import type { StoredPlace } from '../homes/file/offline-replacements.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
+import { openReplacements } from './replacements.js';
 import { documentCommand, givenPieces } from './stored-place.js';
+
+const MADE_ANEW = 'keyway token add NAME --may PRESET';
 
 /** It holds every key and credential. */
 const FILE_MODE = 0o600;
@@ -21,22 +26,31 @@ export const backup = documentCommand({
   words: ['FILE'],
   async work({ fileSystem, dataFolder, configPath, progress }, { words: [file = ''] }, { folder, output, clock }) {
     const path = resolve(folder, file);
-    await checkDataFolder(fileSystem, dataFolder, configPath);
-    progress.show('reading the configuration file and its counters');
-    const state = await readStored(fileSystem, dataFolder, configPath);
+    const { records, ...state } = await inDataFolder(fileSystem, { dataFolder, configPath }, async () => {
+      await checkDataFolder(fileSystem, dataFolder, configPath);
+      progress.show('reading the configuration file and its counters');
+      const stored = await readStored(fileSystem, dataFolder, configPath);
+      return { ...stored, records: await readRecordsFile(fileSystem, dataFolder) };
+    });
     progress.show(`writing ${file}`);
     await writeNew(fileSystem, path, writeState(state, clock.now()));
     const { counters, reports } = state;
     output.line(
       `Wrote ${path}: the configuration file, counters of ${counters.length} keys, ${reports?.length ?? 0} remembered reports`,
     );
+    const tokens = records.of('tokens').size;
+    if (tokens > 0)
+      output.line(
+        `Not in it, so that none that was removed comes back: ${tokens} named tokens. Elsewhere each is made again: ${MADE_ANEW}`,
+      );
   },
   offered: 'paths',
   help: (settings) => `Usage: keyway backup FILE [--config FILE] [--data-dir DIR]
 
 Writes the configuration file, the counters and the remembered reports as one consistent state into
 a new file (mode 0600: it holds every key and credential). It may run while Keyway serves: what it
-takes is what was durable at one moment, and what a crash at that moment would have left.
+takes is what was durable at one moment, and what a crash at that moment would have left. Named tokens
+are not in it: one that was removed must not come back with an old backup.
 
 ${settings}
 
@@ -67,19 +81,12 @@ export const restore = documentCommand({
   async work(place, { words: [file = ''] }, { folder, output }) {
     const { fileSystem, progress } = place;
     const path = resolve(folder, file);
-    const told = givenPieces(fileSystem, path, (share) => progress.show(`reading ${file}`, share));
-    const { configuration, counters } = await checkState(told).catch((error: unknown) => {
-      if (!(error instanceof LinesError)) throw error;
-      const isNone = /^line 1: unexpected /.test(error.message);
-      const words = isNone ? ' is no backup that "keyway backup" wrote' : '';
-      throw new Error(`${file}${words}: ${error.message}`, { cause: error });
-    });
+    const counters = await checkBackup(place, file, path);
     progress.show('handing it over');
-    if (configuration === null) throw new Error(`${file} holds no configuration file: it is no backup`);
-    const present = await unlessMissing(fileSystem.read(place.configPath, FILE_LIMITS.configuration));
-    refuseUnfit(file, configuration, present);
-    await settleRequest(place, 'restore', givenPieces(fileSystem, path), configuration);
+    const replacements = await openReplacements(place);
+    await replacements.restore(givenPieces(fileSystem, path));
     output.line(`${place.configPath} and the counters of ${counters} keys are again what ${file} holds`);
+    output.line(`Named tokens are in no backup: those of here stay, and others are made again: ${MADE_ANEW}`);
   },
   offered: 'paths',
   help: (settings) => `Usage: keyway restore FILE [--config FILE] [--data-dir DIR] [--in-place]
@@ -94,6 +101,25 @@ ${settings}
 
   keyway restore /var/backups/keyway-2026-11-21.jsonl`,
 });
+
+/** Resolves to the number of keys with counters. Rejects with an `Error` for people where the file is no backup, or not to be restored. */
+async function checkBackup(
+  { fileSystem, progress, configPath }: Pick<StoredPlace, 'fileSystem' | 'progress'> & { readonly configPath: string },
+  file: string,
+  path: string,
+): Promise<number> {
+  const told = givenPieces(fileSystem, path, (share) => progress.show(`reading ${file}`, share));
+  const { configuration, counters } = await checkState(told).catch((error: unknown) => {
+    if (!(error instanceof LinesError)) throw error;
+    const isNone = /^line 1: unexpected /.test(error.message);
+    const words = isNone ? ' is no backup that "keyway backup" wrote' : '';
+    throw new Error(`${file}${words}: ${error.message}`, { cause: error });
+  });
+  if (configuration === null) throw new Error(`${file} holds no configuration file: it is no backup`);
+  const present = await unlessMissing(fileSystem.read(configPath, FILE_LIMITS.configuration));
+  refuseUnfit(file, configuration, present);
+  return counters;
+}
 
 function refuseUnfit(file: string, content: Buffer, present: Buffer | null): void {
   try {

@@ -1,5 +1,6 @@
 import { DomainError, messageOf } from '../core/errors.js';
 import type { ClockPort, FileSystemPort, ProgressPort, RandomPort, ServiceManagerPort } from '../core/ports.js';
+import type { SystemUser } from '../platform/system-user.js';
 import type { FlagShape, Offered } from '../settings/flags.js';
 import { commonErrors, encodeError, toldInFull } from '../wire/errors.js';
 
@@ -19,6 +20,8 @@ export interface World {
   readonly folder: string;
   /** Keyway's own version. */
   readonly version: string;
+  /** The commit that it was built from; empty where that is not known. */
+  readonly ownCommit: () => string;
   readonly output: Output;
   /** Lines about problems. */
   readonly complain: (line: string) => void;
@@ -32,11 +35,13 @@ export interface World {
   readonly serviceManager: ServiceManagerPort | null;
   /** The addresses at which others may reach this machine, IPv4 first. */
   readonly ownAddresses: () => readonly string[];
+  /** Finds a user of this machine by name or number: null for none, 'unknown' where the system does not tell. */
+  readonly findUser: (user: string) => Promise<SystemUser | 'unknown' | null>;
   /** The paths of Node and of the command with which this program was started, absolute. */
   readonly program: readonly [node: string, script: string];
   /** Resolves with the signal's name when the process is asked to end. */
   readonly untilStopped: () => Promise<string>;
-  /** Resolves after so many milliseconds. */
+  /** Resolves after this many milliseconds. */
   readonly wait: (milliseconds: number) => Promise<void>;
   /** Called back at every SIGHUP from now on, which by convention asks to read files again; without it SIGHUP ends all. */
   readonly onHangUp: (listener: () => void) => void;
@@ -72,7 +77,7 @@ export interface Input {
 export interface Command {
   /** One word or two, such as `config list`. */
   readonly name: string;
-  /** The flags that its command line may hold besides `--help`. */
+  /** The flags that it accepts in addition to `--help`. */
   readonly flags: readonly FlagShape[];
   /** Words that shells offer; left out for none, or none that can be known. */
   readonly words?: Offered;

@@ -45,7 +45,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     ],
   },
   {
-    heading: 'The configuration file and what stands beside it',
+    heading: 'The configuration file and its folder',
     commands: [
       listed('config list', 'list the kept versions of the configuration file', () => import('./config/config.js')),
       listed(

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import type { KeptCounters } from '../core/keys/types.js';
+import { inDataFolder } from '../files/foreign.js';
 import { countersLine, readCountersLines, writeState } from '../homes/file/counters/lines.js';
 import { readSalvage, readStored } from '../homes/file/counters/stored.js';
-import { settleRequest } from '../homes/file/settle-requests.js';
 import { exists } from '../platform/presence.js';
 import { valueFlag } from '../settings/flags.js';
 import type { Output } from './command.js';
+import { openReplacements } from './replacements.js';
 import { givenPieces, inFile, storedCommand } from './stored-place.js';
 
 const FROM = valueFlag('from', 'DIR', 'paths');
@@ -24,7 +25,9 @@ export const countersExport = storedCommand({
           `there are no counters: ${[configPath, dataFolder].filter(Boolean).join(' and ')} do not exist`,
         );
       }
-      const { counters } = await readStored(fileSystem, dataFolder, isThere ? configPath : null);
+      const { counters } = await inDataFolder(fileSystem, { dataFolder, configPath }, () =>
+        readStored(fileSystem, dataFolder, isThere ? configPath : null),
+      );
       print(counters, output);
       return;
     }
@@ -68,7 +71,8 @@ export const countersImport = storedCommand({
     const counters = await inFile(file === '-' ? 'standard input' : file, readCountersLines(text));
     place.progress.show('handing them over');
     const content = writeState({ configuration: null, counters, reports: null, sources: null }, clock.now());
-    await settleRequest(place, 'import', content, null);
+    const replacements = await openReplacements(place);
+    await replacements.importCounters(content);
     output.line(`Took over the counters of ${counters.length} keys`);
   },
   offered: 'paths',

@@ -1,11 +1,13 @@
+import { recordsOfTokens } from '../core/named-tokens.js';
 import type { LogPort } from '../core/ports.js';
 import { checkDataFolder } from '../files/data-folder.js';
+import { inDataFolder } from '../files/foreign.js';
+import { readRecordsFile } from '../files/records-file.js';
 import { openConnections } from '../homes/database/connection.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from '../homes/database/schema.js';
 import { exportState, importState, unlessStopped } from '../homes/database/transfer.js';
 import { writeState } from '../homes/file/counters/lines.js';
 import { readStored } from '../homes/file/counters/stored.js';
-import { settleRequest } from '../homes/file/settle-requests.js';
 import { exists } from '../platform/presence.js';
 import { isOn, type ParsedFlags, problemText, switchFlag } from '../settings/flags.js';
 import type { HomePlace, HomePlaceOf } from '../settings/home.js';
@@ -13,6 +15,7 @@ import { readSettings, type SettingName } from '../settings/read.js';
 import type { Command, CommandContext } from './command.js';
 import { complainingLog } from './complaining-log.js';
 import { type CommandPlan, defineCommand, UsageError } from './define-command.js';
+import { openReplacements } from './replacements.js';
 
 /** A command over a database, and perhaps over a configuration file. */
 interface DatabasePlan extends Pick<CommandPlan<Asked, Homes>, 'name' | 'help' | 'flags'> {
@@ -109,27 +112,37 @@ export const databaseImport = databaseCommand({
     const { configPath: config, dataFolder } = document;
     const migrated = migrates ? (versions: readonly number[]) => output.line(schemaLine(versions)) : null;
     await unlessStopped(stop, () => expectSchema(url, migrated));
-    await checkDataFolder(fileSystem, dataFolder, config);
-    progress.show('reading the configuration file and its counters');
-    const { configuration, counters, reports } = await readStored(fileSystem, dataFolder, config);
+    const place = { dataFolder, configPath: config };
+    const { configuration, counters, reports, records } = await inDataFolder(fileSystem, place, async () => {
+      await checkDataFolder(fileSystem, dataFolder, config);
+      progress.show('reading the configuration file and its counters');
+      const stored = await readStored(fileSystem, dataFolder, config);
+      return { ...stored, records: await readRecordsFile(fileSystem, dataFolder) };
+    });
     if (configuration === null) throw new Error(`there is no configuration file ${config}`);
-    const state = { configuration, counters, reports: reports ?? [] };
+    const notes = [...records.of('notes')].map(([id, body]) => ({ kind: 'notes', id, body }) as const);
+    const moving = [...recordsOfTokens(records, clock.now()), ...notes];
+    const state = { configuration, counters, reports: reports ?? [], records: moving };
     const log = complainingLog(context);
     try {
       const replaces = isOn(flags, REPLACE.flag);
       const options = { url, replaces, refused: refusedIn(log), clock, random, progress, stop };
-      const keys = await importState(state, options);
+      const imported = await importState(state, options);
       output.line(
-        `Took over ${config}: ${keys} keys, counters of ${counters.length} and ${state.reports.length} remembered reports`,
+        `Took over ${config}: ${imported.keys} keys, counters of ${counters.length}, ${state.reports.length} remembered reports and ${imported.tokens} named tokens`,
       );
+      if (imported.present.length > 0)
+        context.complain(
+          `The database has named tokens of these names, or had them within the last hour: they stay as they are: ${imported.present.join(', ')}`,
+        );
     } catch (error) {
       throw new Error(`${config} was not taken over: ${databaseProblem(error)}`, { cause: error });
     }
   },
   help: (settings) => `Usage: keyway database import [--config FILE] [--data-dir DIR] [--database URL] [--replace]
 
-Takes the configuration file, the counters and the remembered reports of an embedded Keyway over into
-a database, all or nothing; makes the schema there first, unless --no-migrate is given. File and data
+Takes the configuration file, the counters, the remembered reports, the named tokens and the
+notes of a Keyway over a file over into a database, all or nothing; makes the schema there first, unless --no-migrate is given. File and data
 folder stay as they are. Stop the Keyway that serves them first: what it counts afterwards is not
 taken over.
 
@@ -163,7 +176,8 @@ export const databaseExport = databaseCommand({
         }
       }
       const content = writeState({ ...state, counters: counters(), sources: null }, clock.now());
-      await settleRequest(place, 'restore', content, state.configuration);
+      const replacements = await openReplacements(place);
+      await replacements.restore(content);
       return `counters of ${count} keys and ${state.reports.length} remembered reports`;
     });
     output.line(`Wrote ${config}, ${written}`);

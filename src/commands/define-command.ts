@@ -28,7 +28,7 @@ export interface CommandPlan<Asked, Home> {
   readonly readsSettings?: (flags: ParsedFlags) => boolean;
   /** Settings that `ask` reads by itself, because they name another home than the others. */
   readonly apart?: readonly SettingName[];
-  /** Flags besides those of its settings. */
+  /** Flags in addition to those of its settings. */
   readonly flags?: readonly FlagShape[];
   /** The names of its words, all of them needed unless `least` says less; not counted where it is left out. */
   readonly words?: { readonly names: readonly string[]; readonly least?: number };

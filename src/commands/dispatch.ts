@@ -17,7 +17,7 @@ configuration file.
 
 ${groups.map(({ heading, entries }) => `${heading}:\n${helpList(entries, width)}`).join('\n\n')}
 
-"keyway COMMAND --help" tells all about one command, "keyway --version" Keyway's version.
+"keyway COMMAND --help" tells all about one command, "keyway --version" Keyway's version and commit.
 
 First steps:
   keyway start
@@ -39,7 +39,8 @@ export async function runCommandLine(argv: readonly string[], world: World): Pro
   }
   if (first === COMPLETE) return complete(argv.slice(1), COMMANDS, world);
   if (VERSION_WORDS.has(first)) {
-    world.output.line(world.version);
+    const commit = world.ownCommit();
+    world.output.line(commit === '' ? world.version : `${world.version} (commit ${commit})`);
     return 0;
   }
   if (first === '--help' || first === '-h' || first === 'help') return showHelp(argv.slice(1), world);

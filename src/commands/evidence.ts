@@ -1,5 +1,5 @@
 import { REVISIONS } from '../../revisions/all.js';
-import { type Evidence, evidenceOf, type Ground, SUBJECTS, sharesOf } from '../replay/play/evidence.js';
+import { type Evidence, evidenceOf, type Ground, SUBJECTS, sharesOf } from '../lab/play/evidence.js';
 import type { CommandContext } from './command.js';
 import { filesOfPack } from './replay/run.js';
 import { lineOf } from './replay/settings.js';

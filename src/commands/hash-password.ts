@@ -22,7 +22,7 @@ export async function passwordHashOf(password: string, isStretched: boolean, ran
   return isStretched ? pbkdf2Hash(password, random.bytes(SALT_BYTES)) : sha256Hash(password);
 }
 
-/** A password that is longer is none. */
+/** Longer input is not taken as a password. */
 const MOST_BYTES = 64 * 1024;
 
 type Given = { readonly password: string } | { readonly problem: string };

@@ -45,7 +45,7 @@ server's door, or of Keyway's own interface.
 
   --revision R  a revision's name or a server package version, as "keyway revisions" lists them
   --feed        the feed's document
-  v1            that of Keyway's own interface, at keyway/v1 beside every mount
+  v1            that of Keyway's own interface, at keyway/v1 of every mount
 
   keyway openapi --revision 0.2.48 > openapi.json`,
 });

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { type AskedToken, type NamedToken, NamedTokens, noToken, tokenTaken } from '../core/named-tokens.js';
 import { type DayOfUse, OperationUse } from '../core/operation-use.js';
 import { PRESETS, TERMINAL } from '../core/principal.js';
@@ -55,7 +56,7 @@ async function openByItself(home: HomePlace, context: CommandContext): Promise<O
 }
 
 function overSocket(socketPath: string): OwnRecords {
-  const { call, close } = openOwnCalls(socketPath);
+  const { call, close } = openOwnCalls(() => connect(socketPath));
   const rows = async (path: string): Promise<readonly JsonObject[]> => {
     const data = await call('GET', path);
     return Array.isArray(data) ? data.filter(isJsonObject) : [];
@@ -63,9 +64,9 @@ function overSocket(socketPath: string): OwnRecords {
   return {
     outliveProcess: true,
     tokens: async () => (await rows('/tokens')).map(tokenOf),
-    async addToken({ name, may, expiresAt }) {
+    async addToken({ name, may, expiresAt, label }) {
       const expires = expiresAt === null ? {} : { expires_at: new Date(expiresAt).toISOString() };
-      const made = await call('POST', '/tokens', { name, may, ...expires });
+      const made = await call('POST', '/tokens', { name, may, label, ...expires });
       return isJsonObject(made) ? textOf(made, 'token') : '';
     },
     async removeToken(name) {
@@ -83,6 +84,7 @@ function tokenOf(row: JsonObject): NamedToken {
     ...{ name: textOf(row, 'name'), may, madeBy: textOf(row, 'made_by') },
     createdAt: Date.parse(textOf(row, 'created_at')),
     expiresAt: row.expires_at === null ? null : Date.parse(textOf(row, 'expires_at')),
+    label: typeof row.label === 'string' ? row.label : null,
   };
 }
 

@@ -1,12 +1,15 @@
-import { isPbkdf2 } from '../core/password.js';
-import { passwordHashIn, withOperator } from '../document/operator-change.js';
-import { rewriteFile } from '../files/rewrite-file.js';
-import { readTarget, TargetChangedError, type TargetFile } from '../files/write-file.js';
+import { withOperator } from '../document/operator-change.js';
+import { readTarget, type TargetFile } from '../files/write-file.js';
+import { ContentChangedError, contentDigest } from '../homes/file/configuration/whole-content.js';
 import { failureWords } from '../platform/failure-words.js';
 import { valueFlag } from '../settings/flags.js';
+import { fileHome } from '../settings/home.js';
 import { shellWord } from '../settings/text.js';
 import type { CommandContext } from './command.js';
-import { FOR, passwordHashOf, readPassword, wantsPbkdf2 } from './hash-password.js';
+import { operatorAsked, setDatabasePassword } from './database-password.js';
+import { offerToEndDevices } from './device-tokens.js';
+import { FOR } from './hash-password.js';
+import { openReplacements } from './replacements.js';
 import { documentCommand } from './stored-place.js';
 
 const USERNAME = valueFlag('username', 'NAME');
@@ -18,40 +21,37 @@ export const setPassword = documentCommand({
   name: 'set-password',
   words: [],
   flags: [USERNAME, FOR],
-  async work({ configPath: path, dataFolder, inPlace, fileSystem, clock, log }, { values: given }, context) {
-    const username = given.get(USERNAME.flag)?.[0] ?? null;
-    if (username === '') throw new Error('--username: expected a name that is not empty');
+  overDatabase: setDatabasePassword,
+  async work(place, flags, context) {
+    const { configPath: path, dataFolder, inPlace } = place;
     const read = () => readFileAt(path, context);
-    // A problem of the file is said before anybody is asked.
-    const { bytes } = await read();
-    withOperator(bytes, { username, passwordHash: '' });
-    const isStretched = wantsPbkdf2(given.get(FOR.flag)?.[0]) ?? isPbkdf2(passwordHashIn(bytes));
-    const answer = await readPassword(context);
-    if ('problem' in answer) throw new Error(answer.problem);
-    const operator = { username, passwordHash: await passwordHashOf(answer.password, isStretched, context.random) };
-    const versions = { fileSystem, clock, log, path, dataFolder, inPlace };
+    const operator = await operatorAsked((await read()).bytes, flags, context);
+    const replacements = await openReplacements(place);
     for (let attempt = 1; ; attempt += 1) {
-      const target = await read();
+      const present = (await read()).bytes;
       try {
-        await rewriteFile(versions, target, withOperator(target.bytes, operator), { forever: false });
+        await replacements.putFile(withOperator(present, operator), { replaces: contentDigest(present) });
         break;
       } catch (error) {
-        if (!(error instanceof TargetChangedError) || attempt === ATTEMPTS) throw error;
+        if (!(error instanceof ContentChangedError) || attempt === ATTEMPTS) throw error;
       }
     }
     context.output.line(`Wrote the new password's hash into ${path}.`);
     context.output.line(
-      'Where a Keyway serves it, every session ends within a second: sign in again. A server reads it at its next start.',
+      'Where a Keyway serves it, every session has ended: sign in again. A server reads it at its next start.',
     );
     context.output.line(`What the file was is kept: keyway config list --config ${shellWord(path)}`);
+    await offerToEndDevices(fileHome(path, { dataDir: dataFolder, inPlace }), context);
   },
-  help: (settings) => `Usage: keyway set-password [--config FILE] [--username NAME] [--for VERSION]
+  help: (settings) => `Usage: keyway set-password [--config FILE | --database URL] [--username NAME] [--for VERSION]
 
-Writes the hash of a new password for the panel into a configuration file, as its password_hash. On a
-terminal the password is asked for twice and not shown. Otherwise one line of standard input is it.
+Writes the hash of a new password for the panel into a configuration file, or into the configuration
+that a database holds, as its password_hash. On a terminal the password is asked for twice and not
+shown. Otherwise one line of standard input is it.
 
-Everything else in the file stays as it is, and what the file was is kept. A Keyway that serves the
-file ends every session.
+Everything else stays as it is, and what the configuration was is kept. A Keyway that serves it ends
+every session. Devices with a token of their own are listed, and on a terminal you are asked whether
+to end these, too.
 
 ${settings}
   --username NAME  Writes the name to sign in with, too. Default: the one in the file.

@@ -1,5 +1,4 @@
-import { domainToASCII } from 'node:url';
-import { isPublicHost } from '../homes/file/settings-of.js';
+import { readClientHost } from '../core/client-address.js';
 import { failureWords } from '../platform/failure-words.js';
 import type { Log } from '../platform/log.js';
 import { isMissing } from '../platform/presence.js';
@@ -50,10 +49,10 @@ async function askForHost(
   output.line('At which address or name do clients reach the tunnel server? Share links name it.');
   if (own.length > 0) output.line(`This machine has ${own.join(', ')}.`);
   const answer = await input.ask('Address (Enter leaves it open): ', (text) =>
-    text.trim() === '' || hostIn(text) !== null ? null : `Expected ${hostKind.expected}.`,
+    text.trim() === '' || readClientHost(text) !== null ? null : `Expected ${hostKind.expected}.`,
   );
   if (answer === null) return false;
-  const host = hostIn(answer);
+  const host = readClientHost(answer);
   if (host === null) return true;
   try {
     log.plain(`Wrote ${host} into ${await keepHost(host)}: share links name it from now on`);
@@ -61,14 +60,6 @@ async function askForHost(
     log.error({}, `the address cannot be kept (${failureWords(error)}): start with --server-host ${host}`);
   }
   return true;
-}
-
-/** A name in the form in which links have it; null for what is none. */
-function hostIn(text: string): string | null {
-  const host = hostKind.read(text.trim(), '');
-  if (host === undefined) return null;
-  const name = host.startsWith('[') ? host : domainToASCII(host);
-  return isPublicHost(name) ? name : null;
 }
 
 const YES = switchFlag('yes');
@@ -81,10 +72,10 @@ export const start: Command = {
 As "keyway serve", with the same flags, but a configuration file that does not exist is written
 first, by default ./keyway.jsonc: commented, readable by its owner alone, with one access key, an API
 token, a web path and a password, all generated. On a terminal the password is shown, once. Otherwise
-it is in a file beside it of mode 0600, keyway.password for keyway.jsonc.
+it is in a file next to it of mode 0600, keyway.password for keyway.jsonc.
 
 Prints the panel's address. After that it asks on a terminal, once, at which address clients reach
-the tunnel server, and keeps it in .ostp_public_ip beside the file.
+the tunnel server, and keeps it in .ostp_public_ip next to the file.
 
   --yes    Asks nothing.`,
   run: (argv, context) => {

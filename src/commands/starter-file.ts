@@ -86,8 +86,9 @@ const PRIVATE = 0o600;
 const HALF_WRITTEN = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
 
 /**
- * Writes the starter file, mode 0600, durably. Without a terminal the password goes into a file beside it, `keyway.password`
- * for `keyway.jsonc`. Never overwrites: rejects with an `Error` for people when one of them exists; then nothing was written.
+ * Writes the starter file, mode 0600, durably. Without a terminal the password goes into a file next to it,
+ * `keyway.password` for `keyway.jsonc`. Never overwrites: rejects with an `Error` for people, having written nothing, if
+ * one of them exists.
  */
 export async function writeStarterFile(
   path: string,

@@ -1,12 +1,12 @@
 import type { FileSystemPort } from '../core/ports.js';
 import { type OnShare, piecesOf } from '../files/file-pieces.js';
 import { LinesError } from '../homes/file/counters/lines.js';
-import type { StoredPlace } from '../homes/file/settle-requests.js';
+import type { StoredPlace } from '../homes/file/offline-replacements.js';
 import { failureWords } from '../platform/failure-words.js';
 import type { ParsedFlags } from '../settings/flags.js';
-import type { HomePlace } from '../settings/home.js';
+import type { HomePlace, HomePlaceOf } from '../settings/home.js';
 import { databaseMeant } from '../settings/read.js';
-import type { Command } from './command.js';
+import type { Command, CommandContext } from './command.js';
 import { complainingLog } from './complaining-log.js';
 import { type CommandPlan, defineCommand, UsageError } from './define-command.js';
 
@@ -15,6 +15,8 @@ interface StoredPlan<Place>
   extends Pick<CommandPlan<ParsedFlags, Place>, 'name' | 'help' | 'flags' | 'offered' | 'work'> {
   /** The names of its words; it takes exactly these. */
   readonly words: readonly string[];
+  /** Does the work where the state is in a database; without it, the command is for files alone. */
+  overDatabase?(place: HomePlaceOf<'database'>, flags: ParsedFlags, context: CommandContext): Promise<void>;
 }
 
 type Opened = Pick<StoredPlace, 'fileSystem' | 'clock' | 'progress' | 'log'>;
@@ -38,16 +40,29 @@ function placeCommand<Known extends Files>(
   plan: StoredPlan<Known & Opened>,
   filesOf: (home: HomePlace) => Known | string,
 ): Command {
-  return defineCommand<ParsedFlags, Known & Opened>({
-    ...plan,
-    settings: ['config', 'upstream', 'dataDir', 'inPlace'],
-    words: { names: plan.words },
-    ask: (_reading, flags) => flags,
+  const { overDatabase, words, ...own } = plan;
+  const files = ['config', 'upstream', 'dataDir', 'inPlace'] as const;
+  return defineCommand<ParsedFlags, (Known & Opened) | HomePlaceOf<'database'>>({
+    ...own,
+    ...(overDatabase === undefined ? { settings: files } : { settings: [...files, 'database'], apart: ['database'] }),
+    words: { names: words },
+    ask(reading, flags) {
+      if (reading.value('database') !== null && reading.value('config') !== null)
+        reading.problems.push('--database: expected either this or --config, not both');
+      return flags;
+    },
     async home(settings, _flags, { context, sources }) {
-      const files = filesOf((await databaseMeant(sources)) ?? settings.home);
-      if (typeof files === 'string') throw new UsageError(files);
+      const meant = await databaseMeant(sources);
+      if (meant !== null && overDatabase !== undefined) return meant;
+      const found = filesOf(meant ?? settings.home);
+      if (typeof found === 'string') throw new UsageError(found);
       const { fileSystem, clock, progress } = context;
-      return { ...files, fileSystem, clock, progress, log: complainingLog(context) };
+      return { ...found, fileSystem, clock, progress, log: complainingLog(context) };
+    },
+    async work(home, flags, context) {
+      if (!('kind' in home)) return plan.work(home, flags, context);
+      await overDatabase?.(home, flags, context);
+      return undefined;
     },
   });
 }

@@ -54,7 +54,7 @@ ${PRESETS.map((preset) => `                     ${preset.padEnd(8)} ${PRESET_WOR
   ask(reading, { words: [name = ''] }, { context }) {
     const may = PRESETS.find((preset) => preset === reading.value('may'));
     if (may === undefined) reading.problems.push(`--may: expected one of ${PRESETS.join(', ')}`);
-    return { name, may: may ?? 'status', expiresAt: laterTimeOf(reading, 'expires', context.clock) };
+    return { name, may: may ?? 'status', expiresAt: laterTimeOf(reading, 'expires', context.clock), label: null };
   },
   async work(records, asked, context) {
     const secret = await records.addToken(asked);
@@ -97,7 +97,7 @@ const timeText = (time: number): string => `${new Date(time).toISOString().slice
 
 function tableLines(tokens: readonly NamedToken[], { clock }: CommandContext): readonly string[] {
   if (tokens.length === 0) return ['No token.'];
-  const rows = tokens.map(({ name, may, createdAt, expiresAt, madeBy }) => {
+  const rows = tokens.map(({ name, may, createdAt, expiresAt, madeBy, label }) => {
     const hasEnded = expiresAt !== null && expiresAt <= clock.now();
     return [
       name,
@@ -105,15 +105,17 @@ function tableLines(tokens: readonly NamedToken[], { clock }: CommandContext): r
       timeText(createdAt),
       madeBy,
       expiresAt === null ? 'never' : timeText(expiresAt) + (hasEnded ? ' (over)' : ''),
+      label ?? '',
     ];
   });
-  return [textTable(['name', 'may', 'made', 'by', 'ends'], rows)];
+  return [textTable(['name', 'may', 'made', 'by', 'ends', 'label'], rows)];
 }
 
 function jsonText(tokens: readonly NamedToken[]): string {
-  const rows = tokens.map(({ name, may, createdAt, expiresAt, madeBy }) => ({
+  const rows = tokens.map(({ name, may, createdAt, expiresAt, madeBy, label }) => ({
     ...{ name, may, created_at: new Date(createdAt).toISOString(), made_by: madeBy },
     expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+    label,
   }));
   return JSON.stringify(rows, null, 2);
 }

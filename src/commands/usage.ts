@@ -19,7 +19,7 @@ export const usage = defineCommand<Asked, OwnRecords>({
 Says who still uses what: the token (or static, session, open for no credential), the program, the
 revision and the operation, how often, and when last. No keys and no addresses are kept.
 
-  --days N         The last so many days, at most ${MOST_DAYS}. Default: ${MOST_DAYS}.
+  --days N         The last N days, at most ${MOST_DAYS}. Default: ${MOST_DAYS}.
   --json           By day, as a JSON array.
 
 Whose use:

@@ -8,17 +8,20 @@ export const AUDIT_LENGTH = 100;
 /** The members of an entry that its caller gives. */
 export type AuditEvent = Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>;
 
-/** The audit list (protocol: "Audit list"). Where somebody else holds it, each fails with `backendAway` where there is no answer. */
+/**
+ * The audit list (protocol: "Audit list"). Where somebody else holds it, each fails with `backendAway` where there is
+ * no answer.
+ */
 export interface Audit {
-  /** Newest first; the same array until the list changes, then another one. */
+  /** Returns the entries, newest first; the same array until the list changes. */
   list(): MaybeAsync<readonly AuditEntry[]>;
   add(event: AuditEvent): MaybeAsync<void>;
   clear(): MaybeAsync<void>;
-  /** Tells whether whoever holds the list asks for a credential, so that no revision gives it out without one. */
+  /** Tells whether the holder of the list asks for a credential, in which case no revision gives it out without one. */
   isProtected(): boolean;
 }
 
-/** A list in the memory of this process, which knows everything at once. */
+/** Keeps the list in the memory of this process. */
 export interface LocalAudit extends Audit {
   list(): readonly AuditEntry[];
   add(event: AuditEvent): void;

@@ -1,7 +1,7 @@
 import type { Audit } from './audit.js';
 import type { DomainError } from './errors.js';
 import type { KeptRecords, RecordChange } from './kept-records.js';
-import type { KeyChange as KeyChangeKind } from './keys/change-log.js';
+import type { LoggedChange } from './keys/change-log.js';
 import type { KeyFieldValues } from './keys/key-fields.js';
 import type { CounterValues, KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
 import type { MaybeAsync } from './maybe-async.js';
@@ -22,73 +22,62 @@ import type { Session } from './session.js';
 
 /**
  * The one door to the state of a gateway, wherever it lives (design: "The door to the state"). A factory opens one,
- * with everything loaded. Only the backend changes the state, whoever asks for it: the core asks here and answers from
- * what the backend keeps in memory, or from its `live` reads.
+ * with everything loaded. Only the backend changes the state: the core asks it to, and answers from what the backend
+ * keeps in memory, or from its `live` reads.
  *
- * A change that is refused rejects with a `DomainError` and nothing has changed, unless a method says otherwise. One that
- * cannot be decided because whoever holds the state is away rejects with `backendAway`.
+ * A refused change rejects with a `DomainError` and changes nothing, unless a method says otherwise. One that cannot be
+ * decided because the holder of the state is away rejects with `backendAway`.
  */
 export interface Backend {
   /** The keys in memory. The backend feeds them, with what it loaded and with every change since. */
   readonly keys: KeyReader;
-  /** Keyway's own records beside the state. */
+  /** Keyway's own records, which are not part of the state. */
   readonly records: KeptRecords;
   /** Returns the present settings besides keys. */
   settings(): BackendSettings;
-  /** Called in the turn of the event loop in which settings or keys became others, whoever changed them. */
+  /** Called in the turn of the event loop in which anyone changed settings or keys. */
   onChange(listener: (reason: ChangeReason) => void): void;
 
   /**
-   * Registers the key with counters at zero, record and counters in one step where it exists. Rejects with `saveFailed` when
-   * it could not be written; it may have taken effect all the same (protocol: "Users").
-   */
-  createKey(key: AccessKey): Promise<void>;
-  /**
    * Registers new keys without counters. Resolves to what was made: these, or as many others of the same record where
-   * whoever holds the state generates them. All or none, unless it rejects with `bulkIncomplete`: then those stay that
-   * were made.
+   * the holder of the state generates them. All or none, unless it rejects with `bulkIncomplete`: then those that were
+   * made stay.
    */
   createBareKeys(keys: readonly AccessKey[]): Promise<readonly string[]>;
-  /** Overwrites what is given of the record, counters kept. Rejects with `userNotFound`, and with `saveFailed` as `createKey` does. */
-  updateKey(accessKey: string, record: KeyUpdate): Promise<void>;
-  /** Drops record and counters. Rejects as `updateKey` does. */
-  deleteKey(accessKey: string): Promise<void>;
+  readonly changes: KeyChanges;
   /**
-   * Takes over a change that shows, and whose answer was lost, perhaps with the process that made it: whoever holds the state may
-   * lose it as one that was answered. Left out where what shows lasts.
+   * Treats a change that is visible, but whose answer was lost, as an acknowledged one: its holder may still lose it.
+   * Left out where a visible change lasts.
    */
   adopt?(change: KeyChange): Promise<void>;
-  /** Sets the counters to zero. Rejects with `userNotFound` for an unknown key and for one without counters. */
-  resetKey(accessKey: string): Promise<void>;
-  /**
-   * The same, refused with `unreadableByServer` where a server that reads the state would not start from it afterwards: for callers whose
-   * answers no protocol fixes. Null where nothing is refused.
-   */
-  readonly refusing: Pick<Backend, 'createKey' | 'updateKey' | 'deleteKey'> | null;
-  /** Makes many changes of keys as one; null where each is a call of its own. */
-  readonly batches: KeyBatches | null;
   /** Rejects with `outboundNotConfigured`. */
   replaceRules(rules: readonly OutboundRule[]): Promise<void>;
-  /** Replaces the named members. Rejects with `savedInMemory` where they are in force, and the file could not be written. */
+  /**
+   * Replaces the named members. Rejects with `savedInMemory` where they are in force, and the file could not be
+   * written.
+   */
   changeDns(change: DnsChange): Promise<void>;
 
   /**
-   * Adds a report to the counters, whole or not at all. Increments, never sums: whoever else counts is not overwritten. The
-   * last `REMEMBERED_REPORTS` ids, and perhaps more, are known again. Rejects with `countedElsewhere` where whoever holds the state counts.
+   * Adds a report to the counters, whole or not at all. It has increments rather than sums, so that other counts are
+   * not overwritten. At least the last `REMEMBERED_REPORTS` ids are recognized. Rejects with `countedElsewhere` if the
+   * holder of the state counts by itself.
    */
   count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome>;
 
   /**
-   * Counts what has been added to the counters of a tunnel server since its post before: base and increment are one step, so
-   * that nothing counts twice. Rejects with `invalidBody`, and with `countedElsewhere` as `count` does.
+   * Counts what has been added to the counters of a tunnel server since its post before: base and increment are one
+   * step, so that nothing counts twice. Rejects with `invalidBody`, and with `countedElsewhere` as `count` does.
    */
   countPosted(post: CountersPost, acknowledgement: Acknowledgement): Promise<PostOutcome>;
 
-  /** The configuration as a whole; null where there is none (protocol: "Status and configuration", rule 1). */
+  /** The configuration as a whole; null without one (protocol: "Status and configuration", rule 1). */
   readonly document: ConfigurationDocumentPort | null;
   /** The audit list, where it is held with the state; null where each gateway has its own. */
   readonly audit: Audit | null;
-  /** The session of one mount, by its API root, where several gateways have it in common; null where each has its own. */
+  /**
+   * The session of one mount, by its API root, where several gateways have it in common; null where each has its own.
+   */
   readonly sessions: ((api: string) => Session) | null;
   /** Reads that ask the holder of the state at every request; null where the keys in memory and the settings answer. */
   readonly live: LiveReads | null;
@@ -96,9 +85,9 @@ export interface Backend {
   readonly replica: Replica | null;
   /** Null where this process alone sees what changes. */
   readonly past: PastChanges | null;
-  /** Has whoever resolves names for the state fetch its blocklists; null where the gateway's own resolver does. */
+  /** Makes the resolver that belongs to the state fetch its blocklists; null where that is the gateway's own. */
   readonly refreshBlocklists: (() => Promise<void>) | null;
-  /** Lists present problems, for health; empty while there is none. */
+  /** Lists present problems, for health. */
   problems(): Promise<readonly Problem[]>;
   /** Finishes what was accepted, writes what waits, and lets the state go. */
   close(): Promise<void>;
@@ -113,7 +102,10 @@ export interface BackendSettings {
   readonly listener: ListenerConfig | null;
   /** The tunnel server as clients are told, as far as it stands there. */
   readonly announced: Partial<AnnouncedServer>;
-  /** The facts that a running server tells of itself, whose configuration may count from its next start only; left out where none tells them. */
+  /**
+   * The facts that a running server tells of itself, whose configuration may count from its next start only; left out
+   * where none tells them.
+   */
   readonly told?: ToldByServer | undefined;
   readonly published: Published;
 }
@@ -134,31 +126,47 @@ export type ReloadReason = 'edited' | 'replaced' | 'restored';
 /** The columns that become others; one that is not given stays. */
 export type KeyUpdate = Partial<KeyFieldValues>;
 
-/** One change of a key among many. */
+/** A change of a key. One of a key that is not there is refused with `userNotFound`, but for a create. */
 export type KeyChange =
+  /** Registers the key with counters at zero, record and counters in one step where it exists. */
   | { readonly op: 'create'; readonly key: AccessKey }
+  /** Overwrites what is given of the record; counters stay. */
   | { readonly op: 'update'; readonly accessKey: string; readonly update: KeyUpdate }
+  /**
+   * Drops record and counters; or sets the counters to zero, refused with `userNotFound` for a key without any, too.
+   */
   | { readonly op: 'delete' | 'reset'; readonly accessKey: string }
-  /** Another key in the place of this one, with its record and counters. */
+  /** Puts another key in the place of this one, with its record and counters. */
   | { readonly op: 'rotate'; readonly accessKey: string; readonly successor: string };
 
-/** Why a change was not made; null where it was. */
+/** Why a change was not made; null where it was. With `savedInMemory` it is in force and could not be written. */
 export type ChangeOutcome = DomainError | null;
 
-/** Changes of keys that are written together. */
-export interface KeyBatches {
-  /** Changes that are taken at once. */
+/** The way in which changes are made. */
+export interface HowChanged {
+  /** Tells these changes from all others, where the driver notes them; null where nobody asks again what became of them. */
+  readonly note: string | null;
+  /**
+   * A change is refused with `unreadableByServer` where a server that reads the state would not start from it
+   * afterwards: for callers whose answers no protocol fixes.
+   */
+  readonly refuses: boolean;
+}
+
+/** Changes of keys. */
+export interface KeyChanges {
+  /** Changes that are made together; 1 where each is a call of its own. */
   readonly most: number;
   /** True where changes under a note that was used before are not made again: its outcomes are told once more. */
   readonly areNoted: boolean;
   /**
-   * Makes the changes in their order, each as it would be by itself, and resolves to what became of each. Rejects where nobody
-   * who holds the state answers; they may have been made all the same.
+   * Makes the changes in their order, each as it would be by itself, and resolves to what became of each. Rejects where
+   * nobody who holds the state answers, with an error that `isAway` knows; they may have been made all the same.
    */
-  apply(changes: readonly KeyChange[], note: string): Promise<readonly ChangeOutcome[]>;
+  apply(changes: readonly KeyChange[], how: HowChanged): Promise<readonly ChangeOutcome[]>;
   /**
-   * Puts a key in the place of another and changes records, both or neither; null where records are not kept with the keys.
-   * Resolves to false, with nothing changed, where a record is not as expected. Rejects as `updateKey` does.
+   * Puts a key in the place of another and changes records, both or neither; null where records are not kept with the
+   * keys. Resolves to false, with nothing changed, where a record is not as expected. Rejects with why it was not done.
    */
   readonly rotate:
     | ((accessKey: string, successor: string, records: readonly RecordChange[]) => Promise<boolean>)
@@ -203,14 +211,42 @@ export interface ConfigurationDocumentPort {
   replace(body: Buffer): Promise<void>;
   /**
    * Changes what the patch names and no key, by the smallest edit where the text is kept. Resolves to what it is then.
-   * Rejects with what the condition throws, with `conflict`, `useKeys`, `unreadableByServer` and `lockOut`, and as `replace` does.
+   * Rejects with what the condition throws, with `conflict`, `useKeys`, `unreadableByServer` and `lockOut`, and as
+   * `replace` does.
    */
   patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint>;
   /**
-   * Keeps a version where something was added since the newest one, at most one in ten seconds: to be awaited before many
-   * keys are made. Single changes that take something away do it themselves. Never rejects.
+   * Keeps a version where something was added since the newest one, at most one in ten seconds: to be awaited before
+   * many keys are made. Single changes that take something away do it themselves. Never rejects.
    */
   keepVersion(): Promise<void>;
+  /** The versions that are kept of it; null where nothing outlives the process. */
+  readonly versions: ConfigurationVersions | null;
+}
+
+/** A kept version of the configuration. */
+export interface KeptVersion {
+  /** The time and the beginning of the content's SHA-256. */
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly keptAt: number;
+  readonly forever: boolean;
+}
+
+/** The kept versions of the configuration, as they can be read. */
+export interface VersionSource {
+  /** Reads them, oldest first. */
+  list(): Promise<readonly KeptVersion[]>;
+  /** Reads the content of one. Rejects where it is damaged. */
+  read(id: string): Promise<Buffer>;
+  /** Reads what stands there now. Rejects where that cannot be had. */
+  present(): Promise<Buffer>;
+}
+
+/** The kept versions of the configuration that is served. */
+export interface ConfigurationVersions extends VersionSource {
+  /** Makes it this content, byte for byte where the home keeps bytes; what it was is kept first. Rejects as `replace` does. */
+  restore(content: Buffer): Promise<void>;
 }
 
 /** A change of the configuration in its own words. */
@@ -245,20 +281,25 @@ export interface LiveReads {
 export interface Replica {
   /** To be awaited before a list of keys is given out; asks for what is missing. Rejects as live reads do. */
   freshen(): MaybeAsync<void>;
-  /** For how long the list that is given out has been known, ms, where its holder is away; null where it is as fresh as can be. */
+  /**
+   * For how long the list that is given out has been known, ms, where its holder is away; null where it is as fresh as
+   * can be.
+   */
   stale(): number | null;
   /**
-   * To be awaited before answers that go by what was last known, whether anybody can be asked now or not. `milliseconds`:
-   * how long whoever asks goes on looking at the keys. Rejects as live reads do where what is known is too old.
+   * Prepares answers from what was last known, even if the holder cannot be asked now. `milliseconds`: how long the
+   * caller will go on reading the keys. Rejects as live reads do if what is known is too old.
    */
   lastKnown(milliseconds?: number): MaybeAsync<void>;
-  /** Has whoever holds the keys looked at for so many milliseconds: somebody depends on whether it is there. */
+  /** Watches the holder of the keys for some milliseconds, because somebody depends on whether it is there. */
   watch(milliseconds: number): void;
   /** One key as last known; one that is not is looked for, too many of them together. Rejects as `lastKnown` does. */
   find(accessKey: string): MaybeAsync<KeyEntry | undefined>;
   /** Asks for keys that are not known here, for somebody who shows no credential. Rejects as `lastKnown` does. */
   lookForKeys(): MaybeAsync<void>;
-  /** To be awaited before `published` is gone by; asks for it where nobody has read it. Rejects where it never could be. */
+  /**
+   * To be awaited before `published` is gone by; asks for it where nobody has read it. Rejects where it never could be.
+   */
   learnPublished(): MaybeAsync<void>;
 }
 
@@ -267,20 +308,25 @@ export interface PastChanges {
   /** Returns the mark of what is in memory; every gateway of the state knows it. */
   mark(): string;
   /**
-   * Reads what changed after a mark, perhaps with some of what changed before; null where that is not known any more. Rejects while
-   * whoever holds the state is away.
+   * Reads what changed after a mark, perhaps with some of what changed before; null if that is no longer known. Rejects
+   * while the holder of the state is away.
    */
   since(mark: string): Promise<MissedChanges | null>;
 }
 
 export interface MissedChanges {
-  /** In the order in which they happened, as far as that is known; null where they are too many to be told one by one. */
-  readonly keys: readonly (readonly [string, KeyChangeKind])[] | null;
+  /**
+   * In the order in which they happened, as far as that is known; null where they are too many to be told one by one.
+   */
+  readonly keys: readonly LoggedChange[] | null;
   /** How the settings besides keys became others; null where they did not. */
   readonly settings: ChangeReason | null;
 }
 
-/** The counts of the status, and how long whoever holds the state has been running; null where the gateway's own time counts. */
+/**
+ * The counts of the status, and how long the holder of the state has been running; null if the gateway's own time
+ * counts.
+ */
 export interface LiveStatus extends StateCounts {
   /** Whole seconds. */
   readonly uptimeSeconds: number | null;
@@ -310,7 +356,9 @@ export interface Problem<Name extends string = string> {
   readonly reason: string;
 }
 
-/** The problems that a home can have. A restart of this process may mend `own` ones; `outside` ones are somebody else's. */
+/**
+ * The problems that a home can have. A restart of this process may mend `own` ones; `outside` ones are somebody else's.
+ */
 export type ProblemKinds = Readonly<Record<string, 'own' | 'outside'>>;
 
 /** The health of a gateway's state. */

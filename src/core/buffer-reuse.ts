@@ -1,15 +1,15 @@
-/** Allocates memory of exactly so many bytes, with any content. */
+/** Allocates exactly `length` bytes, with any content. */
 export type Allocate = (length: number) => Buffer;
 
-/** A file that grows by a key at a time still fits for a while. */
+/** The spare room of a buffer, so that a file that grows key by key still fits for a while. */
 const SLACK = 1 / 16;
-/** Less than this comes out of memory that Node shares out, and costs nothing to speak of. */
+/** The least size that is reused: smaller buffers come cheaply from Node's pool. */
 const LEAST_BYTES = 32 * 1024;
 
 /**
- * Hands memory of contents that have been replaced to those that come next. V8 counts what lies outside its heap as a reason
- * to collect garbage: with the 10 MB of a large file or list allocated anew for every change, it did so at every other one,
- * which took longer than the change itself.
+ * Reuses the memory of replaced contents for the next ones. V8 counts memory outside its heap as a reason to collect
+ * garbage: when every change of a large file or list allocated another 10 MB, every other one caused a collection that
+ * took longer than the change itself.
  */
 export function createBufferReuse() {
   const made = new WeakSet<ArrayBufferLike>();
@@ -24,7 +24,7 @@ export function createBufferReuse() {
       made.add(memory);
       return Buffer.from(memory, 0, length);
     },
-    /** Takes back bytes that nobody reads any more, for the next allocation. Memory from elsewhere is left alone. */
+    /** Takes back bytes that are no longer read, for the next allocation; ignores memory from elsewhere. */
     retire({ buffer }: Buffer): void {
       if (made.has(buffer)) spare = buffer;
     },

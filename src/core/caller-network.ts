@@ -8,14 +8,17 @@ export interface NetworkBytes {
 
 /** One caller: an IPv4 address, or a /64 of IPv6, of which one machine has every address (RFC 6177 section 2). */
 const ONE_CALLER: NetworkBytes = { v4: 4, v6: 8 };
-/** The network that has a share of a listener's connections: one line to the Internet is given a /56 (RFC 6177 section 2). */
+/**
+ * The network that has a share of a listener's connections: one line to the Internet is given a /56 (RFC 6177 section
+ * 2).
+ */
 export const SHARE_NETWORK: NetworkBytes = { v4: 4, v6: 7 };
 const MAPPED = Buffer.from('00000000000000000000ffff', 'hex');
 
 /**
- * The network that an address counts to, the same text however the address is written: by default the one caller that it
- * stands for. IPv4 in its IPv6 form (RFC 4291 section 2.5.5.2) counts as IPv4, and a zone counts for nothing. What is no
- * address, such as the name of a peer on a Unix socket, is a network of its own.
+ * Returns the network of an address, by default a single caller, as the same text for every spelling of the address.
+ * IPv4 in its IPv6 form (RFC 4291 section 2.5.5.2) counts as IPv4, and a zone is ignored. Any other text, such as the
+ * name of a peer on a Unix socket, is a network of its own.
  */
 export function callerNetwork(address: string, { v4, v6 }: NetworkBytes = ONE_CALLER): string {
   const bare = withoutZone(address);

@@ -7,16 +7,19 @@ export interface ConfigurationWrite {
   /** The number of keys, rule lists and DNS settings that it was to change; a whole file counts once. */
   readonly changes: number;
   readonly milliseconds: number;
-  /** Some or all of it is not in the file. */
+  /** True if some or all of it is not in the file. */
   readonly failed: boolean;
 }
 
-/** Told of what happens to the configuration file, at once; for metrics. It must not throw. */
+/** Observes the configuration file, for metrics. It must not throw. */
 export interface ConfigurationObserverPort {
   wrote(write: ConfigurationWrite): void;
-  /** The file's content came from outside; `refused`: it is no configuration, or not one of a server, and the last stays live. */
+  /**
+   * The file's content came from outside; `refused`: it is no configuration, or not one of a server, and the last stays
+   * live.
+   */
   reloaded(reason: ReloadReason, outcome: ReloadOutcome): void;
-  /** So many changes that another program took back are made again. */
+  /** Counts changes that another program took back and that are made again. */
   gaveAgain(changes: number): void;
 }
 

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { OutboundRule } from './model.js';
 
 /** The members of a rule that a revision may have no word for. */
@@ -48,13 +47,18 @@ export function placesContinued(
     if (place !== undefined && places[index] === null && left.delete(place)) places[index] = place;
   };
   for (const at of endsOf(written, present)) take(at.index, at.place);
-  for (const fits of [isSame, matches])
+  for (const identityOf of [wholeOf, matchOf]) {
+    // The first is last, where it is taken from.
+    const free = new Map<string, number[]>();
+    for (const place of [...left].reverse()) {
+      const identity = identityOf(present[place]);
+      const alike = free.get(identity);
+      if (alike === undefined) free.set(identity, [place]);
+      else alike.push(place);
+    }
     for (const [index, rule] of written.entries())
-      if (places[index] === null)
-        take(
-          index,
-          [...left].find((place) => fits(rule, present[place])),
-        );
+      if (places[index] === null) take(index, free.get(identityOf(rule))?.pop());
+  }
   if (written.length === present.length) for (const index of written.keys()) take(index, index);
   return places;
 }
@@ -63,17 +67,25 @@ export function placesContinued(
 function* endsOf(written: readonly OutboundRule[], present: readonly (OutboundRule | null)[]) {
   const most = Math.min(written.length, present.length);
   let head = 0;
-  for (; head < most && isSame(written[head], present[head]); head += 1) yield { index: head, place: head };
-  for (let tail = 1; tail <= most - head && isSame(written.at(-tail), present.at(-tail)); tail += 1)
+  for (; head < most && isSameRule(written[head], present[head]); head += 1) yield { index: head, place: head };
+  for (let tail = 1; tail <= most - head && isSameRule(written.at(-tail), present.at(-tail)); tail += 1)
     yield { index: written.length - tail, place: present.length - tail };
 }
 
-function isSame(one: OutboundRule | undefined, other: OutboundRule | null | undefined): boolean {
-  if (!one || !other || one.action !== other.action || !matches(one, other)) return false;
-  return (one.sendFrom ?? null) === (other.sendFrom ?? null);
+export function isSameRule(one: OutboundRule | null | undefined, other: OutboundRule | null | undefined): boolean {
+  if (!one || !other || one.action !== other.action || one.protocol !== other.protocol) return false;
+  if ((one.sendFrom ?? null) !== (other.sendFrom ?? null)) return false;
+  return areSameTexts(one.domainSuffix, other.domainSuffix) && areSameTexts(one.ipCidr, other.ipCidr);
 }
 
-function matches(one: OutboundRule, other: OutboundRule | null | undefined): boolean {
-  if (!other || one.protocol !== other.protocol) return false;
-  return isDeepStrictEqual([one.domainSuffix, one.ipCidr], [other.domainSuffix, other.ipCidr]);
+function areSameTexts(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((text, index) => text === other[index]);
 }
+
+/** Returns a text that only rules with the same domains, addresses and protocol share. */
+const matchOf = (rule: OutboundRule | null | undefined): string =>
+  rule ? JSON.stringify([rule.domainSuffix, rule.ipCidr, rule.protocol]) : '';
+
+/** Returns a text that only equal rules share. */
+const wholeOf = (rule: OutboundRule | null | undefined): string =>
+  rule ? JSON.stringify([matchOf(rule), rule.action, rule.sendFrom ?? null]) : '';

@@ -1,10 +1,17 @@
 import { type Audit, createAudit } from './audit.js';
-import type { Backend, ConfigurationFingerprint, ConfigurationPatch, StateCounts, StateSums } from './backend.js';
+import type {
+  Backend,
+  ConfigurationFingerprint,
+  ConfigurationPatch,
+  ConfigurationVersions,
+  StateCounts,
+  StateSums,
+} from './backend.js';
 import { engineSettings, inFormOf, resolverSettings } from './dns-settings.js';
 import { DomainError, isInMemory } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
 import type { KeyReader } from './keys/types.js';
-import { type MaybeAsync, mapMaybeAsync } from './maybe-async.js';
+import type { MaybeAsync } from './maybe-async.js';
 import type { DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRule, Published } from './model.js';
 import type { ClockPort, RandomPort, ResolverPort } from './ports.js';
 
@@ -15,31 +22,34 @@ export interface CoreOptions {
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly resolver: ResolverPort;
-  /** The DNS settings count as servers from 0.4.6 on read them, because a revision of theirs is served; false when left out. */
+  /** Reads the DNS settings as servers from 0.4.6 on do, because a revision of theirs is served; default false. */
   readonly readsDnsAsEngine?: boolean;
 }
 
 /**
- * The hub: every operation of the management API in the domain's own terms, whatever the revision that asks and wherever the
- * state lives. Reads answer at once, in the same turn of the event loop, unless the backend has live ones.
+ * The hub: every operation of the management API in the domain's own terms, whatever the revision that asks and
+ * wherever the state lives. Reads answer at once, in the same turn of the event loop, unless the backend has live ones.
  */
 export interface Core extends KeyOperations {
   readonly keys: KeyReader;
   readonly audit: Audit;
   readonly resolver: ResolverPort;
-  /** Undefined for an unknown key. */
+  /** Reads a key; undefined for an unknown one. */
   key(accessKey: string): MaybeAsync<KeySnapshot | undefined>;
   /** Returns a key as last known, for its subscription; undefined for an unknown one. */
   subscriber(accessKey: string): MaybeAsync<KeySnapshot | undefined>;
-  /** Asks for keys that are not known here, for somebody who shows no credential; null where all are known. */
+  /** Looks up unknown keys for callers without a credential; null if all keys are known. */
   readonly lookForKeys: (() => MaybeAsync<void>) | null;
-  /** Tells where clients find the server and their subscriptions. Rejects with a `DomainError` where that cannot be told. */
+  /**
+   * Tells where clients find the server and their subscriptions. Rejects with a `DomainError` where that cannot be
+   * told.
+   */
   published(): MaybeAsync<Published>;
   /** Tells whether subscriptions name the server's own resolver, as last known. */
   hasOwnDns(): boolean;
   /** Awaited before `keys` are given out as a list. */
   freshenKeys(): MaybeAsync<void>;
-  /** For how long what was freshened in vain has been known, ms; null where it is fresh. */
+  /** Returns the age of the keys after a failed refresh, ms; null if they are fresh. */
   staleKeys(): number | null;
   status(): MaybeAsync<ServerStatus>;
   /** Rejects with `noConfigPath` where there is no configuration, and as the backend's document does. */
@@ -47,12 +57,17 @@ export interface Core extends KeyOperations {
   replaceConfig(body: Buffer): Promise<void>;
   /** Rejects with `noConfigPath`, and as the backend's document does. */
   patchConfig(patch: ConfigurationPatch): Promise<ConfigurationFingerprint>;
+  /** Throws `noConfigPath` where none are kept. */
+  versions(): ConfigurationVersions;
   /** Empty when outbound routing is not configured. */
   rules(): MaybeAsync<readonly OutboundRule[]>;
   /** Rejects with `outboundNotConfigured`. */
   replaceRules(rules: readonly OutboundRule[]): Promise<void>;
   dns(): MaybeAsync<DnsConfig>;
-  /** Replaces the named members, and starts a refresh of the blocklists where there are any. Rejects as `Backend.changeDns` does. */
+  /**
+   * Replaces the named members, and starts a refresh of the blocklists where there are any. Rejects as
+   * `Backend.changeDns` does.
+   */
   changeDns(change: DnsChange): Promise<void>;
   /** The query log, oldest first. */
   queries(): MaybeAsync<readonly DnsQuery[]>;
@@ -64,7 +79,7 @@ export interface Core extends KeyOperations {
 export interface ServerStatus extends StateCounts {
   /** Whole seconds since the API started. */
   readonly uptimeSeconds: number;
-  /** Left out where those over `keys` are right. */
+  /** Left out if the counts over `keys` are right. */
   readonly sums?: StateSums;
 }
 
@@ -73,7 +88,7 @@ export function createCore({ backend, clock, random, resolver, readsDnsAsEngine 
   const { keys, live, replica } = backend;
   const startedAt = clock.monotonic();
   const uptimeSeconds = () => Math.floor((clock.monotonic() - startedAt) / 1000);
-  // What servers from 0.4.6 on make of the older form is their settings in the newer one.
+  // A section of the older form counts as servers from 0.4.6 on read it.
   const inForce = (dns: DnsConfig): DnsConfig => (readsDnsAsEngine ? { ...dns, resolver: engineSettings(dns) } : dns);
   const configureResolver = (): void => {
     const { dns, outbound } = backend.settings();
@@ -96,7 +111,11 @@ export function createCore({ backend, clock, random, resolver, readsDnsAsEngine 
     key,
     subscriber: replica === null ? key : replica.find,
     lookForKeys: replica?.lookForKeys ?? null,
-    published: () => mapMaybeAsync(replica?.learnPublished(), () => backend.settings().published),
+    published() {
+      const learned = replica?.learnPublished();
+      const published = () => backend.settings().published;
+      return learned instanceof Promise ? learned.then(published) : published();
+    },
     hasOwnDns() {
       const { told, dns } = backend.settings();
       return told?.ownDns ?? dns.enabled;
@@ -106,14 +125,18 @@ export function createCore({ backend, clock, random, resolver, readsDnsAsEngine 
     status:
       live === null
         ? () => ({ active: keys.active, total: keys.size, uptimeSeconds: uptimeSeconds() })
-        : () =>
-            mapMaybeAsync(live.status(), (status) => ({
-              ...status,
-              uptimeSeconds: status.uptimeSeconds ?? uptimeSeconds(),
-            })),
+        : async () => {
+            const status = await live.status();
+            return { ...status, uptimeSeconds: status.uptimeSeconds ?? uptimeSeconds() };
+          },
     readConfig: async () => document().read(),
     replaceConfig: async (body) => document().replace(body),
     patchConfig: async (patch) => document().patch(patch),
+    versions() {
+      const { versions } = document();
+      if (versions === null) throw new DomainError('noConfigPath');
+      return versions;
+    },
     rules: live === null ? () => backend.settings().outbound?.rules ?? [] : live.rules,
     replaceRules: backend.replaceRules,
     dns: live === null ? () => backend.settings().dns : live.dns,
@@ -124,10 +147,9 @@ export function createCore({ backend, clock, random, resolver, readsDnsAsEngine 
           resolver.refreshBlocklists();
       };
       try {
-        // Of what is there now: where others hold it, settings are as last seen.
-        await mapMaybeAsync(live === null ? backend.settings().dns : live.dns(), (present) =>
-          backend.changeDns(inFormOf(present, change)),
-        );
+        // In the same turn as the check; settings that are held elsewhere are as last seen.
+        const present = live === null ? backend.settings().dns : live.dns();
+        await backend.changeDns(inFormOf(present instanceof Promise ? await present : present, change));
       } catch (error) {
         if (isInMemory(error)) refresh();
         throw error;

@@ -95,6 +95,8 @@ export function olderMembers(dns: DnsConfig): Pick<DnsConfig, OlderMember> {
  */
 export function inFormOf({ resolver }: Pick<DnsConfig, 'resolver'>, change: DnsChange): DnsChange {
   if (resolver === null || change.resolver !== undefined) return change;
+  // What stays as it is here may be another by the time this is written.
+  if (OLDER_MEMBERS.every((member) => change[member] === undefined)) return change;
   const { dohUpstream, adblockUrls, customDomains, blockedAnswer, refreshHours, ...others } = change;
   const shown = olderMembers({ ...DEFAULT_DNS, resolver });
   const { upstreams, lists, rewrites } = resolver;

@@ -37,14 +37,38 @@ export type DomainErrorCode =
   | 'tooManyWaiting'
   | 'notPermitted';
 
+const AWAY: ReadonlySet<DomainErrorCode> = new Set<DomainErrorCode>([
+  'backendAway',
+  'outcomeUnknown',
+  'upstreamAway',
+  'upstreamSilent',
+  'upstreamRefused',
+  'tooManyWaiting',
+]);
+
+/**
+ * Tells whether a failure lies with the holder of the state and not with the change itself, so that a retry may
+ * succeed.
+ */
+export function isAway(error: unknown): boolean {
+  return error instanceof DomainError && AWAY.has(error.code);
+}
+
 /** An error's message without its class; anything else that was thrown, as a text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Tells whether a change is in force and only its file was not written: the log says so, and the next write carries it. */
+/**
+ * Tells whether a change is in force and only its file was not written: the log says so, and the next write carries it.
+ */
 export function isInMemory(error: unknown): error is DomainError {
   return error instanceof DomainError && error.code === 'savedInMemory';
+}
+
+/** Ignores that a change is in memory alone, because the next write carries it; throws every other error. */
+export function unlessInMemory(error: unknown): void {
+  if (!isInMemory(error)) throw error;
 }
 
 /** Says in whose memory alone a change is, and why; a running server does not tell why. */
@@ -52,7 +76,9 @@ export function inMemoryWords({ detail }: DomainError): string {
   return detail === '' ? 'in the memory of the server until it ends; not in its file: its log says why' : detail;
 }
 
-/** A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one. */
+/**
+ * A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one.
+ */
 export class DomainError extends Error {
   readonly code: DomainErrorCode;
   readonly detail: string;

@@ -1,9 +1,9 @@
 type FaultName = 'none' | 'away' | 'error' | 'signed-out' | `slow=${number}`;
 
 /**
- * A failure that a gateway for tests has on demand: `away` ends connections without an answer, `slow=MS` answers so many milliseconds
- * later, `error` answers 500, `signed-out` ends every session and refuses the static token, `none` ends the fault. With `*N` behind it
- * the next N requests alone meet it.
+ * A fault that a gateway for tests has on demand: `away` ends connections without an answer, `slow=MS` delays answers
+ * by MS milliseconds, `error` answers 500, `signed-out` ends every session and refuses the static token, `none` ends
+ * the fault. With `*N` appended, only the next N requests meet it.
  */
 export type FaultText = FaultName | `${FaultName}*${number}`;
 
@@ -11,10 +11,10 @@ export type FaultText = FaultName | `${FaultName}*${number}`;
 export const FAULT_EXPECTED =
   'none, away, error, signed-out or slow=MILLISECONDS, perhaps with * and a number of requests behind it';
 
-/** A fault, read. */
+/** A parsed fault. */
 export interface Fault {
   readonly kind: 'none' | 'away' | 'error' | 'signed-out' | 'slow';
-  /** 0 but for `slow`. */
+  /** The delay of `slow`; 0 for every other fault. */
   readonly milliseconds: number;
   /** The requests that meet it; Infinity for all. */
   readonly requests: number;
@@ -23,7 +23,7 @@ export interface Fault {
 const KINDS = ['none', 'away', 'error', 'signed-out'] as const;
 export const NO_FAULT: Fault = { kind: 'none', milliseconds: 0, requests: Number.POSITIVE_INFINITY };
 
-/** Reads a fault; undefined where the text is none. */
+/** Reads a fault; undefined if the text is not one. */
 export function readFault(text: string): Fault | undefined {
   const [, name = '', milliseconds, count] = /^([a-z-]+)(?:=(\d{1,5}))?(?:\*([1-9]\d{0,5}))?$/.exec(text) ?? [];
   const requests = count === undefined ? Number.POSITIVE_INFINITY : Number(count);

@@ -1,43 +1,54 @@
-/** The kinds of records that Keyway keeps for itself, beside the state of the server. */
-export type RecordKind = 'tokens' | 'makers' | 'jobs' | 'rotations' | 'usage' | 'events' | 'addresses' | 'starts';
+/** The kinds of records that Keyway keeps for itself, apart from the state of the server. */
+export type RecordKind =
+  | 'tokens'
+  | 'makers'
+  | 'notes'
+  | 'jobs'
+  | 'rotations'
+  | 'usage'
+  | 'events'
+  | 'addresses'
+  | 'starts'
+  | 'clients'
+  | 'sessions';
 
-/** A record that is put, or goes. */
+/** The change of a record: put or removed. */
 export interface RecordChange {
   readonly kind: RecordKind;
   readonly id: string;
   /** JSON, as its kind has it; null removes the record. */
   readonly body: string | null;
-  /** The body that the record must have for the change to be made, null for no record; absent: whatever there is. */
+  /** The body that the record must have for the change to be made; null for no record, absent for any. */
   readonly expected?: string | null;
 }
 
 /**
- * Records of Keyway's own, held where the state is held, and in memory by every gateway of it. What another gateway changed
- * shows within a second.
+ * Records of Keyway's own, held where the state is held, and in memory by every gateway of it. What another gateway
+ * changed shows within a second.
  */
 export interface KeptRecords {
-  /** False where they end with this process. */
+  /** False if they end with this process. */
   readonly outliveProcess: boolean;
-  /** True where other gateways may change them, too. */
+  /** True if other gateways may change them, too. */
   readonly isShared: boolean;
   /**
-   * Resolves once all that other gateways had changed before the call shows: one look for all who ask meanwhile. Rejects with
-   * `backendAway`. Absent where nobody else changes records.
+   * Resolves once all that other gateways had changed before the call shows: one look for all who ask meanwhile.
+   * Rejects with `backendAway`. Absent where nobody else changes records.
    */
   readonly lookUp?: () => Promise<void>;
   /** The bodies of a kind by their ids; always the same map. */
   of(kind: RecordKind): ReadonlyMap<string, string>;
   /**
-   * Makes all of the changes or none, each of another record. Resolves once they outlive a crash and show in `of`: to false,
-   * with nothing changed, where a record is not as expected. Rejects with `saveFailed` or `outcomeUnknown`; after these a
-   * change may yet show.
+   * Makes all of the changes or none, each of another record. Resolves once they outlive a crash and show in `of`: to
+   * false, with nothing changed, where a record is not as expected. Rejects with `saveFailed` or `outcomeUnknown`;
+   * after these a change may yet show.
    */
   change(changes: readonly RecordChange[]): Promise<boolean>;
-  /** Calls back in the turn of the event loop in which records of the kind became others, by whoever, with their ids. */
+  /** Calls back with the ids of records of the kind, in the turn of the event loop in which anyone changed them. */
   onChange(kind: RecordKind, listener: (ids: readonly string[]) => void): void;
 }
 
-/** The records in memory, and who wants to be told of them. */
+/** The records in memory, and their listeners. */
 export class RecordTable {
   readonly #kinds = new Map<RecordKind, Map<string, string>>();
   readonly #listeners = new Map<RecordKind, ((ids: readonly string[]) => void)[]>();
@@ -50,7 +61,7 @@ export class RecordTable {
     this.#listeners.set(kind, [...(this.#listeners.get(kind) ?? []), listener]);
   }
 
-  /** Takes what changed, and tells of it. */
+  /** Takes in changes, and tells the listeners. */
   take(changes: readonly RecordChange[]): void {
     const changed = new Map<RecordKind, string[]>();
     for (const { kind, id, body } of changes) {
@@ -65,7 +76,7 @@ export class RecordTable {
     for (const [kind, ids] of changed) for (const listener of this.#listeners.get(kind) ?? []) listener(ids);
   }
 
-  /** Takes all the records that there are. */
+  /** Replaces all records. */
   replaceAll(all: readonly RecordChange[]): void {
     const there = new Map<RecordKind, Set<string>>();
     for (const { kind, id } of all) there.set(kind, (there.get(kind) ?? new Set()).add(id));
@@ -95,7 +106,7 @@ interface Waiting {
 /** Makes changes outlive a crash, all of them or none. Rejects as `change` does. */
 export type SaveRecords = (changes: readonly RecordChange[]) => Promise<void>;
 
-/** Records that this process alone changes. What waits for a write goes with the next, together. */
+/** Records that only this process changes. Changes that wait for a write go together with the next. */
 export class LocalRecords implements KeptRecords {
   readonly outliveProcess: boolean;
   readonly isShared = false;
@@ -126,13 +137,13 @@ export class LocalRecords implements KeptRecords {
     });
   }
 
-  /** Resolves once what was asked for is made. */
+  /** Resolves once all requested changes are made. */
   async close(): Promise<void> {
     await this.#writing;
   }
 
   async #writeAll(): Promise<void> {
-    // Everybody who asks in this turn shares the first write.
+    // Changes of the same turn share the first write.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const waiting = this.#waiting;

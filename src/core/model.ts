@@ -21,7 +21,7 @@ export interface TrafficCounters {
   readonly createdAt: number;
 }
 
-/** A key seen from outside: its record beside its counters (null where it has none). */
+/** A key seen from outside: its record with its counters (null if it has none). */
 export interface KeySnapshot extends AccessKey {
   readonly counters: TrafficCounters | null;
 }
@@ -34,7 +34,10 @@ export interface OutboundRule {
   readonly ipCidr: readonly string[];
   readonly protocol: string | null;
   readonly action: OutboundAction;
-  /** The address of the server's machine from which such connections leave; null where none is wanted, which a file says, left out where nothing is said. */
+  /**
+   * The address of the server's machine from which such connections leave; null where none is wanted, which a file
+   * says, left out where nothing is said.
+   */
   readonly sendFrom?: string | null;
 }
 
@@ -64,8 +67,8 @@ export interface DnsConfig {
   /** The interval at which blocklists are fetched again. */
   readonly refreshHours: number;
   /**
-   * The settings in the form of 0.4.6, which stand for upstream, blocklists, custom domains, blocked answer and interval above; null where
-   * the file has the older form (design: "DNS settings").
+   * The settings in the form of 0.4.6, which stand for upstream, blocklists, custom domains, blocked answer and
+   * interval above; null where the file has the older form (design: "DNS settings").
    */
   readonly resolver: ResolverSettings | null;
 }
@@ -76,9 +79,9 @@ export interface ResolverSettings {
   readonly upstreams: readonly string[];
   /** One after the other, the next where one fails, or all at once. */
   readonly upstreamMode: 'fallback' | 'parallel';
-  /** Answers that are kept; 0: none is. */
+  /** The most cached answers; 0 for no cache. */
   readonly cacheSize: bigint;
-  /** Bounds of the time for which an answer is kept, seconds. */
+  /** Bounds of the time for which an answer is cached, seconds. */
   readonly cacheMinTtl: number;
   readonly cacheMaxTtl: number;
   readonly blockingMode: 'nxdomain' | 'null_ip' | 'refused';
@@ -108,7 +111,7 @@ export interface DnsRewrite {
   readonly answer: string;
 }
 
-/** The answer for a blocked name: that there is none, or the addresses `0.0.0.0` and `::`. */
+/** The answer for a blocked name: no such name, or the addresses `0.0.0.0` and `::`. */
 export type BlockedAnswer = 'nxdomain' | 'zero';
 
 /** Members of the DNS settings to replace; an absent one keeps its present value. */
@@ -133,7 +136,7 @@ export interface DnsQuery {
   readonly domain: string;
   readonly clientIp: string;
   readonly blocked: boolean;
-  /** True where the answer was SERVFAIL, because nobody could be asked. Absent where it is not known. */
+  /** True if the answer was SERVFAIL because no upstream could be asked; absent if unknown. */
   readonly failed?: boolean;
 }
 
@@ -146,7 +149,7 @@ export interface DnsLogEntry {
   readonly time: number;
   readonly client: string;
   readonly name: string;
-  /** Such as `AAAA`, or `TYPE65` for one without a name. */
+  /** The type, such as `AAAA`, or `TYPE65` for one without a name. */
   readonly type: string;
   readonly outcome: DnsOutcome;
   /** The rule that blocked or allowed the name, and where it stands; null for none. */
@@ -167,7 +170,7 @@ export interface DnsFigures {
   readonly rewritten: number;
   readonly cached: number;
   readonly failed: number;
-  /** Milliseconds that upstreams took; null where none was asked. */
+  /** Milliseconds that upstreams took; null if no upstream was asked. */
   readonly averageUpstream: number | null;
   /** The last one holds the user's own rules. */
   readonly lists: readonly { readonly name: string; readonly rules: number; readonly unsupported: number }[];
@@ -193,7 +196,9 @@ export interface ListUpdate {
   readonly detail: string;
 }
 
-/** Credentials that decide access. An absent `token` is null; an empty one is a configured token that nothing matches. */
+/**
+ * Credentials that decide access. An absent `token` is null; an empty one is a configured token that nothing matches.
+ */
 export interface Credentials {
   readonly token: string | null;
   readonly username: string;
@@ -222,7 +227,7 @@ export interface AuditEntry {
   readonly success: boolean;
 }
 
-/** Everything the gateway reads from a server's configuration file. Whatever else stands there is nobody's business. */
+/** Everything that the gateway reads from a server's configuration file. */
 export interface ServerConfiguration {
   /** The `mode` member when it is a string, else null. Only `server` is applied live. */
   readonly mode: string | null;
@@ -236,7 +241,7 @@ export interface ServerConfiguration {
   readonly outbound: OutboundSettings | null;
   readonly dns: DnsConfig;
   readonly published: Published;
-  /** One sentence each, naming the place, about things that were read past (a duplicate key, a wrong type). */
+  /** A sentence for each thing that was ignored (a duplicate key, a wrong type), naming its place. */
   readonly warnings: readonly string[];
 }
 
@@ -248,7 +253,10 @@ export interface ConfigurationChange {
   readonly dns?: DnsChange;
 }
 
-/** The tunnel server as clients are told: the announced address and the parts of a share link (protocol: "Subscription"). */
+/**
+ * The tunnel server as it is announced to clients: its address and the parts of a share link (protocol:
+ * "Subscription").
+ */
 export interface AnnouncedServer {
   readonly host: string;
   readonly port: number;
@@ -268,13 +276,13 @@ export const DEFAULT_ANNOUNCED: AnnouncedServer = {
 /** The addresses at which clients find the server and their subscriptions, as its configuration says from 0.4.6 on. */
 export interface Published {
   readonly domain: string | null;
-  /** Null where the server has no TLS for clients. */
+  /** Null if the server has no TLS for clients. */
   readonly tls: { readonly port: number; readonly path: string | null } | null;
   readonly subscription: SubscriptionSettings;
   readonly overnet: OvernetSettings;
 }
 
-/** The settings of the servers' own network beneath, from 0.4.7 on: Keyway keeps them and runs nothing of it. */
+/** The settings of the servers' overlay network, from 0.4.7 on, which Keyway stores without acting on them. */
 export interface OvernetSettings {
   readonly enabled: boolean;
   readonly entry: boolean;
@@ -293,9 +301,9 @@ export const DEFAULT_OVERNET: OvernetSettings = {
 };
 
 export interface SubscriptionSettings {
-  /** True where the server itself answers them. */
+  /** True if the server itself answers them. */
   readonly enabled: boolean;
-  /** The path before the tokens, with a slash at its beginning and none at its end. */
+  /** The path before the tokens, with a leading slash and no trailing one. */
   readonly prefix: string;
   readonly name: string | null;
   /** Hours after which clients ask again. */
@@ -307,7 +315,7 @@ export interface SubscriptionSettings {
 /** The ways by which clients reach the tunnel server. */
 export type Carrier = 'tls' | 'udp';
 
-/** The defaults where a configuration says nothing. */
+/** The defaults for missing members. */
 export const DEFAULT_PUBLISHED: Published = {
   domain: null,
   tls: null,

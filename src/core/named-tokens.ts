@@ -1,23 +1,25 @@
 import { hash } from 'node:crypto';
 import { DomainError } from './errors.js';
-import type { KeptRecords } from './kept-records.js';
+import type { KeptRecords, RecordChange } from './kept-records.js';
 import type { MaybeAsync } from './maybe-async.js';
 import type { ClockPort, RandomPort } from './ports.js';
 import { PRESETS, type Preset, type Principal } from './principal.js';
 
-/** A token that somebody gave a name, without its secret. Times are milliseconds since the epoch. */
+/** A named token without its secret. Times are milliseconds since the epoch. */
 export interface NamedToken {
   readonly name: string;
   readonly may: Preset;
   readonly createdAt: number;
-  /** Null where it does not end. */
+  /** When it expires; null for never. */
   readonly expiresAt: number | null;
-  /** The name of the credential with which it was made. */
+  /** The name of the credential that made it. */
   readonly madeBy: string;
+  /** Its maker's words for people, such as "Anna's phone"; null for none. */
+  readonly label: string | null;
 }
 
-/** A new token, as somebody asks for it. */
-export type AskedToken = Pick<NamedToken, 'name' | 'may' | 'expiresAt'>;
+/** A request for a new token. */
+export type AskedToken = Pick<NamedToken, 'name' | 'may' | 'expiresAt' | 'label'>;
 
 export interface NamedTokensOptions {
   readonly records: KeptRecords;
@@ -25,7 +27,7 @@ export interface NamedTokensOptions {
   readonly random: RandomPort;
 }
 
-/** Begins every secret, so that it is known as one wherever it is found. */
+/** The prefix of every secret, by which one is recognized wherever it is found. */
 const PREFIX = 'kw_';
 const BEARER = `Bearer ${PREFIX}`;
 const SECRET_BYTES = 32;
@@ -34,11 +36,14 @@ const SECRET = /^Bearer kw_[\w-]{43}$/;
 /** Digits of a token's digest that tell it from one of the same name. */
 const TOLD_APART = 16;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** Names under which what others do is told. */
+/** Names by which callers without a named token are recorded. */
 const RESERVED_NAMES = ['static', 'session', 'terminal', 'open', 'others'];
+/** A label is one line, of at most so many UTF-16 code units. */
+const LABEL = /^[^\p{Cc}\p{Zl}\p{Zp}]{1,100}$/u;
+const MADE_NAME_BYTES = 5;
 const NAME_EXPECTED = `1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit, and none of ${RESERVED_NAMES.join(', ')}`;
 
-/** A token with what is needed of it at a request. */
+/** A token with what a request needs of it. */
 interface Known {
   readonly token: NamedToken;
   readonly digest: string;
@@ -62,7 +67,7 @@ export class NamedTokens {
     records.onChange('tokens', () => this.#read());
   }
 
-  /** False where tokens end with this process. */
+  /** False if tokens end with this process. */
   get outliveProcess(): boolean {
     return this.#records.outliveProcess;
   }
@@ -78,8 +83,9 @@ export class NamedTokens {
   }
 
   /**
-   * Returns the holder of the token that an `Authorization` value shows; null for one that is unknown or has expired. Another
-   * gateway may have made an unknown one a moment ago: it is looked for. Rejects with `backendAway` where nobody can tell.
+   * Returns the holder of the token that an `Authorization` value shows; null for one that is unknown or has expired.
+   * Another gateway may have made an unknown one a moment ago: it is looked for. Rejects with `backendAway` where
+   * nobody can tell.
    */
   principalShown(authorization: string): MaybeAsync<Principal | null> {
     if (!this.isShown(authorization)) return null;
@@ -104,24 +110,33 @@ export class NamedTokens {
   }
 
   /**
-   * Makes a token and resolves to its secret; to null where the name is taken. Rejects with `invalidBody` for a name that is
-   * none, `notPermitted` where it may more or lives longer than its maker, and as a change of records does.
+   * Makes a token and resolves to its secret; null if the name is taken. Rejects with `invalidBody` for a malformed
+   * name, with `notPermitted` if it would be allowed more or live longer than its maker, and as a change of records
+   * does.
    */
-  async add({ name, may, expiresAt }: AskedToken, maker: Principal): Promise<string | null> {
+  async add({ name, may, expiresAt, label }: AskedToken, maker: Principal): Promise<string | null> {
     if (!NAME.test(name) || RESERVED_NAMES.includes(name))
       throw new DomainError('invalidBody', `name: expected ${NAME_EXPECTED}`);
     if (this.hasExpired({ expiresAt })) throw new DomainError('invalidBody', 'expires_at: expected a time to come');
+    if (label !== null && !LABEL.test(label))
+      throw new DomainError('invalidBody', 'label: expected one line of 1 to 100 characters, or null');
     this.#expectNoMore({ may, expiresAt }, maker);
     const present = this.#records.of('tokens').get(name) ?? null;
     const isTaken = present !== null && !this.list().some((token) => token.name === name && this.hasExpired(token));
     if (isTaken) return null;
     const secret = PREFIX + this.#random.bytes(SECRET_BYTES).toString('base64url');
-    const token = { name, may, expiresAt, createdAt: this.#clock.now(), madeBy: maker.name };
+    const token = { name, may, expiresAt, label, createdAt: this.#clock.now(), madeBy: maker.name };
     const change = { kind: 'tokens', id: name, body: bodyOf(token, digestOf(secret)), expected: present } as const;
     return (await this.#records.change([change])) ? secret : null;
   }
 
-  /** Resolves to whether there was one of this name. Rejects as a change of records does. */
+  /** Returns a name that no token has. */
+  freeName(): string {
+    const name = `token-${this.#random.bytes(MADE_NAME_BYTES).toString('hex')}`;
+    return this.#records.of('tokens').has(name) ? this.freeName() : name;
+  }
+
+  /** Removes a token; resolves to whether it existed. Rejects as a change of records does. */
   async remove(name: string): Promise<boolean> {
     if (!this.#records.of('tokens').has(name)) return false;
     return this.#records.change([{ kind: 'tokens', id: name, body: null }]);
@@ -138,7 +153,7 @@ export class NamedTokens {
       );
   }
 
-  /** Holders stay the same objects while their tokens do. */
+  /** Refreshes the holders; one whose token is unchanged stays the same object. */
   #read(): void {
     const next = new Map<string, Known>();
     for (const [name, body] of this.#records.of('tokens')) {
@@ -163,18 +178,39 @@ export const noToken = (name: string): string => `there is no token ${name}`;
 
 const digestOf = (secret: string): string => hash('sha256', secret);
 
-function bodyOf({ may, createdAt, expiresAt, madeBy }: NamedToken, digest: string): string {
-  return JSON.stringify({ digest, may, created_at: createdAt, expires_at: expiresAt, made_by: madeBy });
+function bodyOf({ may, createdAt, expiresAt, madeBy, label }: NamedToken, digest: string): string {
+  const labelled = label === null ? {} : { label };
+  return JSON.stringify({ digest, may, created_at: createdAt, expires_at: expiresAt, made_by: madeBy, ...labelled });
 }
 
-/** Null for a token of which this Keyway does not know what it may. */
+/**
+ * Returns the records that a state's named tokens need in another place: the tokens that have not expired, and who made keys for one.
+ */
+export function recordsOfTokens(records: Pick<KeptRecords, 'of'>, now: number): readonly RecordChange[] {
+  const tokens = [...records.of('tokens')].filter(([name, body]) => {
+    const expiresAt = readToken(name, body)?.token.expiresAt ?? null;
+    return expiresAt === null || expiresAt > now;
+  });
+  const makers = new Set(tokens.map(([name]) => JSON.stringify(name)));
+  return [
+    ...tokens.map(([id, body]) => ({ kind: 'tokens', id, body }) as const),
+    ...[...records.of('makers')].flatMap(([id, body]) =>
+      makers.has(body) ? [{ kind: 'makers', id, body } as const] : [],
+    ),
+  ];
+}
+
+/** Reads a token; null if it has presets that this version does not know. */
 function readToken(name: string, body: string): { readonly token: NamedToken; readonly digest: string } | null {
-  const { digest, may, created_at, expires_at, made_by }: Readonly<Record<string, unknown>> = Object(JSON.parse(body));
+  const { digest, may, created_at, expires_at, made_by, label }: Readonly<Record<string, unknown>> = Object(
+    JSON.parse(body),
+  );
   const preset = PRESETS.find((each) => each === may);
   if (typeof digest !== 'string' || preset === undefined) return null;
   const token = {
     ...{ name, may: preset, createdAt: Number(created_at), madeBy: String(made_by) },
     expiresAt: expires_at === null ? null : Number(expires_at),
+    label: typeof label === 'string' ? label : null,
   };
   return { token, digest };
 }

@@ -5,7 +5,10 @@ import type { ClockPort } from './ports.js';
 export interface Use {
   /** The name of a token; `static`, `session` or `open` for a mount's own access; `others` for all beyond the bound. */
   readonly by: string;
-  /** The kind of program that called, such as `curl/8.5.0`; empty where it does not say, and for who shows no credential. */
+  /**
+   * The kind of program that called, such as `curl/8.5.0`; empty where it does not say, and for who shows no
+   * credential.
+   */
   readonly program: string;
   readonly revision: string;
   readonly operation: string;
@@ -31,7 +34,7 @@ const MOST_ROWS_OF_ONE = 200;
 const OTHER = 'other';
 export const MOST_DAYS = 90;
 const DAY = 86_400_000;
-/** Programs that one route tells apart in a row without looking them up anew. */
+/** Recent programs that one route recognizes without another look-up. */
 const MOST_PROGRAMS = 200;
 /** Tries to write a day that other gateways write, too. */
 const TRIES = 5;

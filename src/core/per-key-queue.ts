@@ -11,7 +11,7 @@ export class PerKeyQueue {
     return mine;
   }
 
-  /** Runs `work` after all earlier work for the same key, even if that failed; in this turn where there is none. */
+  /** Runs `work` after all earlier work for the same key, even if that failed; without earlier work, in this turn. */
   run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key);
     const mine = before === undefined ? work() : before.then(work, work);

@@ -57,7 +57,11 @@ export interface FileStat {
 export interface OpenFile {
   /** Bytes that it had when it was opened. */
   readonly size: number;
-  /** Reads into `target` from byte `at` of the file on. Resolves to how many bytes that were; 0 at the end of the file. */
+  /** As of then; a network file system has asked its server for it. */
+  readonly stat: FileStat;
+  /**
+   * Reads into `target` from byte `at` of the file on. Resolves to how many bytes that were; 0 at the end of the file.
+   */
   read(target: Buffer, at: number): Promise<number>;
   close(): Promise<void>;
 }
@@ -69,8 +73,8 @@ export interface FileRights extends Pick<FileStat, 'mode'> {
 }
 
 /**
- * Whose a new thing is that root makes: this process's, that of the folder in which it is, or another's. It is given to whom
- * the folder is root's, or his own: nobody else gets a file in a place that is not his.
+ * Whose a new thing is that root makes: this process's, that of the folder in which it is, or another's. It is given to
+ * whom the folder is root's, or his own: nobody else gets a file in a place that is not his.
  */
 export type NewOwner = 'process' | 'folder' | Pick<FileStat, 'uid' | 'gid'>;
 
@@ -80,8 +84,8 @@ export type NewOwner = 'process' | 'folder' | Pick<FileStat, 'uid' | 'gid'>;
  */
 export interface FileSystemPort {
   /**
-   * A regular file whole. Rejects with EFBIG when it has more than `limit` bytes, EISDIR for a folder, EINVAL for what is
-   * neither: it never waits for whoever writes into a pipe.
+   * Reads a whole regular file. Rejects with EFBIG when it has more than `limit` bytes, EISDIR for a folder, EINVAL for
+   * anything else, so that it never waits for the writer of a pipe.
    */
   read(path: string, limit: number): Promise<Buffer>;
   /** Opens a regular file of any size; rejects as `read` does. */
@@ -97,7 +101,10 @@ export interface FileSystemPort {
   create(path: string, content: Buffer, mode: number, owner?: NewOwner): Promise<void>;
   /** Creates a file as `create` does and syncs it; resolves to the stat that it was written with. */
   createSynced(path: string, content: Buffer, rights: FileRights): Promise<FileStat>;
-  /** Truncates an existing file and writes these bytes into it, keeping the inode; resolves to the stat of the file written. */
+  /**
+   * Truncates an existing file and writes these bytes into it, keeping the inode; resolves to the stat of the file
+   * written.
+   */
   overwrite(path: string, content: Buffer): Promise<FileStat>;
   /** Adds these bytes at the end of an existing file. After a rejection some of them may be there. */
   append(path: string, content: Buffer): Promise<void>;
@@ -114,7 +121,9 @@ export interface FileSystemPort {
   list(path: string): Promise<readonly string[]>;
   /** Rejects when the file could not be opened for writing (EACCES, EROFS, …); changes nothing. */
   checkWritable(path: string): Promise<void>;
-  /** Calls back when anything in the folder may have changed; returns what stops it. May miss events: callers also poll. */
+  /**
+   * Calls back when anything in the folder may have changed; returns what stops it. May miss events: callers also poll.
+   */
   watch(folder: string, onChange: () => void): () => void;
 }
 
@@ -127,7 +136,7 @@ export interface ResolverPort {
   /** Starts a blocklist refresh in the background. */
   refreshBlocklists(): void;
   figures(): DnsFigures;
-  /** The query log, newest first, at most so many of those whose name or client has the text in it. */
+  /** Returns the newest entries of the query log whose name or client contains the text, newest first. */
   log(limit: number, text: string): readonly DnsLogEntry[];
   /** Forgets the query log and the figures. */
   clearLog(): void;

@@ -5,15 +5,18 @@ export interface CountersPost {
   /** Names the tunnel server. */
   readonly source: string;
   readonly run: SourceRun;
-  /** Rises within a run: what comes late or again is known by it. Unsigned 64-bit. */
+  /** Rises within a run, so that late and repeated posts are recognized. Unsigned 64-bit. */
   readonly number: bigint;
-  /** True where the first post of a source counts from zero; otherwise it is the base of the next ones. */
+  /** True if the first post of a source counts from zero; otherwise it is the base of the next ones. */
   readonly isFromZero: boolean;
-  /** True where the source kept its counters over the start of this run, false where it began at zero; null where the post does not say. */
+  /**
+   * True where the source kept its counters over the start of this run, false where it began at zero; null where the
+   * post does not say.
+   */
   readonly restart: 'kept' | 'zero' | null;
   /** `total`: the source never lowers its connections, so that only movement tells who is online. */
   readonly connections: 'present' | 'total';
-  /** True where a key that is not in it has no connections there. */
+  /** True if a key that is missing in it has no connections there. */
   readonly isWhole: boolean;
   /** Each key once, with absolute values. */
   readonly counters: readonly UsageEntry[];
@@ -26,7 +29,10 @@ export type SourceRun =
 
 /** The outcome of a post. */
 export type CountersOutcome =
-  /** `repeated`: it was taken before, or a later one was, and is not counted now. `baseline`: it is what the next are compared with. */
+  /**
+   * `repeated`: it was taken before, or a later one was, and is not counted now. `baseline`: it is what the next are
+   * compared with.
+   */
   | { readonly kind: 'repeated' | 'counted' | 'baseline'; readonly unknownKeys: readonly string[] }
   /** A later run of the source has posted; nothing is counted. */
   | { readonly kind: 'ended' };

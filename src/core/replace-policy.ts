@@ -5,14 +5,14 @@ const MANY_KEYS = 10;
 /** Members that a warning names. */
 const MOST_NAMED = 20;
 
-/** Tells whether so many removed keys may be a mishap, for which the version before is kept for ever. */
+/** Tells whether a removal of this size may be an accident, for which the previous version is always kept. */
 export const areMany = (removed: number): boolean => removed > MANY_KEYS;
 
 /** A configuration that is to take another's place, in any home. */
 export interface Replacement {
-  /** A version that is restored is meant to be what it is. */
+  /** True for a restored version, whose content is deliberate. */
   readonly reason: 'replaced' | 'restored';
-  /** The present configuration has inbounds for keys, and the new one has none. */
+  /** True if the present configuration has inbounds for keys and the new one does not. */
   readonly losesInbounds: boolean;
   /** The members of the root that the new one does not have, besides lost inbounds. */
   readonly lostMembers: readonly string[];
@@ -22,11 +22,11 @@ export interface Replacement {
 
 /** The decision over a replacement that may be made. */
 export interface ReplacementVerdict {
-  /** The version before is kept for ever. */
+  /** True if the previous version is always kept. */
   readonly forever: boolean;
   /**
-   * Says in the log, once it has happened, that it may be a mishap; `fields` name the home. `isKept`, by default true, tells
-   * whether there was a version before that could be kept.
+   * Says in the log, once it has happened, that it may be a mishap; `fields` name the home. `isKept`, by default true,
+   * tells whether there was a version before that could be kept.
    */
   report(log: Pick<LogPort, 'warn'>, fields?: Readonly<Record<string, unknown>>, isKept?: boolean): void;
 }
@@ -52,7 +52,7 @@ export function judgeReplacement({ reason, losesInbounds, removed, lostMembers }
   };
 }
 
-/** Says in the log that many keys are gone, if many are. */
+/** Logs that many keys are gone, if many are. */
 export function reportRemoved(
   removed: number,
   log: Pick<LogPort, 'warn'>,
@@ -63,5 +63,5 @@ export function reportRemoved(
   log.warn({ ...fields, removed }, `${removed} keys were removed; ${fateOfBefore(isKept)}`);
 }
 
-const fateOfBefore = (isKept: boolean, how = 'kept for ever'): string =>
+const fateOfBefore = (isKept: boolean, how = 'kept for good'): string =>
   isKept ? `the version before is ${how}` : 'no version of before is kept';

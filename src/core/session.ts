@@ -1,16 +1,16 @@
 import type { MaybeAsync } from './maybe-async.js';
 
 /**
- * The single session token of one mount (protocol: "Session token lifecycle"; design: "Several mounts"). Where somebody else
- * holds it, what needs an answer from there comes later, and fails with `backendAway` where there is none.
+ * The single session token of one mount (protocol: "Session token lifecycle"; design: "Several mounts"). If it is held
+ * elsewhere, calls that need an answer from there take longer, and fail with `backendAway` without one.
  */
 export interface Session {
-  /** Holds this token from now on; an earlier one stops being accepted. */
+  /** Holds this token from now on instead of an earlier one. */
   begin(token: string): MaybeAsync<void>;
   end(): MaybeAsync<void>;
   /** Tells whether this is the token held, compared in constant time. */
   matches(token: string): MaybeAsync<boolean>;
-  /** Tells whether a session is known here that has not ended. */
+  /** Tells whether this process knows a session that has not ended. */
   isHeld(): boolean;
 }
 
@@ -41,7 +41,7 @@ export function createSession(): LocalSession {
  */
 export function equalSecrets(given: string, kept: string): boolean {
   let difference = given.length ^ kept.length;
-  // Behind the end of the given one there is NaN, which counts as 0 here.
+  // Past the end of the given secret there is NaN, which counts as 0 here.
   for (let i = 0; i < kept.length; i += 1) difference |= given.charCodeAt(i) ^ kept.charCodeAt(i);
   return difference === 0;
 }

@@ -1,8 +1,8 @@
-/** Answers of one state that are kept, and milliseconds for which they are. */
+/** The most answers of one state that are kept, and for how many milliseconds. */
 const MOST_KEPT = 16;
 const KEPT = 1_000;
 
-/** Answers that many callers who waited get at once: each is made once for a state. */
+/** Shares answers between callers who waited for the same change: each is made once per state. */
 export class SharedAnswers<Answer> {
   #state = '';
   readonly #answers = new Map<string, Answer>();

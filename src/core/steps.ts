@@ -1,7 +1,9 @@
-/** Work in pieces that are each done in some milliseconds: a generator that pauses between them and returns the result. */
+/**
+ * Work in pieces that are each done in some milliseconds: a generator that pauses between them and returns the result.
+ */
 export type Steps<Result> = Generator<void, Result, void>;
 
-/** Does all of the work in this turn of the event loop. */
+/** Does all the work in this turn of the event loop. */
 export function finish<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next();
@@ -11,7 +13,7 @@ export function finish<Result>(steps: Steps<Result>): Result {
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Does a piece of the work a turn of the event loop, so that others are answered meanwhile. */
+/** Does one piece of the work per turn of the event loop, so that other requests are answered in between. */
 export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
     const { done, value } = steps.next();
@@ -23,11 +25,11 @@ export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
 /** Keys or values that are worked on in one piece: that takes some milliseconds. */
 const PIECE = 5_000;
 
-/** Counts the values that work in steps has come past: `if (pace.isDue()) yield;`. */
+/** Counts the values that work in steps has processed: `if (pace.isDue()) yield;`. */
 export class Pace {
   #left = PIECE;
 
-  /** Counts one value more, or work that is worth so many. True at the end of a piece. */
+  /** Counts one more value, or work worth several. Returns true at the end of a piece. */
   isDue(values = 1): boolean {
     this.#left -= values;
     if (this.#left > 0) return false;
@@ -36,7 +38,7 @@ export class Pace {
   }
 }
 
-/** Lets long works go on by turns: one piece of one of them a turn of the event loop, however many there are. */
+/** Interleaves long tasks: each turn of the event loop does one piece of one of them. */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
   #isTurning = false;
@@ -49,7 +51,7 @@ export class Turns {
     });
   }
 
-  /** Does all of a work. */
+  /** Does all of a task. */
   async run<Result>(steps: Steps<Result>): Promise<Result> {
     for (;;) {
       await this.next();
@@ -68,17 +70,17 @@ export class Turns {
   }
 }
 
-/** Sorts texts by their code units, in steps. */
-export function* sortedSteps(texts: readonly string[]): Steps<readonly string[]> {
-  if (texts.length <= PIECE) return texts.toSorted();
-  const half = texts.length >> 1;
-  const one = yield* sortedSteps(texts.slice(0, half));
-  const other = yield* sortedSteps(texts.slice(half));
-  const merged: string[] = [];
-  for (let at = 0; merged.length < texts.length; ) {
+/** Sorts in steps, and stably. */
+export function* sortedSteps<T>(items: readonly T[], compare: (one: T, other: T) => number): Steps<readonly T[]> {
+  if (items.length <= PIECE) return items.toSorted(compare);
+  const half = items.length >> 1;
+  const one = yield* sortedSteps(items.slice(0, half), compare);
+  const other = yield* sortedSteps(items.slice(half), compare);
+  const merged: T[] = [];
+  for (let at = 0; merged.length < items.length; ) {
     if (merged.length % PIECE === 0) yield;
     const [first, second] = [one[at], other[merged.length - at]];
-    if (first !== undefined && (second === undefined || first <= second)) {
+    if (first !== undefined && (second === undefined || compare(first, second) <= 0)) {
       merged.push(first);
       at += 1;
     } else if (second !== undefined) merged.push(second);
@@ -86,7 +88,20 @@ export function* sortedSteps(texts: readonly string[]): Steps<readonly string[]>
   return merged;
 }
 
-/** The elements in pieces of so many, read as they are asked for. */
+/** Orders texts by their code units. */
+export const byCodeUnits = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** Maps values in steps. */
+export function* mappedSteps<T, Made>(items: Iterable<T>, make: (item: T) => Made, pace: Pace): Steps<Made[]> {
+  const made: Made[] = [];
+  for (const item of items) {
+    made.push(make(item));
+    if (pace.isDue()) yield;
+  }
+  return made;
+}
+
+/** Yields the elements in pieces, each read when it is asked for. */
 export function* pieces<T>(all: Iterable<T>, size = PIECE): Generator<readonly T[], void> {
   let piece: T[] = [];
   for (const one of all) {

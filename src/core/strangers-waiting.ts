@@ -1,20 +1,26 @@
 import { DomainError } from './errors.js';
+import type { MaybeAsync } from './maybe-async.js';
 
 /** Requests without a credential that may wait at one time. */
 const MOST_WAITING = 1_000;
 /** Seconds. */
 const RETRY_AFTER = 5;
 
-/** Requests without a credential whose answers come from elsewhere, such as one look at a server for all of them. */
+/** Counts requests without a credential whose answers come from elsewhere, such as from a server. */
 export class StrangersWaiting {
   #count = 0;
 
-  /** Throws `tooManyWaiting` where one more would be too many. */
+  /** Throws `tooManyWaiting` if there is no room for one more. */
   expectRoom(): void {
     if (this.#count >= MOST_WAITING) throw new DomainError('tooManyWaiting', '', RETRY_AFTER);
   }
 
-  /** Counts one until its answer is there. Rejects with `tooManyWaiting` where that is one too many. */
+  /** Counts a request as `count` does if its answer has to be waited for; one that is there needs no room. */
+  async countIfAsync<T>(answer: MaybeAsync<T>): Promise<T> {
+    return answer instanceof Promise ? this.count(answer) : answer;
+  }
+
+  /** Counts a request until its answer is there. Rejects with `tooManyWaiting` if there is no room. */
   async count<T>(answer: Promise<T>): Promise<T> {
     try {
       this.expectRoom();

@@ -1,70 +1,84 @@
 import { hash } from 'node:crypto';
-import { type MaybeAsync, mapMaybeAsync } from './maybe-async.js';
 import type { ClockPort, RandomPort } from './ports.js';
+import type { Principal } from './principal.js';
+import { RecentMap } from './recent-map.js';
 
-/** Different wrong tokens from one network within so many milliseconds, after which it has to wait. */
+/**
+ * The number of different wrong tokens, and the milliseconds in which they must fall, after which a network has to
+ * wait.
+ */
 const MOST_WRONG = 20;
 const WINDOW = 60_000;
 
 /** Networks remembered at most, so that guessing from many does not fill the memory. */
 const MOST_NETWORKS = 10_000;
-/** Named tokens remembered at most that one network was let in with; beside them the configuration's own and sessions; all that this process handed out. */
+/**
+ * The most named tokens remembered as accepted from one network, in addition to the configuration's own, sessions, and
+ * all that this process issued.
+ */
 const MOST_LET_IN = 16;
 const MOST_OWN = 64;
 const MOST_HANDED_OUT = 10_000;
 
-/** Longer ones are no tokens that anybody was let in with. */
+/** Longer values have never been accepted as a token. */
 const LONGEST_TOKEN = 4096;
 
-/** The outcome of a check of a credential; `own`: it is the configuration's own token, or a session. */
-export type Rightness = boolean | 'own';
-
-/** The outcome of an authorization: right, wrong, or the seconds until it may be looked at. */
+/** The outcome of an authorization: right, wrong, or the seconds after which it may be checked. */
 export type TokenVerdict = 'right' | 'wrong' | number;
+
+/** The verdict on a request's credential, and its caller; null unless it is right. */
+export type Look =
+  | { readonly verdict: 'right'; readonly principal: Principal }
+  | { readonly verdict: 'wrong' | number; readonly principal: null };
+
+/** Finds the caller whom an `Authorization` value shows; null if it is wrong. */
+export type FindPrincipal = (authorization: string) => Promise<Principal | null>;
+
+const WRONG: Look = { verdict: 'wrong', principal: null };
 
 export type TokenGuard = ReturnType<typeof createTokenGuard>;
 
-/** Marks of the credentials that a network was let in with. */
+/** Marks of the credentials that were accepted from a network. */
 interface LetIn {
-  readonly own: Set<number>;
-  readonly named: Set<number>;
+  readonly own: RecentMap<number, true>;
+  readonly named: RecentMap<number, true>;
   /** The one that was used last. */
   latest: number | null;
 }
 
 /** Counts since the start. */
 export interface TokenGuardStatus {
-  /** Requests that were refused without a look at their token. */
+  /** Requests that were refused without saying whether their token was right. */
   readonly unread: number;
 }
 
-/** A guard that has nobody wait. */
+/** A guard that makes nobody wait. */
 export const NO_TOKEN_GUARD: TokenGuard = {
-  check: (_network, authorization, isRight) =>
-    mapMaybeAsync(authorization !== undefined && isRight(authorization), (right) =>
-      right === false ? 'wrong' : 'right',
-    ),
+  async check(_network, authorization, find) {
+    const principal = authorization === undefined ? null : await find(authorization);
+    return principal === null ? WRONG : { verdict: 'right', principal };
+  },
   handedOut() {},
   status: () => ({ unread: 0 }),
 };
 
 /**
- * Slows the guessing of tokens, per network (as `Caller` says it). After too many different wrong tokens one that the
- * network has not been let in with before is not looked at. One wrong token counts once however often it comes, and one
- * that was handed out here never: a forgotten tab is no guess. What is remembered of tokens are digests.
+ * Slows the guessing of tokens, per network (that of `Caller`). After too many different wrong tokens only those that
+ * were accepted from the network before are checked. A wrong token counts once however often it comes, and one that was
+ * issued here never counts, because a forgotten tab is not a guess. Tokens are remembered as digests.
  */
 export function createTokenGuard(clock: ClockPort, random: RandomPort) {
   const salt = random.bytes(16);
   const markOf = createMarks(salt);
   const digestOf = createDigests(salt);
-  /** Wrong ones by network, each with the time when it came last, in that order. */
-  const wrong = new Map<string, Map<number, number>>();
-  /** The credentials that each network was let in with, the oldest use first. */
-  const letInBy = new Map<string, LetIn>();
-  const handedOut = new Set<number>();
+  /** Wrong tokens by network, each with the time when it came last, in that order. */
+  const wrong = new RecentMap<string, Map<number, number>>(MOST_NETWORKS);
+  /** The credentials that were accepted from each network, least recently used first. */
+  const letInBy = new RecentMap<string, LetIn>(MOST_NETWORKS);
+  const handedOut = new RecentMap<number, true>(MOST_HANDED_OUT);
   let unread = 0;
 
-  /** Milliseconds until the network may guess again, or null. */
+  /** Returns the milliseconds until the network may guess again, or null. */
   function wait(network: string): number | null {
     const times = wrong.get(network);
     if (times === undefined || times.size < MOST_WRONG) return null;
@@ -75,16 +89,16 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort) {
 
   function letIn(network: string, authorization: string, isOwn: boolean): void {
     const mark = markOf(authorization);
-    const known = letInBy.get(network) ?? { own: new Set(), named: new Set(), latest: null };
+    const known = letInBy.get(network) ?? {
+      own: new RecentMap<number, true>(MOST_OWN),
+      named: new RecentMap<number, true>(MOST_LET_IN),
+      latest: null,
+    };
     if (known.latest === mark) return;
     known.latest = mark;
-    const marks = isOwn ? known.own : known.named;
-    // One that is used goes on being known, however many others come.
-    marks.delete(mark);
-    addBounded(marks, mark, isOwn ? MOST_OWN : MOST_LET_IN);
-    letInBy.delete(network);
+    // A token in use stays remembered, however many others come.
+    (isOwn ? known.own : known.named).set(mark, true);
     letInBy.set(network, known);
-    dropOldest(letInBy, MOST_NETWORKS);
   }
 
   function isKnown(network: string, authorization: string): boolean {
@@ -92,6 +106,15 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort) {
     if (known === undefined || authorization.length > LONGEST_TOKEN) return false;
     const mark = markOf(authorization);
     return known.own.has(mark) || known.named.has(mark);
+  }
+
+  /** Returns the seconds that the network has to wait before this value is checked; null if it is checked now. */
+  function refusedFor(network: string, authorization: string): number | null {
+    // Usually nobody guesses.
+    const rest = wrong.size === 0 ? null : wait(network);
+    if (rest === null || isKnown(network, authorization)) return null;
+    unread += 1;
+    return Math.max(1, Math.ceil(rest / 1000));
   }
 
   function refused(network: string, authorization: string): void {
@@ -102,61 +125,44 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort) {
     for (const [old, time] of times) if (time <= now - WINDOW) times.delete(old);
     times.delete(digest);
     times.set(digest, now);
-    wrong.delete(network);
     wrong.set(network, times);
-    dropOldest(wrong, MOST_NETWORKS);
   }
 
   return {
     /**
-     * Has an authorization (the value of that header) looked at, unless its network has to wait. A right one costs a look-up
-     * or two as long as nothing is new; a request without any is wrong and no guess. Fails as `isRight` does, which is no guess.
+     * Checks an `Authorization` value unless its network has to wait. A known right one costs a look-up or two. A
+     * request without any is wrong but not a guess. Fails as `find` does, which is not a guess either.
      */
-    check(
-      network: string,
-      authorization: string | undefined,
-      isRight: (authorization: string) => MaybeAsync<Rightness>,
-    ): MaybeAsync<TokenVerdict> {
-      if (authorization === undefined) return 'wrong';
-      // Most of the time nobody guesses.
-      const rest = wrong.size === 0 ? null : wait(network);
-      if (rest !== null && !isKnown(network, authorization)) {
-        unread += 1;
-        return Math.max(1, Math.ceil(rest / 1000));
+    async check(network: string, authorization: string | undefined, find: FindPrincipal): Promise<Look> {
+      if (authorization === undefined) return WRONG;
+      const before = refusedFor(network, authorization);
+      if (before !== null) return { verdict: before, principal: null };
+      const principal = await find(authorization);
+      // Guesses that came meanwhile may have used up what the network has.
+      const meanwhile = refusedFor(network, authorization);
+      if (meanwhile !== null) return { verdict: meanwhile, principal: null };
+      if (principal === null) {
+        refused(network, authorization);
+        return WRONG;
       }
-      return mapMaybeAsync(isRight(authorization), (right) => {
-        if (right === false) refused(network, authorization);
-        else letIn(network, authorization, right === 'own');
-        return right === false ? 'wrong' : 'right';
-      });
+      letIn(network, authorization, principal.token === undefined);
+      return { verdict: 'right', principal };
     },
-    /** To be called with every session token and whom it was given to. */
+    /** Records a session token that was issued, and to whom. */
     handedOut(network: string, token: string): void {
-      addBounded(handedOut, digestOf(token), MOST_HANDED_OUT);
+      handedOut.set(digestOf(token), true);
       letIn(network, token, true);
     },
     status: (): TokenGuardStatus => ({ unread }),
   };
 }
 
-function addBounded(set: Set<number>, value: number, most: number): void {
-  set.add(value);
-  dropOldest(set, most);
-}
-
-function dropOldest<Key>(kept: Map<Key, unknown> | Set<Key>, most: number): void {
-  for (const oldest of kept.keys()) {
-    if (kept.size <= most) return;
-    kept.delete(oldest);
-  }
-}
-
 const BEARER = 'Bearer ';
 
-/** A token is the same with the scheme before it and without. */
+/** Returns where the token starts, since it is the same with and without its scheme. */
 const tokenStart = (authorization: string): number => (authorization.startsWith(BEARER) ? BEARER.length : 0);
 
-/** 48 bits of a salted SHA-256: nobody can make two wrong tokens that count as one. */
+/** Makes a digest of 48 bits of a salted SHA-256, so that nobody can construct two wrong tokens that count as one. */
 function createDigests(salt: Buffer): (authorization: string) => number {
   const prefix = salt.toString('hex');
   return (authorization) =>
@@ -164,8 +170,8 @@ function createDigests(salt: Buffer): (authorization: string) => number {
 }
 
 /**
- * 32 bits that tell a token which was let in from another, for every request that is: a SHA-256 would take longer than the
- * rest of the check. A wrong token that had the mark of a right one would be looked at, and refused.
+ * Makes marks of 32 bits by which accepted tokens are recognized at every request, because a SHA-256 would take longer
+ * than the rest of the check. A wrong token with the mark of a right one would be checked, and refused.
  */
 function createMarks(salt: Buffer): (authorization: string) => number {
   const start = salt.readInt32BE(0);

@@ -12,16 +12,16 @@ import type { RateLimit } from './rate-limit.js';
 import { type DnsAnswer, replyLimit, UNREACHABLE, writeRefusal, writeReply } from './reply.js';
 import type { Client, Responder } from './udp.js';
 
-/** The settings by which a query is answered; read anew for each, so that a change counts from the next one on. */
+/** The settings for answering a query, read for each one, so that a change applies from the next query on. */
 export interface AnsweringState {
   readonly policy: Policy;
-  /** The answer for a blocked name, by the type that is asked for and whether the name does not exist at all. */
+  /** Returns the answer for a blocked name, by the question's type and whether the name does not exist at all. */
   readonly blockedAnswer: (type: number, isNameless: boolean) => DnsAnswer;
-  /** Null when there is no usable upstream. */
+  /** Null without a usable upstream. */
   readonly forwarder: Forwarder | null;
   /** Null on loopback. */
   readonly rateLimit: RateLimit | null;
-  /** The largest reply over UDP. */
+  /** In bytes. */
   readonly mostUdpBytes: number;
 }
 
@@ -32,7 +32,7 @@ export interface AnsweringCounts {
 
 export interface AnsweringOptions {
   readonly state: () => AnsweringState;
-  /** Tells whether the address of this name is being looked up for ourselves. */
+  /** Tells whether this name's address is being looked up for Keyway itself. */
   readonly isOwnLookup: (name: string) => boolean;
   readonly queryLog: QueryLog;
   readonly counts: AnsweringCounts;
@@ -40,7 +40,7 @@ export interface AnsweringOptions {
   readonly log: LogPort;
 }
 
-/** Answers messages: own names, then blocked ones, then the upstream. Never throws, never rejects. */
+/** Answers messages: own names first, then blocked ones, then the upstream. Never throws, never rejects. */
 export function createResponder(options: AnsweringOptions): Responder {
   let faults = 0;
   return (packet, client) => {
@@ -107,25 +107,25 @@ function respond(
     if (hidden !== null) return blocked(hidden, isCached ? null : upstream);
     return told(answer, isCached ? 'cached' : 'allowed', isCached ? null : upstream, age);
   };
-  // Asking the upstream for its own address would wait for itself: the machine's other name servers may know it.
+  // Asking the upstream for its own address would deadlock; the machine's other name servers may know it.
   if (isOwnLookup(asked.name) || now.forwarder === null) return reply({ answer: UNREACHABLE, age: 0, upstream: null });
   const resolved = now.forwarder.resolve(asked);
   return resolved instanceof Promise ? resolved.then(reply) : reply(resolved);
 }
 
-/** Tells whether a name can be asked for. */
+/** Tells whether a name may be asked for. */
 function isLegal(name: string): boolean {
   return domainName(name) === name && !name.startsWith('*.');
 }
 
-/** Its code must not be taken for a failure: the client shall come by TCP. */
+/** The code must not look like a failure: the client is to come back over TCP. */
 const UNREACHABLE_BY_UDP = { ...UNREACHABLE, rcode: RCODE.noError, extendedError: null };
 
 function limitFor(query: Query, client: Client, { mostUdpBytes }: AnsweringState): number {
   return client.transport === 'tcp' ? MAX_MESSAGE_BYTES : replyLimit(query.edns, mostUdpBytes);
 }
 
-/** An IPv4 client of an IPv6 socket by its IPv4 address. */
+/** Returns the IPv4 address of an IPv4 client on an IPv6 socket; any other address unchanged. */
 function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 }

@@ -1,26 +1,26 @@
 import type { ListRules, NameRules, Wildcard } from './list-rules.js';
 
-/** A list with the name by which people know it. */
+/** A list with its name for users. */
 export interface NamedList {
   readonly name: string;
   readonly rules: ListRules;
-  /** All of its rules are exceptions. */
+  /** True if all of its rules are exceptions. */
   readonly isAllowing: boolean;
 }
 
 /** The rule that decides about a name. */
 export interface Verdict {
   readonly isBlocked: boolean;
-  /** Such as `||ads.example^`, or with `@@` before it. */
+  /** Such as `||ads.example^`, with a leading `@@` for an exception. */
   readonly rule: string;
-  /** The list in which it stands. */
+  /** The name of the list that contains it. */
   readonly source: string;
 }
 
-/** All lists together, unchangeable: a refresh makes another one. */
+/** All lists combined, immutable: a refresh makes a new one. */
 export type Blocklist = ReturnType<typeof createBlocklist>;
 
-/** Joins lists. */
+/** Combines lists. */
 export function createBlocklist(lists: readonly NamedList[]) {
   const blocking = lists.filter(({ isAllowing }) => !isAllowing);
   const important = together(blocking.map((list) => sourced(list, list.rules.important)));
@@ -39,7 +39,7 @@ export function createBlocklist(lists: readonly NamedList[]) {
   );
   const addresses = lists.map(({ rules }) => rules.addresses).filter(({ size }) => size > 0);
 
-  /** Tells which rule decides about a name (in lower case, without a dot at its end); null where none does. */
+  /** Returns the rule that decides about a name (in lower case, without a trailing dot); null if no rule does. */
   function verdict(name: string): Verdict | null {
     const wins = find(important, name);
     if (wins !== null) return { isBlocked: true, rule: `${wins.rule}$important`, source: wins.source };
@@ -52,7 +52,7 @@ export function createBlocklist(lists: readonly NamedList[]) {
   return {
     verdict,
     blocks: (name: string): boolean => verdict(name)?.isBlocked ?? false,
-    /** The addresses that hosts lines give to a name. */
+    /** Returns the addresses that hosts lines give to a name. */
     addresses: (name: string): readonly string[] => addresses.flatMap((each) => each.get(name) ?? []),
   };
 }
@@ -72,7 +72,7 @@ interface Names {
   readonly source: string;
 }
 
-/** The rules of one kind, those of the last list first, as it is the last that gives a rule its source. */
+/** The rules of one kind, the last list first, because it names the source of a rule in several lists. */
 interface Together {
   readonly exact: readonly Names[];
   readonly below: readonly Names[];
@@ -94,7 +94,7 @@ function together(lists: readonly Sourced[]): Together {
   };
 }
 
-/** The rule for the very name comes first, then those of the nearest name above, then patterns in their order. */
+/** Returns the rule for exactly this name, else one for the nearest name above it, else the first pattern that fits. */
 function find(
   { exact, below, wild }: Together,
   name: string,

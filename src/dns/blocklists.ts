@@ -10,22 +10,22 @@ import { countBlocked, createListRules, type ListRules, sizeOf } from './list-ru
 import { type ListConnections, openList } from './list-source.js';
 import { type ListStore, NO_VALIDATORS } from './list-store.js';
 
-/** Bytes of a list that are read before the event loop may do something else. */
+/** Bytes of a list that are read before the event loop may run other work. */
 const SLICE_BYTES = 16 * 1024;
-/** Milliseconds of reading, slice by slice, before others get their turn. */
+/** Milliseconds of reading before the event loop runs other work. */
 const SLICE_MS = 1;
-/** In one list; they take some 200 MB of memory. */
+/** The most names in one list; they take some 200 MB of memory. */
 const MOST_NAMES = 2_000_000;
 
-/** The rules of a list that was read, and how long it was. */
+/** The rules of a list, and its length. */
 interface ReadList {
   readonly rules: ListRules;
   readonly bytes: number;
 }
 
 /**
- * Reads a list. It lets the event loop go on after every millisecond: answers go out while a list of hundreds of thousands
- * of lines loads. Rejects with `ListError` when the content is no list or names nothing.
+ * Reads a list. It yields to the event loop after every millisecond, so that queries are answered while a list of
+ * hundreds of thousands of lines loads. Rejects with `ListError` if the content is not a list or names nothing.
  */
 export async function loadList(chunks: AsyncIterable<Buffer>, readLine: LineReader): Promise<ReadList> {
   const rules = createListRules();
@@ -52,39 +52,39 @@ function namesIn(rules: ListRules): number {
 }
 
 export interface ListState {
-  /** The URL that the settings have. */
+  /** The URL as the settings have it. */
   readonly listed: string;
   /** Without user, password and query. */
   readonly url: string;
   readonly names: number;
   readonly exceptions: number;
-  /** Lines that are rules, and those that say what is not understood. */
+  /** The number of lines that are rules, and of those that are not understood. */
   readonly rules: number;
   readonly unsupported: number;
   readonly bytes: number;
-  /** Milliseconds since the epoch at which its content came, null for never. */
+  /** Milliseconds since the epoch at which its content arrived; null if never. */
   readonly fetchedAt: number | null;
-  /** Why the last refresh kept its old content, or why it is skipped; null for neither. */
+  /** Why the last refresh kept its old content, or why it is skipped; null otherwise. */
   readonly error: string | null;
-  /** Its URL leads to where no list is read; it has no names, and waits for other settings. */
+  /** True if its URL leads to a place that is never read; it has no names until the settings change. */
   readonly skipped: boolean;
 }
 
-/** The configured lists, and what they block. */
+/** The configured lists and the names that they block. */
 export type Blocklists = ReturnType<typeof createBlocklists>;
 
 export interface BlocklistsOptions {
   readonly store: ListStore;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  /** Below which files are lists; null: none is. */
+  /** Only files below this folder are lists; null allows none. */
   readonly listFolder: string | null;
   readonly mostBytes: number;
   /** Milliseconds that one list may take. */
   readonly listTimeout: number;
 }
 
-/** The purpose of each list by its URL, the rules of no list, and what a line is. */
+/** The purpose of each list by its URL, rules from outside the lists, and the reader of lines. */
 export interface ListArrangement {
   readonly readLine: LineReader;
   readonly lists: ReadonlyMap<string, { readonly name: string; readonly isAllowing: boolean }>;
@@ -94,7 +94,7 @@ export interface ListArrangement {
 interface LoadedList {
   readonly rules: ListRules | null;
   readonly bytes: number;
-  /** The reader by which its lines were taken. */
+  /** The reader that its lines were read with. */
   readonly readBy: LineReader | null;
   readonly fetchedAt: number | null;
   readonly error: string | null;
@@ -102,7 +102,7 @@ interface LoadedList {
 }
 
 const NOT_LOADED: LoadedList = { rules: null, bytes: 0, readBy: null, fetchedAt: null, error: null, skipped: false };
-/** Milliseconds for which the copy of a list that is configured no more is kept. */
+/** Milliseconds for which the copy of a list is kept after its removal from the settings. */
 const UNUSED_COPY_MS = 30 * 24 * 3_600_000;
 const AT_ONCE = 4;
 
@@ -113,11 +113,15 @@ export function createBlocklists(options: BlocklistsOptions) {
   let blocklist: Blocklist = EMPTY_BLOCKLIST;
   let refreshedAt: number | null = null;
   let arranged: ListArrangement = { lists: new Map(), own: [], readLine: readOlderLine };
-  let running: { readonly key: string; readonly abort: AbortController; readonly done: Promise<void> } | null = null;
+  let running: Running | null = null;
+
+  /** Returns the refresh under way if it is for these lists and uses the present reader of lines. */
+  const runningOf = (key: string): Running | null =>
+    running?.key === key && running.readBy === arranged.readLine ? running : null;
 
   function publish(next: ReadonlyMap<string, LoadedList>): void {
     lists = next;
-    // In the order of the settings, which gives a rule of several lists its source.
+    // In the order of the settings, which decides the source of a rule in several lists.
     const named = [...arranged.lists].flatMap(([url, purpose]): NamedList[] => {
       const { rules = null, readBy = null } = next.get(url) ?? {};
       return rules === null || readBy !== arranged.readLine ? [] : [{ ...purpose, rules }];
@@ -164,7 +168,7 @@ export function createBlocklists(options: BlocklistsOptions) {
     }
   }
 
-  /** The list's new content, or null when it has not changed. */
+  /** Returns the list's new content, or null if it has not changed. */
   async function fetchOne(url: string, { connections, signal, hasRules }: Fetching): Promise<LoadedList | null> {
     const copy = hasRules ? await store.find(url) : null;
     const { mostBytes, listFolder } = options;
@@ -201,7 +205,8 @@ export function createBlocklists(options: BlocklistsOptions) {
     if (abort.signal.aborted) return;
     publish(new Map(urls.map((url) => [url, next.get(url) ?? NOT_LOADED])));
     await store.tidy(urls, UNUSED_COPY_MS).catch(() => undefined);
-    // Last of all: whoever sees the refresh ended may ask for another one, which must not join this one.
+    // Set after everything else: a caller that sees the refresh ended may ask for another, which must not join this
+    // one.
     refreshedAt = clock.now();
     const rules = [...next.values()].flatMap((list) => list.rules ?? []);
     const names = rules.reduce((sum, each) => sum + countBlocked(each), 0);
@@ -215,31 +220,32 @@ export function createBlocklists(options: BlocklistsOptions) {
   }
 
   return {
-    /** The set of now; another one after a refresh. */
+    /** Returns the present rules; a refresh replaces the object. */
     current: (): Blocklist => blocklist,
-    /** Takes names and purposes of lists, and rules that stand in no list, from now on. */
+    /** Applies names and purposes of lists, and rules from outside the lists, from now on. */
     arrange(arrangement: ListArrangement): void {
       arranged = arrangement;
       publish(lists);
     },
     states: (): readonly ListState[] => [...lists].map(([url, list]) => stateOf(url, list)),
-    /** Milliseconds since the epoch at which the last refresh ended, null for none yet. */
+    /** Returns when the last refresh ended, in milliseconds since the epoch; null before the first. */
     refreshedAt: (): number | null => refreshedAt,
-    /** Takes last good copies, so that blocking needs no network. Resolves when they block. */
+    /** Loads the last good copies, so that blocking needs no network. Resolves when they block. */
     async restore(urls: readonly string[]): Promise<void> {
       const { unique, key } = identified(urls);
-      if (running !== null && running.key !== key) await giveUp();
+      if (runningOf(key) === null) await giveUp();
       const restored = await Promise.all(unique.map(async (url) => [url, await restoreOne(url)] as const));
       publish(new Map(restored));
     },
     /**
-     * Fetches the lists again and puts what they say into the place of what was, at once for all. One under way for the same
-     * lists is joined; for others it is given up. Never rejects: a list that fails keeps its last good content. A reason is
-     * logged once, until it is another.
+     * Fetches the lists again and replaces their rules, all at once. A refresh under way is joined if it is for the
+     * same lists, otherwise aborted. Never rejects: a list that fails keeps its last good content. A reason is logged
+     * once, until it changes.
      */
     async refresh(urls: readonly string[], connections: ListConnections): Promise<void> {
       const { unique, key } = identified(urls);
-      if (running !== null && running.key === key) return running.done;
+      const present = runningOf(key);
+      if (present !== null) return present.done;
       const before = giveUp();
       const abort = new AbortController();
       const done = before
@@ -247,17 +253,25 @@ export function createBlocklists(options: BlocklistsOptions) {
         .finally(() => {
           if (running?.abort === abort) running = null;
         });
-      running = { key, abort, done };
+      running = { key, readBy: arranged.readLine, abort, done };
       return done;
     },
     close: giveUp,
   };
 }
 
-/** Lists without repetitions, and what tells them from others. */
+/** Removes repetitions, and returns a key for comparing sets of lists. */
 function identified(urls: readonly string[]): { readonly unique: readonly string[]; readonly key: string } {
   const unique = [...new Set(urls)];
   return { unique, key: JSON.stringify(unique) };
+}
+
+/** A refresh that is under way. */
+interface Running {
+  readonly key: string;
+  readonly readBy: LineReader;
+  readonly abort: AbortController;
+  readonly done: Promise<void>;
 }
 
 interface Fetching {
@@ -268,7 +282,7 @@ interface Fetching {
 
 const GIVEN_UP = 'the lists have changed';
 
-/** A signal that comes after so many milliseconds, and does not keep the process. */
+/** Returns a signal that fires after `milliseconds` and does not keep the process alive. */
 function deadline(milliseconds: number): AbortSignal {
   const abort = new AbortController();
   setTimeout(() => abort.abort(new Error('it takes too long')), milliseconds).unref();
@@ -300,7 +314,7 @@ function stateOf(url: string, { rules, bytes, fetchedAt, error, skipped }: Loade
   };
 }
 
-/** A list's URL as it may stand in logs and metrics: user, password and query can be secrets. */
+/** Returns a list's URL for logs and metrics: user, password and query can be secrets. */
 function shownUrl(url: string): string {
   const bare = urlWithoutZone(url);
   if (!URL.canParse(bare)) return 'no URL';

@@ -1,6 +1,6 @@
 import type { DnsAnswer } from './reply.js';
 
-/** An answer out of the cache and how many seconds ago it came. */
+/** A cached answer and its age in seconds. */
 export interface CachedAnswer {
   readonly answer: DnsAnswer;
   readonly age: number;
@@ -18,7 +18,7 @@ interface Entry {
   readonly bytes: number;
 }
 
-/** Bytes of an entry besides its records and its key: objects, offsets, the map's slot. */
+/** Bytes of an entry in addition to its records and its key: objects, offsets, the map's slot. */
 const ENTRY_BYTES = 400;
 
 /** Creates an empty cache; `now` is milliseconds of a clock that never goes back. */
@@ -32,7 +32,7 @@ export function createAnswerCache(now: () => number, limits: CacheLimits) {
   }
 
   return {
-    /** Null when there is none or its time is over. */
+    /** Returns the answer, or null if there is none or it has expired. */
     get(key: string): CachedAnswer | null {
       const entry = entries.get(key);
       if (entry === undefined) return null;
@@ -41,12 +41,12 @@ export function createAnswerCache(now: () => number, limits: CacheLimits) {
         drop(key, entry);
         return null;
       }
-      // A map hands out its keys in the order in which they were set: the first is the least recently used.
+      // A map iterates in insertion order, so its first key is the least recently used.
       entries.delete(key);
       entries.set(key, entry);
       return { answer: entry.answer, age: Math.floor((time - entry.storedAt) / 1000) };
     },
-    /** Keeps an answer for some seconds; nothing is kept for 0. */
+    /** Keeps an answer for this many seconds; 0 keeps nothing. */
     put(key: string, answer: DnsAnswer, seconds: number): void {
       const before = entries.get(key);
       if (before !== undefined) drop(key, before);
@@ -69,7 +69,7 @@ export function createAnswerCache(now: () => number, limits: CacheLimits) {
     get size() {
       return entries.size;
     },
-    /** Bytes that the entries take, roughly. */
+    /** The approximate size of the entries in bytes. */
     get bytes() {
       return bytes;
     },

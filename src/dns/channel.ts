@@ -8,34 +8,34 @@ import type { OutboundSettings } from '../core/model.js';
 import type { ClockPort } from '../core/ports.js';
 import { RouteError } from './routes.js';
 
-/** HTTP/1.1 answers one question at a time on a connection; HTTP/2 all on one. */
+/** HTTP/1.1 carries one question at a time on a connection, HTTP/2 all of them. */
 const MOST_CONNECTIONS = 32;
 const MOST_STREAMS = 100;
 const KEEP_ALIVE_MS = 60_000;
 
-/** The parts with which connections of any way are opened. */
+/** The options of connections by any route. */
 export interface ConnectionsOptions {
   readonly outbound: OutboundSettings | null;
   readonly addressesOf: (host: string) => Promise<readonly string[]>;
   /**
-   * Returns the kind of an address that is never called, or null. A host's name is judged by the addresses that a
-   * direct connection would go to; a proxy looks up names itself.
+   * Returns the kind of an address that is never connected to, or null. A host name is judged by the addresses of a
+   * direct connection; a proxy looks up names itself.
    */
   readonly reserved: (address: string) => string | null;
-  /** Milliseconds until a connection must stand. */
+  /** Milliseconds that connecting may take. */
   readonly connectTimeout: number;
   readonly clock: Pick<ClockPort, 'monotonic'>;
-  /** Certificates to trust besides those that Node trusts (PEM). */
+  /** Certificates (PEM) that are trusted in addition to Node's. */
   readonly ca?: readonly string[];
 }
 
-/** Opens nothing yet: connections come with the first request. */
+/** Creates a channel; connections open with the first request. */
 export function openChannel(route: 'direct' | 'proxy', options: ConnectionsOptions): Channel {
   const connectorFor = route === 'direct' ? direct(options) : proxied(options);
   return createChannel((allowH2) => unlessReserved(connectorFor(allowH2), options));
 }
 
-/** Opens a connection for DNS to a host, with TLS inside of it where asked for (RFC 7858). */
+/** Opens a connection for DNS to a host, with TLS if asked for (RFC 7858). */
 export async function openSocket(
   route: 'direct' | 'proxy',
   options: ConnectionsOptions,
@@ -44,7 +44,7 @@ export async function openSocket(
   const connectorFor = route === 'direct' ? direct(options) : proxied(options);
   const plain = await new Promise<Socket>((resolve, reject) => {
     connectorFor(false)({ hostname: host, protocol: 'http:', port: String(port) }, (error, socket) => {
-      // Where it fails the client leaves the socket out, whatever its types say.
+      // After a failure the client passes no socket, though its types say otherwise.
       if (error === null) resolve(socket.setNoDelay());
       else reject(error);
     });
@@ -61,17 +61,17 @@ export async function openSocket(
   return socket.setTimeout(0);
 }
 
-/** Requests to one origin on one way. */
+/** Requests to one origin by one route. */
 export type Channel = ReturnType<typeof createChannel>;
 
 type Connector = buildConnector.connector;
 
-/** Options of TLS; `allowH2` offers HTTP/2 to the server (RFC 7301), which takes it or not. */
+/** Options of TLS; `allowH2` offers HTTP/2 to the server (RFC 7301), which may decline it. */
 type TlsOptions = buildConnector.BuildOptions & { readonly allowH2: boolean };
 
 /**
- * One origin on one way. HTTP/2 is offered first, as RFC 8484 section 5.2 wants; with a server that does not take it,
- * questions spread over several HTTP/1.1 connections instead.
+ * Creates the channel of one origin by one route. HTTP/2 is offered first, as RFC 8484 section 5.2 recommends; if the
+ * server declines it, questions are spread over several HTTP/1.1 connections.
  */
 function createChannel(connectorFor: (allowH2: boolean) => Connector) {
   let multiplexed = true;
@@ -105,7 +105,7 @@ function direct(options: ConnectionsOptions): (allowH2: boolean) => Connector {
   };
 }
 
-/** An address that stands in the URL is never looked up, so it is judged here, also where a proxy connects to it. */
+/** Refuses a reserved address, even behind a proxy. One in the URL is never looked up, so it is judged here. */
 function unlessReserved(connect: Connector, { reserved }: ConnectionsOptions): Connector {
   return (target, callback) => {
     const kind = reserved(target.hostname);
@@ -114,7 +114,7 @@ function unlessReserved(connect: Connector, { reserved }: ConnectionsOptions): C
   };
 }
 
-/** Node's form of a look-up over ours; it gives what is connected to, so that reserved addresses count as not there. */
+/** Adapts our look-up to Node's form. It returns the addresses that are connected to, so reserved ones are left out. */
 function lookupFunction({ addressesOf, reserved }: ConnectionsOptions): LookupFunction {
   return (host, { all, family }, callback) => {
     addressesOf(host).then(
@@ -141,7 +141,7 @@ function proxied(options: ConnectionsOptions): (allowH2: boolean) => Connector {
   const { outbound, connectTimeout } = options;
   const protocol = outbound?.protocol.toLowerCase() ?? '';
   if (outbound === null || outbound.address === '' || (protocol !== 'socks5' && protocol !== 'http')) {
-    // To go direct instead would show what the operator wants to go through the proxy.
+    // Going direct instead would reveal what the operator wants to send through the proxy.
     const problem = new RouteError('the outbound proxy has no address or a protocol other than socks5 and http');
     return () => (_target, callback) => callback(problem, null);
   }
@@ -158,7 +158,7 @@ interface HttpProxy {
   readonly allowH2: boolean;
 }
 
-/** A tunnel by CONNECT (RFC 9110 section 9.3.6), with TLS inside of it for https. */
+/** Connects through a tunnel by CONNECT (RFC 9110 section 9.3.6), with TLS inside it for https. */
 function throughHttpProxy({ host, port, options, allowH2 }: HttpProxy): Connector {
   const upgrade = buildConnector(tlsOptions(options, allowH2));
   return (target, callback) => {

@@ -5,18 +5,18 @@ import { hostOf } from '../wire/dns-values.js';
 import type { Channel, ConnectionsOptions } from './channel.js';
 import { decideRoute, RouteError } from './routes.js';
 
-/** HTTP connections to the hosts that the resolver calls, each on the way that the outbound settings give it. */
+/** HTTP connections to the hosts that the resolver calls, each by the route that the outbound settings choose. */
 export type Connections = ReturnType<typeof createConnections>;
 
-/** A decision may rest on addresses, which change. */
+/** Milliseconds; a route may depend on addresses, which change. */
 const ROUTE_MS = 60_000;
 
-/** Opens connections as they are needed. */
+/** Creates the connections, which open on demand. */
 export function createConnections(options: ConnectionsOptions) {
   const routes = new Map<string, { readonly decided: Promise<OutboundAction>; readonly until: number }>();
   let channels = new Map<string, Channel>();
 
-  /** The HTTP client takes 9 MB, which a server without this resolver need not have. */
+  /** Loads the HTTP client on demand, because it takes 9 MB. */
   async function channel(route: 'direct' | 'proxy', origin: string): Promise<Channel> {
     const { openChannel } = await import('./channel.js');
     const key = `${route} ${origin}`;
@@ -41,25 +41,28 @@ export function createConnections(options: ConnectionsOptions) {
   }
 
   return {
-    /** Returns the way to a host. Rejects with `RouteError` when a rule blocks it, or nothing is called there. */
+    /** Returns the route to a host. Rejects with `RouteError` if a rule blocks it, or its address is reserved. */
     routeTo,
-    /** Returns the way to this URL's host. Rejects as `routeTo` does. */
+    /** Returns the dispatcher for this URL's host. Rejects as `routeTo` does. */
     async dispatcherFor(url: URL): Promise<Dispatcher> {
       return (await channel(await routeTo(hostOf(url)), url.origin)).dispatcherFor(url);
     },
-    /** Opens a connection of its own to a host, with TLS where asked for. Rejects as `routeTo` does, and where nobody answers. */
+    /**
+     * Opens a separate connection to a host, with TLS if asked for. Rejects as `routeTo` does, and if the host does not
+     * answer.
+     */
     async socketTo(place: { readonly host: string; readonly port: number; readonly isTls: boolean }): Promise<Socket> {
       const route = await routeTo(place.host);
       const { openSocket } = await import('./channel.js');
       return openSocket(route, options, place);
     },
-    /** Forgets connections that no longer answer: the next request opens new ones. */
+    /** Abandons connections that no longer answer: the next request opens new ones. */
     renew(): void {
       const gone = channels;
       channels = new Map();
       for (const old of gone.values()) void old.destroy();
     },
-    /** Ends all connections, requests under way included. */
+    /** Ends all connections, including requests under way. */
     async destroy(): Promise<void> {
       await Promise.all([...channels.values()].map((old) => old.destroy()));
     },

@@ -1,19 +1,20 @@
 import type { Dispatcher } from 'undici';
+import { GatheredBytes } from '../core/gathered-bytes.js';
 import type { Connections } from './connections.js';
 import { FLAG, HEADER_BYTES, MAX_MESSAGE_BYTES, TYPE } from './message.js';
 
 /** A request to the upstream. */
 export interface DohQuestion {
-  /** The question section's one entry on the wire, in lower case. */
+  /** The only entry of the question section, in wire form and lower case. */
   readonly bytes: Buffer;
   readonly dnssecOk: boolean;
   readonly checkingDisabled: boolean;
 }
 
-/** The upstream's response, not yet looked into. */
+/** The upstream's response, not parsed yet. */
 export interface DohMessage {
   readonly message: Buffer;
-  /** Seconds that an HTTP cache had it (RFC 9111 section 5.1). */
+  /** Seconds that the response spent in an HTTP cache (RFC 9111 section 5.1). */
   readonly age: number;
 }
 
@@ -21,16 +22,16 @@ export interface DohMessage {
 export class UpstreamError extends Error {}
 
 const MEDIA_TYPE = 'application/dns-message';
-/** A URI template's variable (RFC 8484 section 4.1.1); URLs keep it in this form. */
+/** Matches a URI template's variable (RFC 8484 section 4.1.1), also as URLs encode it. */
 const TEMPLATE = /(?:\{|%7B)\?dns(?:\}|%7D)$/i;
-/** Queries are padded to multiples of this (RFC 8467 section 4.1), so that their size does not tell the name. */
+/** Queries are padded to multiples of this (RFC 8467 section 4.1), so that their size does not reveal the name. */
 const PADDED_TO = 128;
 const PADDING_OPTION = 12;
 const UDP_BYTES = 4096;
 
 /**
- * Asks by POST, or by GET when the URL ends in `{?dns}` and with servers that refuse POST. The id is always 0, so that
- * equal questions are equal requests (RFC 8484 section 4.1).
+ * Creates an upstream that is asked by POST, or by GET if the URL ends in `{?dns}` or the server refuses POST. The id
+ * is always 0, so that equal questions are equal requests (RFC 8484 section 4.1).
  */
 export function createDohUpstream(upstream: string, connections: Connections) {
   const url = new URL(upstream.replace(TEMPLATE, ''));
@@ -50,7 +51,7 @@ export function createDohUpstream(upstream: string, connections: Connections) {
   }
 
   return {
-    /** One exchange. Rejects with an error whose message is one clause. */
+    /** Makes one exchange. Rejects with an error whose message is one clause. */
     async ask(question: DohQuestion, signal: AbortSignal): Promise<DohMessage> {
       let response = await exchange(question, signal);
       if (!byGet && (response.statusCode === 405 || response.statusCode === 501)) {
@@ -75,22 +76,20 @@ async function discard(response: Dispatcher.ResponseData): Promise<void> {
 }
 
 async function readBody({ body }: Dispatcher.ResponseData): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const gathered = new GatheredBytes();
   for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
+    gathered.add(chunk);
     // Leaving the loop destroys the stream.
-    if (size > MAX_MESSAGE_BYTES) throw new UpstreamError('its answer is larger than a DNS message can be');
+    if (gathered.length > MAX_MESSAGE_BYTES) throw new UpstreamError('its answer is larger than a DNS message can be');
   }
-  return Buffer.concat(chunks, size);
+  return gathered.whole();
 }
 
 function readAge(header: string | string[] | undefined): number {
   return typeof header === 'string' && /^\d{1,9}$/.test(header) ? Number(header) : 0;
 }
 
-/** The query on the wire: recursion desired, with EDNS and padding. */
+/** Returns the query in wire form: recursion desired, with EDNS and padding. */
 export function writeDohQuery({ bytes, dnssecOk, checkingDisabled }: DohQuestion): Buffer {
   const unpadded = HEADER_BYTES + bytes.length + 15;
   const query = Buffer.alloc(Math.ceil(unpadded / PADDED_TO) * PADDED_TO);

@@ -1,5 +1,5 @@
 import { messageOf } from '../core/errors.js';
-/** An error in a clause for the log. Several connection attempts hide theirs in one error without a message. */
+/** Returns an error as a clause for the log. Several connection attempts hide theirs in one error without a message. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join(', ');
   return messageOf(error);

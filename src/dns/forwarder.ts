@@ -9,10 +9,10 @@ import { UNREACHABLE } from './reply.js';
 import type { Upstream } from './upstream.js';
 import { FAILURE_SECONDS, readUpstreamAnswer, type UpstreamAnswer } from './upstream-answer.js';
 
-/** Answers out of the cache or from the upstream. */
+/** Answers from the cache or from the upstream. */
 export type Forwarder = ReturnType<typeof createForwarder>;
 
-/** Counts what happened; the resolver's figures. */
+/** Counts events for the resolver's figures. */
 export interface ForwarderCounts {
   cacheHits: number;
   upstreamErrors: number;
@@ -21,31 +21,30 @@ export interface ForwarderCounts {
 export interface ForwarderOptions {
   /** At least one. */
   readonly upstreams: readonly Upstream[];
-  /** True where all are asked at once, false where one after the other. */
+  /** True to ask all at once, false to ask them in turn. */
   readonly isParallel: boolean;
   readonly cache: CacheSettings;
   readonly connections: Connections;
+  /** Milliseconds for one upstream; two attempts may take twice as long together. */
+  readonly attemptTimeout: number;
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly counts: ForwarderCounts;
 }
 
-/** The bounds within which answers are kept. */
+/** The limits for keeping answers. */
 export interface CacheSettings {
   readonly entries: number;
-  /** Seconds: an answer that may be kept is kept for no less and no more. */
+  /** Seconds; an answer that may be kept is kept for no less and no longer. */
   readonly least: number;
   readonly most: number;
 }
 
 const MOST_ENTRIES = 200_000;
 const MOST_BYTES = 32 * 1024 * 1024;
-/** Two attempts stay below the five seconds after which clients give up. */
-const ATTEMPT_MS = 2000;
-const ALL_ATTEMPTS_MS = 4000;
-/** Milliseconds for which an upstream that failed is asked after the others. */
+/** Milliseconds for which a failed upstream is asked after the others. */
 const SET_BACK_MS = 30_000;
-/** More questions than these at the upstream at once mean that it does not keep up: further ones fail at once. */
+/** With more questions than this under way the upstream is not keeping up, and further ones fail at once. */
 const MOST_FLIGHTS = 2000;
 
 /** Creates a forwarder with an empty cache. */
@@ -57,7 +56,7 @@ export function createForwarder(options: ForwarderOptions) {
   const health = createHealth(upstreams.map(({ label }) => label).join(', '), log);
   const attempts = createAttempts(options);
 
-  /** An answer that may be kept at all is kept within the bounds of the settings. */
+  /** Limits the time of an answer that may be kept to the bounds of the settings. */
   function keptFor({ answer, ttl }: UpstreamAnswer): number {
     const isAnswer = answer.rcode === RCODE.noError || answer.rcode === RCODE.nxDomain;
     return ttl > 0 && isAnswer ? Math.min(Math.max(ttl, options.cache.least), options.cache.most) : ttl;
@@ -87,7 +86,10 @@ export function createForwarder(options: ForwarderOptions) {
   }
 
   return {
-    /** Never rejects: SERVFAIL stands for every failure, within 5 seconds. At once when the cache has it. */
+    /**
+     * Answers a query, immediately if the answer is cached. Never rejects: every failure becomes SERVFAIL, in the time of
+     * two attempts.
+     */
     resolve(query: Query): ForwardedAnswer | Promise<ForwardedAnswer> {
       const key = cacheKey(query);
       const cached = cache.get(key);
@@ -103,12 +105,12 @@ export function createForwarder(options: ForwarderOptions) {
       return started;
     },
     cache,
-    /** Lets what is under way end, then closes. */
+    /** Waits for questions under way, then closes. */
     async retire(): Promise<void> {
       await Promise.allSettled(flights.values());
       await close();
     },
-    /** Ends all connections now. */
+    /** Ends all connections immediately. */
     close,
   };
 
@@ -118,15 +120,15 @@ export function createForwarder(options: ForwarderOptions) {
   }
 }
 
-/** An answer, and where it is from: `CACHE`, the shown name of an upstream, or null where nobody could be asked. */
+/** An answer and its source: `CACHE`, the shown name of an upstream, or null if no upstream could be asked. */
 export interface ForwardedAnswer extends CachedAnswer {
   readonly upstream: string | null;
 }
 
-/** Stands for an upstream's label where the answer was kept. */
+/** Replaces an upstream's label if the answer was cached. */
 export const CACHE = '';
 
-/** Answers with and without DNSSEC records differ, and so do those that the upstream did not check. */
+/** Returns a key that separates answers with DNSSEC records, and those that the upstream did not check. */
 function cacheKey({ packet, name, type, edns }: Query): string {
   const bits = (packet.readUInt16BE(2) & FLAG.checkingDisabled) | (edns?.dnssecOk === true ? EDNS_DO : 0);
   return `${type} ${bits} ${name}`;
@@ -137,8 +139,9 @@ interface Attempted {
   readonly upstream: string;
 }
 
-/** Exchanges with the upstreams; a single one is asked a second time. */
-function createAttempts({ upstreams, isParallel, connections, clock }: ForwarderOptions) {
+/** Makes exchanges with the upstreams; if there is only one, it is asked twice. */
+function createAttempts({ upstreams, isParallel, connections, attemptTimeout, clock }: ForwarderOptions) {
+  const allAttempts = 2 * attemptTimeout;
   let answeredAt = Number.NEGATIVE_INFINITY;
   const failedAt = new Map<Upstream, number>();
 
@@ -147,7 +150,7 @@ function createAttempts({ upstreams, isParallel, connections, clock }: Forwarder
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(new Error('it does not answer')), milliseconds);
     try {
-      // The signal does not reach every way a connection can be made, so the wait itself ends too.
+      // The signal does not reach every kind of connecting, so the wait itself ends, too.
       const { message, age } = await Promise.race([upstream.ask(question, abort.signal), rejection(abort.signal)]);
       answeredAt = clock.monotonic();
       const answered = readUpstreamAnswer(message, question.bytes, age);
@@ -155,7 +158,7 @@ function createAttempts({ upstreams, isParallel, connections, clock }: Forwarder
       return { answered, upstream: upstream.shown };
     } catch (error) {
       failedAt.set(upstream, clock.monotonic());
-      // A connection on which nothing came since the question left may be dead without anybody having said so.
+      // A connection without any data since the question was sent may have died silently.
       if (abort.signal.aborted && answeredAt < startedAt) connections.renew();
       throw error;
     } finally {
@@ -163,7 +166,7 @@ function createAttempts({ upstreams, isParallel, connections, clock }: Forwarder
     }
   }
 
-  /** In their order, but those that failed a moment ago last; a single one twice. */
+  /** Lists the upstreams in their order, but with recently failed ones last; a single one appears twice. */
   function inTurn(): readonly Upstream[] {
     const now = clock.monotonic();
     const isSetBack = (upstream: Upstream) => now - (failedAt.get(upstream) ?? Number.NEGATIVE_INFINITY) < SET_BACK_MS;
@@ -175,10 +178,10 @@ function createAttempts({ upstreams, isParallel, connections, clock }: Forwarder
     const startedAt = clock.monotonic();
     let failure: unknown;
     for (const upstream of inTurn()) {
-      const left = ALL_ATTEMPTS_MS - (clock.monotonic() - startedAt);
+      const left = allAttempts - (clock.monotonic() - startedAt);
       if (left <= 0) break;
       try {
-        return await attempt(upstream, question, Math.min(left, ATTEMPT_MS));
+        return await attempt(upstream, question, Math.min(left, attemptTimeout));
       } catch (error) {
         failure = error;
       }
@@ -188,7 +191,7 @@ function createAttempts({ upstreams, isParallel, connections, clock }: Forwarder
 
   async function allAtOnce(question: DohQuestion): Promise<Attempted> {
     try {
-      return await Promise.any(upstreams.map((upstream) => attempt(upstream, question, ALL_ATTEMPTS_MS)));
+      return await Promise.any(upstreams.map((upstream) => attempt(upstream, question, allAttempts)));
     } catch (error) {
       throw error instanceof AggregateError ? error.errors[0] : error;
     }
@@ -203,7 +206,7 @@ function rejection(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** One line when the upstreams begin to fail, one when one answers again. */
+/** Logs one line when the upstreams begin to fail, and one when one of them answers again. */
 function createHealth(host: string, log: LogPort) {
   let failures = 0;
   return {

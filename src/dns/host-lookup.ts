@@ -6,23 +6,23 @@ import { networkInterfaces } from 'node:os';
 export type HostLookup = ReturnType<typeof createHostLookup>;
 
 export interface HostLookupOptions {
-  /** The exact custom domain's address, or null. */
+  /** Returns the address of a custom domain with exactly this name, or null. */
   readonly custom: (host: string) => string | null;
-  /** The address of the resolver, or null. */
+  /** Returns where the resolver itself listens, or null. */
   readonly own: () => { readonly address: string; readonly port: number } | null;
-  /** The machine's name servers as `Resolver.getServers` writes them; default: what it says now. */
+  /** Returns the machine's name servers in the form of `Resolver.getServers`, which is the default. */
   readonly nameServers?: (() => readonly string[]) | undefined;
 }
 
 /**
- * Looks up by the machine's own ways (hosts file, name servers). When one of the machine's name servers is this very
- * resolver, the other name servers are asked instead; with none left the look-up fails and says what helps.
+ * Looks up by the machine's own means (hosts file, name servers). If one of its name servers is this resolver, the
+ * others are asked instead; if there are no others, the look-up fails with advice.
  */
 export function createHostLookup({ custom, own, nameServers }: HostLookupOptions) {
   const running = new Map<string, Promise<readonly string[]>>();
 
   async function find(host: string): Promise<readonly string[]> {
-    // A new one reads the system's settings as they are now.
+    // A new resolver reads the system's present settings.
     const servers = nameServers?.() ?? new Resolver().getServers();
     const others = servers.filter((server) => !isOwn(server, own()));
     if (others.length === servers.length) return (await lookup(host, { all: true })).map(({ address }) => address);
@@ -35,7 +35,7 @@ export function createHostLookup({ custom, own, nameServers }: HostLookupOptions
   }
 
   return {
-    /** At least one address, or a rejection. A custom domain comes before what the machine knows. */
+    /** Returns at least one address, or rejects. A custom domain takes precedence over what the machine knows. */
     async addresses(host: string): Promise<readonly string[]> {
       if (isIP(host) !== 0) return [host];
       const known = custom(host);
@@ -45,7 +45,7 @@ export function createHostLookup({ custom, own, nameServers }: HostLookupOptions
       running.set(name, present);
       return present;
     },
-    /** Tells whether this name is being looked up now: answering it by asking the upstream would wait for itself. */
+    /** Tells whether this name is being looked up: answering it by asking the upstream would deadlock. */
     underWay: (name: string): boolean => running.has(name),
   };
 }
@@ -59,7 +59,7 @@ async function askServers(servers: readonly string[], host: string): Promise<rea
   return found;
 }
 
-/** Tells whether a name server (as `getServers` writes it) is this resolver. */
+/** Tells whether a name server (in the form of `getServers`) is this resolver. */
 function isOwn(server: string, own: { readonly address: string; readonly port: number } | null): boolean {
   if (own === null) return false;
   const [, bracketed, bracketedPort] = /^\[([^\]]+)\](?::(\d+))?$/.exec(server) ?? [];

@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url';
 import { isAddress } from '../wire/dns-values.js';
 import type { ListRules, NameRules } from './list-rules.js';
 
-/** The outcome of reading a line: it made rules, says nothing about names, or is not understood. */
+/** The outcome of reading a line: it made rules, names nothing, or is not understood. */
 export type LineOutcome = 'taken' | 'comment' | 'unsupported';
 
 /** Reads a trimmed line of a list as the servers of a family of lines do. */
@@ -20,14 +20,18 @@ const OWN_NAMES = new Set([
   '0.0.0.0',
 ]);
 
-/** Rules for elements of pages. */
+/** The most addresses that one list gives to a name: no answer has room for more. */
+const MOST_ADDRESSES = 4_096;
+
+/** Matches rules about elements of web pages. */
 const COSMETIC = /##|#@#|#\?#|#\$#/;
 const PATTERN = /^[a-z0-9._*-]+$/;
 
 /**
- * Reads a line as servers from 0.4.6 on do: `||name^` and a plain name block the name and those below, `|name^` the name alone, `*` stands
- * for any characters, `@@` begins an exception, `$important` wins over those, and a hosts line blocks its names alone, or
- * answers for them where its address leads somewhere. Names with one label, other modifiers and `/…/` are not supported.
+ * Reads a line as servers from 0.4.6 on do: `||name^` and a plain name block the name and those below, `|name^` the
+ * name alone, `*` matches any characters, `@@` begins an exception, `$important` overrides exceptions, and a hosts line
+ * blocks exactly its names, or answers for them if its address leads somewhere. Names with one label, other modifiers
+ * and `/…/` are not supported.
  */
 export const readLineOfAnEngine: LineReader = (given, rules) => {
   if (/^[!#[]/.test(given) || COSMETIC.test(given)) return 'comment';
@@ -45,7 +49,7 @@ export const readLineOfAnEngine: LineReader = (given, rules) => {
   return takePattern(asciiLowerCase(core), bars === '|', kind) ? 'taken' : 'unsupported';
 };
 
-/** A rule that begins with bars may end with some. */
+/** Removes trailing bars from a rule that begins with a bar. */
 function withoutBars(text: string): string {
   return text.startsWith('|') ? text.replace(/\|+$/, '') : text;
 }
@@ -66,12 +70,18 @@ function readHosts(address: string, names: readonly string[], rules: ListRules):
   for (const name of meant) {
     if (!isDomain(name) && !name.endsWith('.ostp') && !name.endsWith('.lan')) continue;
     if (leadsNowhere(address)) rules.hosts.add(name);
-    else rules.addresses.set(name, [...(rules.addresses.get(name) ?? []), address]);
+    else takeAddress(address, name, rules);
   }
   return 'taken';
 }
 
-/** Other scripts have letters whose lower case is ASCII. */
+function takeAddress(address: string, name: string, { addresses }: ListRules): void {
+  const known = addresses.get(name);
+  if (known === undefined) addresses.set(name, [address]);
+  else if (known.length < MOST_ADDRESSES) known.push(address);
+}
+
+/** Converts ASCII letters alone, because other scripts have letters whose lower case is ASCII. */
 function asciiLowerCase(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
@@ -89,12 +99,12 @@ const NAME = /^(?=.{1,253}$)(?:[a-z0-9_-]{1,63}\.)*(?!\d+$)[a-z0-9_-]{1,63}$/;
 /** Characters of a name in any script. */
 const ANY_SCRIPT = /^[\w.\u0080-\uffff-]+$/;
 
-/** Addresses that hosts lists give to names which shall lead nowhere. */
+/** Addresses that hosts lists use for names that are to lead nowhere. */
 const NOWHERE = new Set(['0.0.0.0', '127.0.0.1', '0', '::', '::0', '::1', '0:0:0:0:0:0:0:0', '0:0:0:0:0:0:0:1']);
 
 /**
- * Reads a line as Keyway does for lines before 0.4.6: hosts lines, plain names and `||name^` all block a name and those below, and `@@||name^`
- * excepts it; names may be in any script (RFC 5891 by the URL standard's mapping).
+ * Reads a line as Keyway does for lines before 0.4.6: hosts lines, plain names and `||name^` all block a name and those
+ * below, and `@@||name^` excepts it; names may be in any script (RFC 5891 by the URL standard's mapping).
  */
 export const readOlderLine: LineReader = (line, rules) => {
   if (/^[!#[]/.test(line)) return 'comment';
@@ -107,7 +117,7 @@ export const readOlderLine: LineReader = (line, rules) => {
   const comment = words.findIndex((word, index) => index > 0 && word.startsWith('#'));
   const [first = '', ...names] = comment < 0 ? words : words.slice(0, comment);
   const meant = names.length === 0 ? [first] : NOWHERE.has(first) ? names : [];
-  // In a list of words, no single one may block a whole domain.
+  // In a list of words, a single word must not block a whole domain.
   const taken = meant.filter((name) => name.includes('.') && takeName(name, rules.blocked.below));
   return taken.length > 0 ? 'taken' : 'unsupported';
 };
@@ -119,12 +129,12 @@ function takeName(text: string, names: Set<string>): boolean {
   return true;
 }
 
-/** The name in lower-case ASCII, without `*.` before it and a dot at its end; null when it is none. */
+/** Returns the name in lower-case ASCII, without a leading `*.` and a trailing dot; null if the text is not a name. */
 function nameIn(text: string): string | null {
   const lower = text.replace(/^\*\./, '').toLowerCase();
   const name = lower.replace(/\.$/, '');
   if (NAME.test(name)) return name;
-  // The conversion would leave out what stands behind a `/` or a `#`.
+  // The conversion would drop what follows a `/` or a `#`.
   const ascii = ANY_SCRIPT.test(lower) ? domainToASCII(lower).replace(/\.$/, '') : '';
   return NAME.test(ascii) ? ascii : null;
 }

@@ -4,11 +4,14 @@ import { createListRules, type ListRules } from './list-rules.js';
 /** Why a list cannot be used; one clause for the log. */
 export class ListError extends Error {}
 
-/** Longer lines name nothing; hosts files with several names a line stay far below. */
+/** Longer lines are not rules; hosts files with several names a line are far shorter. */
 const MOST_LINE_BYTES = 16_384;
 const LINE_FEED = 0x0a;
 
-/** Creates a reader of a list's lines, in any pieces, with or without CRLF and a byte order mark. It throws `ListError` for what is no list. */
+/**
+ * Creates a reader of a list's lines, in pieces of any size, with or without CRLF and a byte order mark. It throws
+ * `ListError` if the content is not a list.
+ */
 export function createListReader(rules: ListRules, readLine: LineReader) {
   let carry: Buffer = Buffer.alloc(0);
   let overlong = false;
@@ -27,7 +30,7 @@ export function createListReader(rules: ListRules, readLine: LineReader) {
     keep(chunk.subarray(start));
   }
 
-  /** A line that goes on in the next piece. */
+  /** Keeps the beginning of a line that continues in the next piece. */
   function keep(rest: Buffer): void {
     if (rest.length === 0 || overlong) return;
     overlong = carry.length + rest.length > MOST_LINE_BYTES;
@@ -43,7 +46,7 @@ export function createListReader(rules: ListRules, readLine: LineReader) {
   }
 
   function take(text: string): void {
-    // A byte order mark counts as a blank.
+    // Trimming also removes a byte order mark.
     const line = text.trim();
     if (line === '' || line.length > MOST_LINE_BYTES) return;
     if (!seenContent && line.startsWith('<')) throw new ListError('it is a web page, no list');
@@ -59,14 +62,14 @@ export function createListReader(rules: ListRules, readLine: LineReader) {
   };
 }
 
-/** Takes in a line without blanks around it, and counts it. */
+/** Reads a trimmed line, and counts it. */
 function takeLine(line: string, rules: ListRules, readLine: LineReader): void {
   const outcome = readLine(line, rules);
   if (outcome === 'taken') rules.rules += 1;
   if (outcome === 'unsupported') rules.unsupported += 1;
 }
 
-/** Reads rules that stand in the settings, a few lines. */
+/** Reads the few rules that are in the settings. */
 export function readRules(texts: readonly string[], readLine: LineReader): ListRules {
   const rules = createListRules();
   for (const text of texts.join('\n').split('\n')) {

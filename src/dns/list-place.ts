@@ -5,7 +5,7 @@ import { hostOf, httpUrl, urlWithoutZone } from '../wire/dns-values.js';
 import { ListError } from './list-lines.js';
 import { reservedKind } from './reserved-addresses.js';
 
-/** Why a list is not read at all, as its URL alone tells: it neither keeps names nor is tried again sooner. */
+/** Why a list is not read at all, judged by its URL alone: its names are dropped, and it is not retried early. */
 export class ListSkipped extends ListError {}
 
 export type ListPlace =
@@ -14,9 +14,9 @@ export type ListPlace =
   | { readonly kind: 'file'; readonly path: string };
 
 /**
- * Finds where the list of a URL is. Whoever may write the DNS settings must not choose what Keyway reads of this machine:
- * files are lists only below `folder` (null: none is), once links are followed. Rejects with `ListSkipped`, or with the
- * system's error for a file that cannot be found there.
+ * Finds the source of a URL's list. A caller who may change the DNS settings must not choose what Keyway reads on this
+ * machine: only files below `folder` (null: none) are lists, after links are followed. Rejects with `ListSkipped`, or
+ * with the system's error for a file that cannot be found there.
  */
 export async function listPlace(text: string, folder: string | null): Promise<ListPlace> {
   if (/^file:/i.test(text)) return { kind: 'file', path: await pathBelow(folder, text) };

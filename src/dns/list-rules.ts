@@ -1,13 +1,13 @@
 /** Names of one kind of rules. */
 export interface NameRules {
-  /** Each by itself. */
+  /** Names that are meant alone. */
   readonly exact: Set<string>;
-  /** Each with all names below it. */
+  /** Names that are meant with all names below them. */
   readonly below: Set<string>;
   readonly wild: Wildcard[];
 }
 
-/** A pattern in which `*` stands for any characters, of whole names or of what follows a dot. */
+/** A pattern with `*` for any characters, matching whole names or the part after a dot. */
 export interface Wildcard {
   readonly pattern: string;
   readonly isExact: boolean;
@@ -17,13 +17,13 @@ export interface Wildcard {
 export interface ListRules {
   readonly blocked: NameRules;
   readonly excepted: NameRules;
-  /** Blocked whatever is excepted. */
+  /** Blocked in spite of exceptions. */
   readonly important: NameRules;
-  /** Names of hosts lines that lead nowhere: blocked by themselves, and no exceptions in a list that allows. */
+  /** Names of hosts lines that lead nowhere: blocked alone, and not exceptions in an allowing list. */
   readonly hosts: Set<string>;
   /** Names of hosts lines that lead somewhere. */
-  readonly addresses: Map<string, readonly string[]>;
-  /** Lines that say something of names, and those that say what is not understood. */
+  readonly addresses: Map<string, string[]>;
+  /** The number of lines that are rules, and of those that are not understood. */
   rules: number;
   unsupported: number;
 }
@@ -41,7 +41,7 @@ export function createListRules(): ListRules {
   };
 }
 
-/** The number of names that a list blocks. */
+/** Returns the number of names that a list blocks. */
 export function countBlocked({ blocked, important, hosts }: ListRules): number {
   return sizeOf(blocked) + sizeOf(important) + hosts.size;
 }

@@ -11,18 +11,21 @@ import { ListError } from './list-lines.js';
 import { listPlace } from './list-place.js';
 import type { Validators } from './list-store.js';
 
-/** A list's download: nothing new, or content. */
+/** The outcome of a download: unchanged, or content. */
 export type ListContent =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'content'; readonly chunks: AsyncIterable<Buffer>; readonly validators: Validators };
 
-/** The size of a list, as it comes and unpacked. */
+/** The largest list in bytes, both compressed and unpacked. */
 export const MOST_LIST_BYTES = 100 * 1024 * 1024;
 const MOST_REDIRECTS = 5;
-/** Milliseconds in which nothing may come. */
+/** Milliseconds without data after which a download fails. */
 const SILENCE_MS = 30_000;
 
-/** Ways to a list's own URL, and to where that redirects. They share no connection: some hosts only the former reaches. */
+/**
+ * Connections to a list's own URL, and to the target of its redirects. They are kept apart, because some hosts may be
+ * reached only by the former.
+ */
 export interface ListConnections {
   readonly own: Connections;
   readonly redirected: Connections;
@@ -30,15 +33,15 @@ export interface ListConnections {
 
 export interface OpenListOptions {
   readonly connections: ListConnections;
-  /** Below which files are lists; null: none is. */
+  /** Only files below this folder are lists; null allows none. */
   readonly listFolder: string | null;
   readonly mostBytes: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Opens a list at an http, https or file URL. Rejects with `ListError` when it cannot be had, with `ListSkipped` when its URL
- * says so; the chunks reject when they pass the limit. Redirects lead only to http and https.
+ * Opens a list at an http, https or file URL. Rejects with `ListError` if it is not available, with `ListSkipped` if
+ * its URL is not allowed; the chunks reject when they exceed the limit. Redirects may lead only to http and https.
  */
 export async function openList(url: string, known: Validators, options: OpenListOptions): Promise<ListContent> {
   const place = await listPlace(url, options.listFolder);
@@ -114,10 +117,10 @@ async function discard(response: Dispatcher.ResponseData): Promise<void> {
   await response.body.dump({ limit: 65_536 }).catch(() => undefined);
 }
 
-/** Without O_NONBLOCK the opening of a pipe would wait for its writer; the path has no link, unless one has just come. */
+/** Without O_NONBLOCK, opening a pipe would wait for its writer; links have been resolved before. */
 const OPEN_FILE = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
-/** A regular file alone: a pipe or a device could be endless or never open. Its time and size tell a change. */
+/** Opens a regular file only, because others could be endless or never open. Its time and size show a change. */
 async function openFile(path: string, known: Validators, { mostBytes, signal }: OpenListOptions): Promise<ListContent> {
   const file = await open(path, OPEN_FILE);
   const found = await file.stat({ bigint: true });
@@ -131,7 +134,10 @@ async function openFile(path: string, known: Validators, { mostBytes, signal }: 
   return { kind: 'content', chunks: unpacked(source, mostBytes), validators: { etag, lastModified: null } };
 }
 
-/** The content without gzip, which its first two bytes show (RFC 1952 section 2.3.1), transferred or stored so. */
+/**
+ * Returns the content without gzip, which its first two bytes reveal (RFC 1952 section 2.3.1), whether transferred or
+ * stored so.
+ */
 async function* unpacked(source: Readable, mostBytes: number): AsyncGenerator<Buffer> {
   const chunks = limited(source, mostBytes);
   const start: Buffer[] = [];

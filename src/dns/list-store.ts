@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A server's validators of the content that it sent, for asking again (RFC 9110 section 13.1). */
+/** A server's validators for its content, for asking again (RFC 9110 section 13.1). */
 export interface Validators {
   readonly etag: string | null;
   readonly lastModified: string | null;
@@ -17,7 +17,7 @@ export interface ListCopy {
   chunks(): AsyncIterable<Buffer>;
 }
 
-/** A copy being written: it replaces the last good one when it is kept. */
+/** A copy being written; `keep` makes it the last good one. */
 export interface ListDraft {
   write(chunk: Buffer): Promise<void>;
   keep(validators: Validators): Promise<void>;
@@ -30,9 +30,9 @@ const PIECE_BYTES = 1 << 16;
 const DRAFT = /\.\d+\.draft$/;
 
 /**
- * The last good copies of lists, a file each. Lists are up to 100 MB, so they are written and read in pieces: the file
- * system port of the core knows only whole files. The folder is made when the first copy is written; `now`
- * is milliseconds since the epoch.
+ * Stores the last good copies of lists, a file each. Lists are up to 100 MB, so they are written and read in pieces;
+ * the core's file system port knows only whole files. The folder is made for the first copy; `now` is in milliseconds
+ * since the epoch.
  */
 export function createListStore(folder: string, now: () => number) {
   const contentOf = (url: string) => join(folder, `${nameOf(url)}.list`);
@@ -40,7 +40,7 @@ export function createListStore(folder: string, now: () => number) {
   let drafts = 0;
 
   return {
-    /** Null when there is none. */
+    /** Returns the copy, or null without one. */
     async find(url: string): Promise<ListCopy | null> {
       const path = contentOf(url);
       const found = await stat(path).catch(() => null);
@@ -62,7 +62,8 @@ export function createListStore(folder: string, now: () => number) {
           await file.sync();
           await file.close();
           await rename(path, contentOf(url));
-          // Written after the content: with the old validators a server sends the content again, nothing worse.
+          // Written after the content: with the old validators the worst outcome is that a server sends the content
+          // again.
           const draft = `${validatorsOf(url)}.${drafts}.draft`;
           await writeFile(draft, JSON.stringify({ url, ...validators }), { mode: 0o600 });
           await rename(draft, validatorsOf(url));
@@ -73,7 +74,7 @@ export function createListStore(folder: string, now: () => number) {
         },
       };
     },
-    /** Removes the copies of lists other than these which are older than so many milliseconds, and abandoned drafts. */
+    /** Removes abandoned drafts, and copies of other lists that are older than `olderThan` milliseconds. */
     async tidy(urls: readonly string[], olderThan: number): Promise<void> {
       const kept = new Set(urls.flatMap((url) => [`${nameOf(url)}.list`, `${nameOf(url)}.json`]));
       for (const name of await readdir(folder).catch(() => [])) {
@@ -86,7 +87,7 @@ export function createListStore(folder: string, now: () => number) {
   };
 }
 
-/** URLs may hold secrets and any character, so a digest names the file. */
+/** Returns a digest as the file name, because URLs may contain secrets and any character. */
 function nameOf(url: string): string {
   return createHash('sha256').update(url).digest('hex').slice(0, 32);
 }
@@ -111,7 +112,7 @@ async function readValidators(path: string): Promise<Validators> {
 
 export const NO_VALIDATORS: Validators = { etag: null, lastModified: null };
 
-/** Keeps nothing. */
+/** Stores nothing. */
 export const NO_STORE: ListStore = {
   find: async () => null,
   draft: async () => ({ write: async () => undefined, keep: async () => undefined, discard: async () => undefined }),

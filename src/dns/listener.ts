@@ -6,10 +6,10 @@ import { type Door, openUdp, type Responder } from './udp.js';
 
 export type Listener = Awaited<ReturnType<typeof openListener>>;
 
-/** With port 0 the system chooses for TCP, and another program may have that port for UDP. */
+/** With port 0 the system chooses one for TCP, which another program may already have for UDP. */
 const ATTEMPTS_AT_PORT_0 = 20;
 
-/** Opens the resolver's two sockets, UDP and TCP, on one port. Rejects with the system's error; nothing stays open then. */
+/** Opens the resolver's sockets, UDP and TCP, on one port. Rejects with the system's error, and none open. */
 async function openListener(address: string, port: number, respond: Responder) {
   for (let attempt = 1; ; attempt++) {
     const tcp = await openTcp(address, port, respond);
@@ -27,24 +27,24 @@ async function closeBoth(udp: Door, tcp: Door): Promise<void> {
   await Promise.all([udp.close(), tcp.close()]);
 }
 
-/** Tells whether an address is reached from this machine alone (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
+/** Tells whether only this machine can reach an address (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
 export function isLoopbackAddress(address: string): boolean {
   return isIP(address) === 4 ? address.startsWith('127.') : address === '::1';
 }
 
-/** Keeps the two sockets where they are wanted, also when a port becomes free only later. */
+/** Keeps the two sockets open at the wanted address, even if its port becomes free only later. */
 export type KeptListener = ReturnType<typeof createKeptListener>;
 
 export interface KeptListenerOptions {
   readonly respond: Responder;
   readonly log: LogPort;
-  /** Milliseconds until a port that was taken is tried again. */
+  /** Milliseconds until a port in use is tried again. */
   readonly retryAfter: number;
   /** Called when it is time to try again. */
   readonly retry: () => void;
 }
 
-/** Creates it with no socket open. Calls of `listen` and `close` must not overlap. */
+/** Creates a listener without open sockets. Calls of `listen` and `close` must not overlap. */
 export function createKeptListener({ respond, log, retryAfter, retry }: KeptListenerOptions) {
   let listener: Listener | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -57,7 +57,7 @@ export function createKeptListener({ respond, log, retryAfter, retry }: KeptList
     await open?.close();
   }
 
-  /** Said once for a place; then it is tried again in silence. */
+  /** Logs the problem once for an address; further attempts are silent. */
   function reportTaken(address: string, port: number, error: unknown): void {
     const place = `${address} ${port}`;
     if (place !== reported) {
@@ -70,7 +70,10 @@ export function createKeptListener({ respond, log, retryAfter, retry }: KeptList
   }
 
   return {
-    /** Listens there instead of where it did. Never rejects: what stands in the way is logged, and tried again. */
+    /**
+     * Listens at this address instead of the previous one. Never rejects: a failure is logged, and tried again unless
+     * the address is not an IP address.
+     */
     async listen(address: string, port: number): Promise<void> {
       clearTimeout(timer);
       if (listener !== null && listener.address === address && (listener.port === port || port === 0)) return;
@@ -87,7 +90,7 @@ export function createKeptListener({ respond, log, retryAfter, retry }: KeptList
         reportTaken(address, port, error);
       }
     },
-    /** Closes, and tries no more. */
+    /** Closes the sockets and ends the attempts. */
     close,
     current: (): Listener | null => listener,
   };

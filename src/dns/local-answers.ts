@@ -14,9 +14,9 @@ import {
 import type { Query } from './query.js';
 import { type DnsAnswer, EXTENDED_ERROR, emptyAnswer } from './reply.js';
 
-/** Seconds for which clients may keep a local answer: short, so that a changed setting soon shows. */
+/** Seconds for which clients may keep a local answer: short, so that changed settings soon take effect. */
 const LOCAL_TTL = 60;
-/** The name of a record that stands for the question's: a pointer to it (RFC 1035 section 4.1.4). */
+/** A record's name that points to the question's (RFC 1035 section 4.1.4). */
 const QUESTION_POINTER = 0xc000 | HEADER_BYTES;
 
 function record(type: number, data: Buffer, ttl = LOCAL_TTL): Buffer {
@@ -63,7 +63,7 @@ function localAnswer(
   };
 }
 
-/** Records of addresses of one type, or of both for a question for any. */
+/** Returns address records of one type, or of both for a question about any. */
 function addressesAnswer(
   addresses: readonly string[],
   type: number,
@@ -75,8 +75,12 @@ function addressesAnswer(
     const own = data.length === 4 ? TYPE.a : TYPE.aaaa;
     return type === own || type === TYPE.any ? [record(own, data, ttl)] : [];
   });
-  const lengths = records.map(({ length }) => length);
-  const offsets = lengths.map((_, index) => lengths.slice(0, index).reduce((sum, length) => sum + length, TTL_OFFSET));
+  const offsets: number[] = [];
+  let offset = TTL_OFFSET;
+  for (const { length } of records) {
+    offsets.push(offset);
+    offset += length;
+  }
   return {
     ...localAnswer(RCODE.noError, Buffer.concat(records), { answers: records.length, extendedError }),
     authorities: 0,
@@ -84,14 +88,14 @@ function addressesAnswer(
   };
 }
 
-/** The place of the TTL in a record whose name is a pointer. */
+/** The offset of the TTL in a record whose name is a pointer. */
 const TTL_OFFSET = 6;
 
 const NO_DATA = localAnswer(RCODE.noError, SOA, { answers: 0, extendedError: null });
 const BLOCKED = { extendedError: EXTENDED_ERROR.blocked };
 const REFUSED = emptyAnswer(RCODE.refused, EXTENDED_ERROR.blocked);
 
-/** Makes the answers for blocked names of every type; `isNameless`: the name does not exist, whatever the settings say. */
+/** Makes the answers for blocked names of every type; `isNameless`: the name exists under no settings. */
 export function createBlockedAnswers({
   blockingMode,
   blockedTtl,
@@ -108,19 +112,22 @@ export function createBlockedAnswers({
   };
 }
 
-/** The highest TTL that is one (RFC 2181 section 8). */
+/** The highest valid TTL (RFC 2181 section 8). */
 const MOST_TTL = 0x7fff_ffff;
 
-/** The answer for an own name with these addresses: no data for a type of which it has none, as the name exists here alone. */
+/**
+ * Returns the answer for an own name with these addresses: no data for a type without addresses, because the name
+ * exists only here.
+ */
 export function ownAnswer(addresses: readonly string[], type: number): DnsAnswer {
   const answer = addressesAnswer(addresses, type, null, LOCAL_TTL);
   return answer.answers === 0 ? NO_DATA : answer;
 }
 
-/** Seconds for which clients may keep that a name stands for another. */
+/** Seconds for which clients may keep an alias. */
 const ALIAS_TTL = 300;
 
-/** The answer for a name that stands for another one: that it does, and the records of the other, from the answer to `asked`. */
+/** Returns the answer for an alias: the alias itself, and the records of its target, from the answer to `asked`. */
 export function aliasAnswer(answer: DnsAnswer, asked: Query): DnsAnswer {
   if (answer.rcode === RCODE.servFail) return answer;
   const alias = record(TYPE.cname, wireName(asked.name), ALIAS_TTL);
@@ -149,7 +156,7 @@ export function aliasAnswer(answer: DnsAnswer, asked: Query): DnsAnswer {
   };
 }
 
-/** The names that an answer says the question's name stands for. */
+/** Lists the aliases of the question's name in an answer. */
 export function aliasesIn(answer: DnsAnswer, asked: Query): readonly string[] {
   return answerRecords(answer, asked).flatMap(({ message, place }) =>
     place.type === TYPE.cname ? [nameText(wholeName(message, place.dataOffset), 0)] : [],
@@ -162,7 +169,7 @@ interface AnswerRecord {
   readonly place: RecordPlace;
 }
 
-/** The records of the answer section; names in them may point into the question. */
+/** Returns the records of the answer section; names in them may point into the question. */
 function answerRecords({ records, answers }: DnsAnswer, { packet, questionEnd }: Query): readonly AnswerRecord[] {
   const message = Buffer.concat([packet.subarray(0, questionEnd), records]);
   const found: AnswerRecord[] = [];
@@ -176,7 +183,7 @@ function answerRecords({ records, answers }: DnsAnswer, { packet, questionEnd }:
   return found;
 }
 
-/** A record's data without pointers, of the types that may have some (RFC 3597 section 4). */
+/** Returns a record's data without pointers, which only some types may contain (RFC 3597 section 4). */
 function plainData(message: Buffer, { type, dataOffset, end }: RecordPlace): Buffer {
   const names: readonly number[] = [TYPE.cname, TYPE.ns, TYPE.ptr, TYPE.dname];
   if (names.includes(type)) return wholeName(message, dataOffset);

@@ -1,4 +1,4 @@
-/** The DNS message as it stands on the wire (RFC 1035 section 4, RFC 6891), as far as a forwarder looks into it. */
+/** The DNS message in wire form (RFC 1035 section 4, RFC 6891), as far as a forwarder looks into it. */
 
 export const HEADER_BYTES = 12;
 export const MAX_MESSAGE_BYTES = 65_535;
@@ -26,7 +26,7 @@ export const TYPE = {
 } as const;
 export const CLASS_IN = 1;
 
-/** Types that are asked for besides those above (the registry of DNS parameters). */
+/** Further types that are asked for (the registry of DNS parameters). */
 const OTHER_TYPES: Readonly<Record<number, string>> = {
   16: 'TXT',
   33: 'SRV',
@@ -41,7 +41,7 @@ const OTHER_TYPES: Readonly<Record<number, string>> = {
 };
 const TYPE_NAMES = new Map<number, string>(Object.entries(TYPE).map(([name, type]) => [type, name.toUpperCase()]));
 
-/** The name of a type; one without is written by its number (RFC 3597 section 5). */
+/** Returns the name of a type, or its number if it has none (RFC 3597 section 5). */
 export function typeName(type: number): string {
   return TYPE_NAMES.get(type) ?? OTHER_TYPES[type] ?? `TYPE${type}`;
 }
@@ -62,8 +62,9 @@ export const OPCODE_MASK = 0x7800;
 export const EDNS_DO = 0x8000;
 
 /**
- * Walks a name, following its compression pointers, and tells where its part at `offset` ends, or -1 when it is none:
- * it runs out of the message, is longer than 255 bytes, or points anywhere but strictly back (so that no loop can be).
+ * Walks a name, following its compression pointers, and returns where its part at `offset` ends, or -1 if it is
+ * malformed: it runs out of the message, is longer than 255 bytes, or points anywhere but strictly back (which rules
+ * out loops).
  */
 export function skipName(message: Uint8Array, offset: number): number {
   let position = offset;
@@ -98,7 +99,7 @@ export interface RecordPlace {
   readonly end: number;
 }
 
-/** The record at an offset, or null when it does not fit into the message. */
+/** Returns the record at an offset, or null if it does not fit into the message. */
 export function readRecord(message: Buffer, offset: number): RecordPlace | null {
   const fixed = skipName(message, offset);
   if (fixed < 0 || fixed + 10 > message.length) return null;
@@ -121,9 +122,9 @@ const BYTE_DOT = 0x2e;
 const BYTE_BACKSLASH = 0x5c;
 
 /**
- * The uncompressed name between two offsets of a message, in lower case, without a dot at its end; the root is empty. Bytes that
- * are no visible ASCII, and dots and backslashes in a label, are escaped (RFC 4343 section 2.1), so different names
- * have different texts.
+ * Returns the uncompressed name between two offsets of a message, in lower case, without a trailing dot; the root is
+ * empty. Bytes other than visible ASCII, and dots and backslashes in a label, are escaped (RFC 4343 section 2.1), so
+ * different names have different texts.
  */
 export function nameText(message: Buffer, start: number): string {
   let position = start;
@@ -157,7 +158,7 @@ function writeByte(byte: number, at: number): number {
   return at + scratch.write(`\\${byte.toString().padStart(3, '0')}`, at, 'latin1');
 }
 
-/** The bytes of a name without pointers; it is one that `skipName` finds sound. */
+/** Returns the bytes of a name without pointers; `skipName` must have accepted the name. */
 export function wholeName(message: Buffer, offset: number): Buffer {
   const parts: Buffer[] = [];
   let position = offset;
@@ -172,7 +173,10 @@ export function wholeName(message: Buffer, offset: number): Buffer {
   }
 }
 
-/** Returns the end of a question's uncompressed name, or -1. A question is the first name of its message: it cannot point. */
+/**
+ * Returns the end of a question's uncompressed name, or -1. It is the first name of its message, so it cannot contain a
+ * pointer.
+ */
 export function skipQuestionName(message: Uint8Array, offset: number): number {
   let position = offset;
   for (;;) {
@@ -184,7 +188,7 @@ export function skipQuestionName(message: Uint8Array, offset: number): number {
   }
 }
 
-/** Copies bytes with ASCII letters in lower case (RFC 4343); length bytes are below the letters and stay. */
+/** Copies bytes with ASCII letters in lower case (RFC 4343); length bytes are below the letters and do not change. */
 export function lowerCased(bytes: Uint8Array): Buffer {
   const copy = Buffer.from(bytes);
   for (let index = 0; index < copy.length; index++) {

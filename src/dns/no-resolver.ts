@@ -7,7 +7,10 @@ import { readRules } from './list-lines.js';
 import { createPolicy, DIALECT_OF_AN_ENGINE } from './policy.js';
 import { toldOfSettings, USER_RULES, usedLists } from './told-settings.js';
 
-/** Stands where nothing resolves (`--no-resolver`, the library entry): it tells what the settings say of names, and counts nothing. */
+/**
+ * Creates the port for a process without a resolver (`--no-resolver`, the library entry): it explains names by the
+ * settings, and counts nothing.
+ */
 export function createNoResolver(): ResolverPort {
   let dns: DnsConfig = DEFAULT_DNS;
   return {

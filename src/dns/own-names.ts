@@ -10,8 +10,9 @@ interface Entry {
 }
 
 /**
- * Reads own names; `*.name` stands for all names below. `takesAll`: every entry that fits a name answers, and texts are taken as
- * they are, as servers from 0.4.6 on do it; else the entry of the name, or of the nearest above, and what is no name is left out.
+ * Reads own names; `*.name` covers all names below. With `takesAll` every entry that fits a name answers, and texts are
+ * used as they are, like in servers from 0.4.6 on; otherwise the entry of the name, or of the nearest above, answers,
+ * and texts that are not names are left out.
  */
 export function createOwnNames(rewrites: readonly DnsRewrite[], takesAll: boolean) {
   const exact = new Map<string, Entry[]>();
@@ -40,17 +41,17 @@ export function createOwnNames(rewrites: readonly DnsRewrite[], takesAll: boolea
   }
 
   return {
-    /** The targets of the entries that fit a name (in lower case, without a dot at its end). */
+    /** Returns the targets of the entries that fit a name (in lower case, without a trailing dot). */
     targets: (name: string): readonly string[] => entriesFor(name).map(({ to }) => to),
-    /** The first address of exactly this name, or null. */
+    /** Returns the first address of exactly this name, or null. */
     address: (name: string): string | null =>
       exact.get(name.toLowerCase())?.find(({ to }) => isAddress(to))?.to ?? null,
-    /** Entries without a name or a target that is one, as they were written. */
+    /** Entries whose name or target is invalid, as they were written. */
     ignored,
   };
 }
 
-/** A name as it is compared: without blanks around it and dots at its end, ASCII letters in lower case. */
+/** Returns a name for comparison: trimmed, without trailing dots, ASCII letters in lower case. */
 export function plainName(text: string): string {
   return text
     .trim()
@@ -63,7 +64,7 @@ function targetOf(answer: string): string {
   return isAddress(text) ? canonicalAddress(text) : plainName(text);
 }
 
-/** An address in its shortest form (RFC 5952). */
+/** Returns an address in its shortest form (RFC 5952). */
 export function canonicalAddress(text: string): string {
   return isIP(text) === 6 ? new SocketAddress({ address: text, family: 'ipv6' }).address : text;
 }

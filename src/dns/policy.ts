@@ -4,14 +4,14 @@ import type { Blocklist } from './blocklist.js';
 import { type LineReader, readLineOfAnEngine, readOlderLine } from './line-rules.js';
 import { canonicalAddress, createOwnNames, plainName } from './own-names.js';
 
-/** The decision on a question for a name, made before any upstream is asked. */
+/** The decision on a question, made before any upstream is asked. */
 export interface Decision extends Pick<DnsExplanation, 'outcome' | 'rule' | 'source'> {
   readonly detail: string;
-  /** The addresses of an own name, or the name that it stands for. */
+  /** The addresses of an own name, or the name that it is an alias of. */
   readonly targets: readonly string[];
-  /** The rule as the log has it. */
+  /** The rule as logged. */
   readonly logged: string | null;
-  /** A blocked name that does not exist, whatever the answer for blocked names is. */
+  /** True for a blocked name that does not exist, whatever the answer for blocked names is. */
   readonly isNameless: boolean;
 }
 
@@ -25,7 +25,7 @@ const OPEN: Decision = {
   isNameless: false,
 };
 
-/** A name of the servers' own, which nobody else has. */
+/** A name in the servers' own zone, which exists nowhere else. */
 const OWN_ZONE: Decision = {
   ...OPEN,
   outcome: 'blocked',
@@ -43,7 +43,7 @@ const BROWSERS_OWN: Decision = {
   isNameless: true,
 };
 
-/** The name by which browsers ask whether they may use their own DNS over HTTPS, and the servers that they would use. */
+/** Names by which browsers ask whether to use their own DNS over HTTPS, and names of those servers. */
 const BROWSERS_SERVERS: ReadonlySet<string> = new Set([
   'use-application-dns.net',
   'dns.google',
@@ -65,18 +65,18 @@ const BROWSERS_SERVERS: ReadonlySet<string> = new Set([
   'common.dot.dns.yandex.net',
 ]);
 
-/** The way in which the servers of a family of lines understand lists, rules and own names. */
+/** How the servers of a family of lines understand lists, rules and own names. */
 export interface Dialect {
   readonly readLine: LineReader;
-  /** Every own name that fits answers, and not the nearest alone. */
+  /** True if every own name that fits answers, rather than the nearest alone. */
   readonly takesAllOwnNames: boolean;
-  /** Names below `.ostp` are nobody else's. */
+  /** True if names below `.ostp` belong to the servers. */
   readonly hasOwnZone: boolean;
-  /** A name that stands for a blocked one is blocked. */
+  /** True if an alias of a blocked name is blocked. */
   readonly looksAtAliases: boolean;
 }
 
-/** Lines before 0.4.6, of whose servers little is known of this: Keyway's own. */
+/** Keyway's own rules for lines before 0.4.6, of whose servers little is known here. */
 export const OLDER_DIALECT: Dialect = {
   readLine: readOlderLine,
   takesAllOwnNames: false,
@@ -91,7 +91,7 @@ export const DIALECT_OF_AN_ENGINE: Dialect = {
   looksAtAliases: true,
 };
 
-/** Decides about names by the settings and the lists of now. */
+/** Decides about names by the present settings and lists. */
 export type Policy = ReturnType<typeof createPolicy>;
 
 export function createPolicy(settings: ResolverSettings, blocklist: () => Blocklist, dialect: Dialect) {
@@ -115,7 +115,7 @@ export function createPolicy(settings: ResolverSettings, blocklist: () => Blockl
   return {
     decide,
     looksAtAliases: dialect.looksAtAliases,
-    /** Decides about an answer by the names that the asked one stands for; null where none of them is blocked. */
+    /** Decides about an answer by the aliases in it; null if none of them is blocked. */
     decideAnswer(aliases: readonly string[]): Decision | null {
       for (const alias of aliases) {
         const decision = blocklist().verdict(alias);
@@ -135,7 +135,7 @@ export function createPolicy(settings: ResolverSettings, blocklist: () => Blockl
   };
 }
 
-/** The addresses among the targets of an own name. */
+/** Returns the addresses among the targets of an own name. */
 export function addressesOf(targets: readonly string[]): readonly string[] {
   return targets.filter(isAddress);
 }

@@ -1,19 +1,19 @@
 import type { DnsFigures, DnsLogEntry, DnsQuery, TopEntry } from '../core/model.js';
 import type { ClockPort } from '../core/ports.js';
 
-/** The last queries, and what all of them were since the last clearing. */
+/** The last queries, and counts of all queries since the log was cleared. */
 export type QueryLog = ReturnType<typeof createQueryLog>;
 
-/** A query whose outcome is still to come. */
+/** A query without an outcome so far. */
 export type PendingEntry = { -readonly [K in keyof DnsLogEntry]: DnsLogEntry[K] };
 
 export type QueryEnd = Pick<DnsLogEntry, 'outcome' | 'upstream' | 'elapsed'>;
 
-/** The most names and clients that are counted; further ones take the place of those seen least. */
+/** The most names and clients that are counted; when there are more, the rarer half is forgotten. */
 const MOST_COUNTED = 5_000;
 const SHOWN = 10;
 
-/** Keeps so many queries; the oldest leave. */
+/** Keeps the last 1,000 queries, or as many as `resize` sets. */
 export function createQueryLog(clock: ClockPort) {
   let ring: DnsLogEntry[] = [];
   let most = 1000;
@@ -30,7 +30,7 @@ export function createQueryLog(clock: ClockPort) {
   }
 
   return {
-    /** Takes in a query, whose outcome `settle` tells. */
+    /** Adds a query; `settle` adds its outcome. */
     add(entry: DnsLogEntry): void {
       total.counts.total += 1;
       count(total.names, entry.name);
@@ -39,7 +39,7 @@ export function createQueryLog(clock: ClockPort) {
       ring[next] = entry;
       next = (next + 1) % most;
     },
-    /** Writes down what became of a query that was added, with the milliseconds that it took. */
+    /** Records the outcome of a query, with the milliseconds that it took. */
     settle(entry: PendingEntry, { outcome, upstream, elapsed }: QueryEnd): void {
       Object.assign(entry, { outcome, upstream, elapsed: Math.round(elapsed) });
       const { counts } = total;
@@ -53,7 +53,7 @@ export function createQueryLog(clock: ClockPort) {
       counts.upstream += 1;
       total.upstreamMilliseconds += entry.elapsed;
     },
-    /** Keeps no more than so many from now on. */
+    /** Limits the log to the last `wanted` queries. */
     resize(wanted: number): void {
       if (wanted === most) return;
       const kept = wanted === 0 ? [] : list().slice(-wanted);
@@ -61,14 +61,14 @@ export function createQueryLog(clock: ClockPort) {
       ring = [...kept];
       next = most === 0 ? 0 : ring.length % most;
     },
-    /** Oldest first, as the older forms tell them. */
+    /** Returns the queries, oldest first, in the form of the older endpoints. */
     queries: (): readonly DnsQuery[] => list().map(asQuery),
-    /** Newest first, at most `limit`, of those whose name or client has the text in it. */
+    /** Returns at most `limit` entries, newest first, whose name or client contains the text. */
     entries(limit: number, text: string): readonly DnsLogEntry[] {
       const found = list().filter(({ name, client }) => name.includes(text) || client.includes(text));
       return found.toReversed().slice(0, limit);
     },
-    /** Forgets queries and numbers. */
+    /** Forgets queries and counts. */
     clear(): void {
       clearEntries();
       total = newTotals();
@@ -119,7 +119,7 @@ function newTotals(): Totals {
   };
 }
 
-/** Strangers choose the names, so that their number is bounded: when it is reached, the rarer half is forgotten. */
+/** Counts a text. Strangers choose the names, so their number is limited: beyond it the rarer half is forgotten. */
 function count(of: Map<string, number>, text: string): void {
   of.set(text, (of.get(text) ?? 0) + 1);
   if (of.size <= MOST_COUNTED) return;

@@ -13,9 +13,9 @@ import {
 
 /** A client's EDNS options (RFC 6891 section 6.1.2). */
 export interface Edns {
-  /** The UDP payload it takes, as sent. */
+  /** The UDP payload that it accepts, as sent. */
   readonly udpBytes: number;
-  /** It wants DNSSEC records (RFC 3225). */
+  /** True if it wants DNSSEC records (RFC 3225). */
   readonly dnssecOk: boolean;
 }
 
@@ -23,15 +23,15 @@ export interface Edns {
 export interface Query {
   readonly kind: 'query';
   readonly packet: Buffer;
-  /** The end of the question section in the packet; it starts after the header. */
+  /** The end of the question section in the packet; it begins after the header. */
   readonly questionEnd: number;
-  /** In lower case, without a dot at its end; the root is empty. */
+  /** In lower case, without a trailing dot; the root is empty. */
   readonly name: string;
   readonly type: number;
   readonly edns: Edns | null;
 }
 
-/** A message that gets no more than a code: `questionEnd` is where the question to repeat ends, null for none. */
+/** A message that is answered with a code only; `questionEnd` is where the question to repeat ends, or null. */
 export interface RefusedQuery {
   readonly kind: 'refused';
   readonly packet: Buffer;
@@ -48,9 +48,9 @@ export interface IgnoredMessage {
 const IGNORED: IgnoredMessage = { kind: 'ignored' };
 
 /**
- * Reads what a client sent. Never throws. Refusals: FORMERR for anything malformed, for another number of questions than one
- * (RFC 9619) and for records where a query has none; NOTIMP for other opcodes, classes and zone transfers; BADVERS
- * for an EDNS version other than 0 (RFC 6891 section 6.1.3).
+ * Reads a client's message. Never throws. Refusals: FORMERR for anything malformed, for a number of questions other
+ * than one (RFC 9619) and for records where a query has none; NOTIMP for other opcodes, classes and zone transfers;
+ * BADVERS for an EDNS version other than 0 (RFC 6891 section 6.1.3).
  */
 export function readQuery(packet: Buffer): Query | RefusedQuery | IgnoredMessage {
   if (packet.length < HEADER_BYTES) return IGNORED;
@@ -58,7 +58,7 @@ export function readQuery(packet: Buffer): Query | RefusedQuery | IgnoredMessage
   if ((flags & FLAG.response) !== 0) return IGNORED;
   if ((flags & OPCODE_MASK) !== 0) return refused(packet, RCODE.notImp);
   if (packet.readUInt16BE(4) !== 1) return refused(packet, RCODE.formErr);
-  // A query carries no answers; the authority section only in IXFR, which is not served.
+  // A query has no answers, and an authority section only for IXFR, which is not supported.
   if (packet.readUInt16BE(6) !== 0) return refused(packet, RCODE.formErr);
   const nameEnd = skipQuestionName(packet, HEADER_BYTES);
   if (nameEnd < 0 || nameEnd + 4 > packet.length) return refused(packet, RCODE.formErr);
@@ -87,7 +87,7 @@ function refused(
   return { kind: 'refused', packet, rcode, questionEnd, edns };
 }
 
-/** The records behind the question: none but an OPT matters. Null when they are malformed or there are two OPTs. */
+/** Reads the records after the question: only an OPT matters. Null if malformed, or for two OPTs. */
 function readRecords(packet: Buffer, start: number): { readonly edns: Edns | null; readonly version: number } | null {
   const authorities = packet.readUInt16BE(8);
   const count = authorities + packet.readUInt16BE(10);
@@ -98,7 +98,7 @@ function readRecords(packet: Buffer, start: number): { readonly edns: Edns | nul
     const record = readRecord(packet, offset);
     if (record === null) return null;
     if (record.type === TYPE.opt) {
-      // Its owner is the root, and it stands in the additional section, once (RFC 6891 section 6.1.1).
+      // An OPT record is owned by the root, and occurs once, in the additional section (RFC 6891 section 6.1.1).
       if (edns !== null || packet[offset] !== 0 || index < authorities) return null;
       edns = { udpBytes: record.klass, dnssecOk: (packet.readUInt16BE(record.ttlOffset + 2) & EDNS_DO) !== 0 };
       version = packet.readUInt8(record.ttlOffset + 1);
@@ -108,7 +108,7 @@ function readRecords(packet: Buffer, start: number): { readonly edns: Edns | nul
   return offset === packet.length ? { edns, version } : null;
 }
 
-/** The same question about another name, which is one that `domainName` made; its id and header stay. */
+/** Returns the same question about another name, which must come from `domainName`; id and header stay the same. */
 export function queryFor({ packet, type, edns }: Query, name: string): Query {
   const labels = name.split('.').map((label) => Buffer.from(`${String.fromCharCode(label.length)}${label}`, 'latin1'));
   const end = Buffer.alloc(5);

@@ -1,23 +1,24 @@
 import { callerNetwork, type NetworkBytes } from '../core/caller-network.js';
+import { RecentMap } from '../core/recent-map.js';
 
-/** The verdict on a client's query: an answer, a truncated one (a real client then comes by TCP), or nothing. */
+/** The verdict on a query: a full answer, a truncated one (a real client then comes back over TCP), or nothing. */
 export type Verdict = 'answer' | 'truncate' | 'drop';
 
-/** Limits what goes out over UDP per network, where senders can be forged. */
+/** Limits answers over UDP by network, because senders can be forged. */
 export type RateLimit = ReturnType<typeof createRateLimit>;
 
 export interface RateLimitOptions {
-  /** Answers a second that a network gets. */
+  /** Answers a second for one network. */
   readonly perSecond: number;
-  /** Answers that it may get at once. */
+  /** Answers for one network at once. */
   readonly burst: number;
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
 }
 
-/** The network that one sender can forge or have: a /24 of IPv4, a /56 of IPv6. */
+/** The network that one sender can forge or own: a /24 of IPv4, a /56 of IPv6. */
 const NETWORK: NetworkBytes = { v4: 3, v6: 7 };
-/** Networks that are remembered; one forgotten starts anew with a full burst. */
+/** The most networks that are remembered; a forgotten one starts with a full burst. */
 const MOST_NETWORKS = 10_000;
 
 interface Bucket {
@@ -27,23 +28,18 @@ interface Bucket {
 }
 
 /**
- * A bucket of answers for each /24 of IPv4 and /56 of IPv6. Of queries beyond it every second one is answered, truncated
- * and so no longer than itself: a forged sender gains nothing, and a real one can come by TCP.
+ * Creates a limit with a bucket of answers for each /24 of IPv4 and /56 of IPv6. Beyond it every second query is
+ * answered, truncated and so no longer than itself: a forged sender gains nothing, and a real one can come back over
+ * TCP.
  */
 export function createRateLimit({ perSecond, burst, now }: RateLimitOptions) {
-  const buckets = new Map<string, Bucket>();
+  const buckets = new RecentMap<string, Bucket>(MOST_NETWORKS);
   return {
     check(address: string): Verdict {
       const network = callerNetwork(address, NETWORK);
       const time = now();
       const bucket = buckets.get(network) ?? { tokens: burst, filledAt: time, dropped: false };
-      buckets.delete(network);
       buckets.set(network, bucket);
-      if (buckets.size > MOST_NETWORKS)
-        for (const oldest of buckets.keys()) {
-          buckets.delete(oldest);
-          break;
-        }
       bucket.tokens = Math.min(burst, bucket.tokens + ((time - bucket.filledAt) / 1000) * perSecond);
       bucket.filledAt = time;
       if (bucket.tokens >= 1) {

@@ -2,13 +2,13 @@ import { EDNS_DO, FLAG, HEADER_BYTES, OPCODE_MASK, RCODE, TYPE } from './message
 import type { Edns, Query, RefusedQuery } from './query.js';
 
 /**
- * The records of an answer as they follow its question on the wire. Names in them may point into the question, which
- * has the same length for everybody who asks it. Without an OPT record: each client gets its own.
+ * The records of an answer as they follow its question in the message. Names in them may point into the question, which
+ * has the same length for every client that asks it. The OPT record is left out, because each client gets its own.
  */
 export interface DnsAnswer {
   readonly rcode: number;
   readonly authoritative: boolean;
-  /** The upstream validated it (RFC 4035 section 3.2.3). */
+  /** True if the upstream validated it (RFC 4035 section 3.2.3). */
   readonly authenticated: boolean;
   readonly records: Buffer;
   readonly answers: number;
@@ -16,7 +16,7 @@ export interface DnsAnswer {
   readonly additionals: number;
   /** The offsets of the TTLs in `records`. */
   readonly ttlOffsets: readonly number[];
-  /** An extended error (RFC 8914) for clients that speak EDNS, or null. */
+  /** An extended error (RFC 8914) for clients with EDNS, or null. */
   readonly extendedError: number | null;
 }
 
@@ -29,21 +29,21 @@ const OPT_BYTES = 11;
 const EXTENDED_ERROR_BYTES = 6;
 const EXTENDED_ERROR_OPTION = 15;
 
-/** The most that a client takes: over UDP what it says, from 512 to `mostUdpBytes`; over TCP what fits. */
+/** Returns the most bytes for a client: over UDP what it announces, 512 to `mostUdpBytes`; over TCP what fits. */
 export function replyLimit(edns: Edns | null, mostUdpBytes: number): number {
   return edns === null ? PLAIN_UDP_BYTES : Math.max(PLAIN_UDP_BYTES, Math.min(edns.udpBytes, mostUdpBytes));
 }
 
-/** The bounds and the form of a client's reply. */
+/** The limits and the form of a client's reply. */
 export interface ReplyForm {
-  /** Seconds since the answer was made, taken from its TTLs. */
+  /** Seconds since the answer was made, subtracted from its TTLs. */
   readonly age: number;
   readonly limit: number;
-  /** The UDP payload that we take, told in our OPT record. */
+  /** The UDP payload that Keyway accepts, announced in its OPT record. */
   readonly ownUdpBytes: number;
 }
 
-/** The reply to a query. One that passes the limit goes out without records and with TC set (RFC 2181 section 9). */
+/** Returns the reply to a query. One beyond the limit has no records, and TC set (RFC 2181 section 9). */
 export function writeReply(query: Query, answer: DnsAnswer, form: ReplyForm): Buffer {
   const { packet, questionEnd, edns } = query;
   const extended = edns === null ? null : answer.extendedError;
@@ -105,11 +105,11 @@ function writeOpt(reply: Buffer, at: number, { edns, rcode, extended, udpBytes }
   reply.writeUInt16BE(extended, at + 15);
 }
 
-/** The reply to a message that is refused: its header, and its question when it could be read. */
+/** Returns the reply to a refused message: its header, and its question if that could be read. */
 export function writeRefusal(refused: RefusedQuery, ownUdpBytes: number): Buffer {
   const { packet, rcode, edns } = refused;
   const questionEnd = refused.questionEnd ?? HEADER_BYTES;
-  // BADVERS can only be said in an OPT record.
+  // BADVERS needs an OPT record.
   const reply = Buffer.alloc(questionEnd + (edns === null ? 0 : OPT_BYTES));
   packet.copy(reply, 0, 0, questionEnd);
   const kept = packet.readUInt16BE(2) & (OPCODE_MASK | FLAG.recursionDesired | FLAG.checkingDisabled);
@@ -123,7 +123,7 @@ export function writeRefusal(refused: RefusedQuery, ownUdpBytes: number): Buffer
   return reply;
 }
 
-/** An answer without records, such as SERVFAIL. */
+/** Returns an answer without records, such as SERVFAIL. */
 export function emptyAnswer(rcode: number, extendedError: number | null = null): DnsAnswer {
   return {
     rcode,
@@ -138,5 +138,5 @@ export function emptyAnswer(rcode: number, extendedError: number | null = null):
   };
 }
 
-/** Said when nothing can be learnt from the upstream. */
+/** The answer if nothing can be learnt from the upstream. */
 export const UNREACHABLE: DnsAnswer = emptyAnswer(RCODE.servFail, EXTENDED_ERROR.noReachableAuthority);

@@ -10,7 +10,7 @@ interface ReservedKind {
 const LOOPBACK = 'a loopback address';
 const LINK_LOCAL = 'a link-local address';
 const UNSPECIFIED = 'the unspecified address';
-/** Addresses at which machines in a cloud get their own credentials; most clouds have them on link-local addresses. */
+/** Addresses where machines in a cloud get their own credentials; most clouds use link-local addresses for that. */
 const METADATA = "a cloud's metadata address";
 
 const V4: readonly ReservedKind[] = [
@@ -27,7 +27,7 @@ const V6: readonly ReservedKind[] = [
   { kind: METADATA, digits: /^fd2000ce(0000){5}0254$/ }, // fd20:ce::254
 ];
 
-/** Forms of IPv6 that stand for an IPv4 address, which they hold. */
+/** Forms of IPv6 that contain an IPv4 address. */
 const HOLDING_V4: readonly RegExp[] = [
   /^0{20}ffff(.{8})$/, // ::ffff:0:0/96, RFC 4291 section 2.5.5.2
   /^0{24}(.{8})$/, // ::/96, RFC 4291 section 2.5.5.1
@@ -38,15 +38,19 @@ const HOLDING_V4: readonly RegExp[] = [
 ];
 
 /**
- * Names the kind of an address barred to lists and upstreams: link-local (where clouds serve a machine's credentials),
- * another such one, or the unspecified one, in every form of IPv6 that stands for one of IPv4. Else null.
+ * Names the kind of an address that lists and upstreams may not use: link-local (where clouds serve a machine's
+ * credentials), another metadata address, or the unspecified one, also in every form of IPv6 that contains an IPv4
+ * address. Null for any other address.
  */
 export function reservedKind(address: string): string | null {
   const kind = kindOf(address);
   return kind === LOOPBACK ? null : kind;
 }
 
-/** The same for where a redirect leads: what another machine says must not reach this machine's own servers either. */
+/**
+ * Does the same for the target of a redirect, which must not reach this machine's own servers either, because another
+ * machine chose it.
+ */
 export function reservedForRedirects(address: string): string | null {
   return kindOf(address);
 }

@@ -32,42 +32,45 @@ import { toldOfSettings, USER_RULES, usedLists } from './told-settings.js';
 import { createUpstream, type Upstream } from './upstream.js';
 
 export interface ResolverOptions {
-  /** The folder of the last good copies of lists; made when the first is. Null: they are in memory alone. */
+  /** The folder of the last good copies of lists, made for the first one; null keeps them in memory alone. */
   readonly copyFolder: string | null;
-  /** Below which `file:` lists are read, an absolute path; null: none is. */
+  /** The absolute path below which `file:` lists are read; null allows none. */
   readonly listFolder: string | null;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  /** Certificates to trust besides those that Node trusts (PEM). */
+  /** Certificates (PEM) that are trusted in addition to Node's. */
   readonly ca?: readonly string[];
-  /** The machine's name servers; default: what the system says. */
+  /** Returns the machine's name servers; by default the system's. */
   readonly nameServers?: () => readonly string[];
-  /** The size of a list in bytes; default 100 MB. */
+  /** The largest list in bytes; default 100 MB. */
   readonly mostListBytes?: number;
   /** Milliseconds that the download of a list may take; default five minutes. */
   readonly listTimeout?: number;
-  /** Milliseconds until a port that was taken is tried again; default 30 seconds. */
+  /** Milliseconds that an upstream may take to connect or answer; default two seconds. */
+  readonly attemptTimeout?: number;
+  /** Milliseconds until a port in use is tried again; default 30 seconds. */
   readonly bindRetry?: number;
 }
 
 const MOST_LOGGED = 10_000;
-/** Answers that are kept at most, whatever is set. */
+/** The most answers that are cached, whatever the settings say. */
 const MOST_CACHED = 1_000_000;
-/** A timer cannot wait for longer. */
+/** A timer cannot wait longer. */
 const MOST_HOURS = 576;
-const CONNECT_MS = 2000;
+/** Two attempts stay below the five seconds after which clients give up. */
+const ATTEMPT_MS = 2000;
 const LIST_CONNECT_MS = 10_000;
 const LIST_MS = 5 * 60_000;
 const BIND_RETRY_MS = 30_000;
-/** After a refresh in which a list failed. */
+/** Milliseconds until the next refresh if a list failed. */
 const FAILED_REFRESH_MS = 15 * 60_000;
 const HOUR_MS = 3_600_000;
-/** Replies that pass every network in one piece (RFC 9715); on this machine pieces are larger. */
+/** The largest replies in bytes: over a network, those that are never fragmented (RFC 9715); locally more. */
 const MOST_UDP_BYTES = { network: 1232, loopback: 4096 };
-/** A household's bursts pass; a forged sender gets no flood. */
+/** Enough for a household's bursts, too little for a forged sender's flood. */
 const RATE = { perSecond: 200, burst: 1000 };
 
-/** Creates a resolver that does nothing until `start`. */
+/** Creates a resolver that is idle until `start`. */
 export function createResolver(options: ResolverOptions): Resolver {
   return new Resolver(options);
 }
@@ -85,7 +88,7 @@ export class Resolver implements ResolverPort {
   #outbound: OutboundSettings | null = null;
   #state: AnsweringState;
   #phase: 'new' | 'running' | 'closed' = 'new';
-  /** Settings that the present forwarder was opened for, and those whose lists were loaded last, as JSON. */
+  /** The settings that the present forwarder was opened with, and those whose lists were loaded last, as JSON. */
   #forwarding = '';
   #listed = '';
   #work: Promise<void> = Promise.resolve();
@@ -147,7 +150,7 @@ export class Resolver implements ResolverPort {
     });
   }
 
-  /** From now on the settings are acted upon; before, they are only remembered. Nothing it meets is an error here. */
+  /** Applies the settings from now on; before, they are only stored. Never throws. */
   start(): void {
     if (this.#phase !== 'new') return;
     this.#phase = 'running';
@@ -155,12 +158,12 @@ export class Resolver implements ResolverPort {
     this.#apply();
   }
 
-  /** Resolves when what was ordered so far is done: sockets, kept lists. Refreshes go on in the background. */
+  /** Resolves when earlier work on sockets and stored lists is done. Refreshes continue in the background. */
   settled(): Promise<void> {
     return this.#work;
   }
 
-  /** Closes sockets and connections and gives up what is under way. */
+  /** Closes sockets and connections and aborts questions under way. */
   async close(): Promise<void> {
     this.#phase = 'closed';
     this.#order(() => this.#follow());
@@ -196,7 +199,7 @@ export class Resolver implements ResolverPort {
     return this.#state.policy.explain(text);
   }
 
-  /** Figures for metrics. Counts are since its creation. */
+  /** Returns figures for metrics, counted since its creation. */
   stats() {
     const open = this.#listener.current();
     const lists = this.#blocklists.states();
@@ -206,7 +209,7 @@ export class Resolver implements ResolverPort {
       cachedAnswers: this.#state.forwarder?.cache.size ?? 0,
       lists,
       lastRefresh: this.#blocklists.refreshedAt(),
-      /** Why a list kept its old content at the last refresh; null when none did. */
+      /** Why a list kept its old content at the last refresh; null if no list did. */
       lastRefreshError: lists.find(({ error }) => error !== null)?.error ?? null,
     };
   }
@@ -247,14 +250,14 @@ export class Resolver implements ResolverPort {
       );
   }
 
-  /** Runs asynchronous work after what was ordered before. */
+  /** Runs asynchronous work after the work that was ordered before. */
   #order(task: () => Promise<void>): void {
     this.#work = this.#work.then(task).catch((error: unknown) => {
       this.#options.log.error({ reason: reasonOf(error) }, 'the DNS server could not follow its settings');
     });
   }
 
-  /** Puts into force what counts from the next query on; lists and sockets follow in their own time. */
+  /** Applies what concerns the next query at once; lists and sockets follow. */
   #apply(): void {
     const { upstreams, upstreamMode, cacheSize, cacheMinTtl, cacheMaxTtl } = this.#settings;
     const settings = [upstreams, upstreamMode, `${cacheSize}`, cacheMinTtl, cacheMaxTtl, this.#outbound];
@@ -272,9 +275,9 @@ export class Resolver implements ResolverPort {
   }
 
   #openForwarder(): Forwarder | null {
-    const { clock, log } = this.#options;
+    const { clock, log, attemptTimeout = ATTEMPT_MS } = this.#options;
     const { upstreams: texts, upstreamMode, cacheSize, cacheMinTtl, cacheMaxTtl } = this.#settings;
-    const connections = this.#connections(CONNECT_MS, reservedKind);
+    const connections = this.#connections(attemptTimeout, reservedKind);
     const upstreams = texts.flatMap((text) => this.#openUpstream(text, connections));
     if (upstreams.length === 0) {
       void connections.destroy();
@@ -286,12 +289,13 @@ export class Resolver implements ResolverPort {
       most: cacheMaxTtl,
     };
     const isParallel = upstreamMode === 'parallel';
-    return createForwarder({ upstreams, isParallel, cache, connections, clock, log, counts: this.#counts });
+    const counts = this.#counts;
+    return createForwarder({ upstreams, isParallel, cache, connections, attemptTimeout, clock, log, counts });
   }
 
   #openUpstream(text: string, connections: Connections): readonly Upstream[] {
-    const { log } = this.#options;
-    const upstream = createUpstream(text, connections);
+    const { log, attemptTimeout = ATTEMPT_MS } = this.#options;
+    const upstream = createUpstream(text, connections, attemptTimeout);
     const said = SKIPPED[this.#dns.resolver === null ? 'older' : 'present'];
     if (upstream === null) {
       log.error({}, said.malformed);
@@ -322,7 +326,7 @@ export class Resolver implements ResolverPort {
     this.#options.log.warn({ ignored }, `${place}: entries without a name or address are ignored`);
   }
 
-  /** Says once of each setting that is on and that only servers act upon. */
+  /** Warns once about each setting that is on and that only servers act upon. */
   #reportUnserved(before: DnsConfig | null): void {
     const already =
       before === null || !before.enabled ? new Set() : new Set(unserved(before).map(({ place }) => place));
@@ -332,7 +336,7 @@ export class Resolver implements ResolverPort {
     }
   }
 
-  /** Brings lists and sockets to where the settings want them. */
+  /** Makes lists and sockets follow the settings. */
   async #follow(): Promise<void> {
     const { enabled, bind, localPort } = this.#dns;
     const isOn = enabled && this.#phase !== 'closed';
@@ -345,7 +349,8 @@ export class Resolver implements ResolverPort {
     const listed = JSON.stringify([isOn, this.#dns.resolver === null, urls]);
     const changed = listed !== this.#listed;
     this.#listed = listed;
-    // The kept lists count from the first answer on, also where there is no network, and for tests of names while it is off.
+    // The stored lists are in force from the first answer on, even without a network, and for tests of names while the
+    // resolver is off.
     if (changed) await this.#blocklists.restore(urls);
     if (isOn) await this.#listener.listen(bind, localPort);
     if (isOn && changed) void this.#startRefresh();
@@ -391,7 +396,7 @@ const SKIPPED = {
 
 const NOT_FETCHED = 'it was not fetched';
 
-/** The settings of these that are on and that this resolver does not act upon. */
+/** Lists the settings that are on and that this resolver does not act upon. */
 function unserved(dns: DnsConfig): readonly { readonly place: string; readonly instead: string }[] {
   const { safeSearch, blockedServices } = resolverSettings(dns);
   return [

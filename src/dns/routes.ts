@@ -4,14 +4,14 @@ import type { OutboundAction, OutboundRule, OutboundSettings } from '../core/mod
 /** Why no connection may or can be made; one clause for the log. */
 export class RouteError extends Error {}
 
-/** Chooses the way of a connection to a host; a failed look-up counts as no address. */
+/** Returns the addresses of a host; a rejection counts as no address. */
 export type AddressesOf = (host: string) => Promise<readonly string[]>;
 
 /**
- * Decides by the outbound settings how a TCP connection to a host goes. The first rule that matches wins, else the default
- * action; everything goes direct without settings or when they are not enabled. A rule matches when the host is one of
- * its suffixes or below it, or when one of its addresses lies in one of the rule's networks; a rule with neither
- * matches when it names the protocol. A name is looked up only when a rule with networks is reached.
+ * Chooses the route of a TCP connection to a host by the outbound settings. The first rule that matches wins, else the
+ * default action; everything goes direct without settings or if they are not enabled. A rule matches if the host is one
+ * of its suffixes or below it, or if one of its addresses is in one of the rule's networks; a rule with neither matches
+ * if it names the protocol. A name is looked up only when a rule with networks is reached.
  */
 export async function decideRoute(
   outbound: OutboundSettings | null,
@@ -32,7 +32,7 @@ export async function decideRoute(
   return outbound.defaultAction;
 }
 
-/** DNS over HTTPS and lists go over TCP: rules for another transport are not about them. */
+/** Tells whether a rule applies to TCP, which DNS over HTTPS and lists use. */
 function speaksTcp({ protocol }: OutboundRule): boolean {
   return protocol === null || protocol === '' || protocol.toLowerCase() === 'tcp';
 }
@@ -54,7 +54,7 @@ async function addressesOrNone(host: string, addressesOf: AddressesOf): Promise<
   }
 }
 
-/** Texts that are no network are passed over: rules come as the operator wrote them. */
+/** Returns the valid networks; other texts are skipped, because rules may contain anything the operator wrote. */
 function networksOf(ranges: readonly string[]): BlockList {
   const networks = new BlockList();
   for (const range of ranges) {

@@ -15,31 +15,33 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** The server closed or reset the connection before it had answered. */
+/** The server closed or reset the connection before it answered. */
 class ConnectionEnded extends UpstreamError {}
 
 /** Milliseconds after which a connection without questions is closed. */
 const IDLE_MS = 30_000;
-/** Ids that are under way at once on one connection. */
+/** The most ids under way on one connection. */
 const MOST_IDS = 0x1_0000;
-/** Connections at once, where the server takes few questions on each. */
+/** The most connections, for a server that takes few questions on each. */
 const MOST_CONNECTIONS = 16;
-/** Questions after which it is tried again whether the server takes more on a connection. */
+/** Questions after which a connection may carry more again. */
 const LEARNT_FOR = 10_000;
 
 /**
- * Asks one server over one connection, on which many questions may wait, as long as the server lets it. Many servers close a
- * connection after some questions (RFC 7766 section 6.2.3) or reset it: what was not answered is asked again once, over a new
- * connection, and from then on no connection gets more questions than the server answered on that one.
+ * Asks one server over one connection, on which many questions may be pending, as long as the server allows it. Many
+ * servers close a connection after some questions (RFC 7766 section 6.2.3) or reset it: unanswered questions are then
+ * asked again once, over a new connection, and from then on no connection gets more questions than the server answered
+ * on that one.
  */
 export class StreamUpstream {
   readonly #place: StreamPlace;
   readonly #connections: Connections;
   readonly #openings = new Set<Promise<StreamConnection>>();
   #present: { readonly opening: Promise<StreamConnection>; taken: number } | null = null;
-  /** Questions that a connection gets at most, and for how many more that counts. */
+  /** The most questions for one connection, and how many more questions that holds for. */
   #most = MOST_IDS;
   #learntFor = 0;
+  #isClosed = false;
 
   constructor(place: StreamPlace, connections: Connections) {
     this.#place = place;
@@ -56,7 +58,7 @@ export class StreamUpstream {
   }
 
   close(): void {
-    this.#present = null;
+    this.#isClosed = true;
     const reason = new UpstreamError('it is asked no more');
     for (const opening of this.#openings)
       opening.then(
@@ -67,15 +69,25 @@ export class StreamUpstream {
 
   async #askOnce(question: DohQuestion, signal: AbortSignal): Promise<DohMessage> {
     for (;;) {
+      while (!this.#hasRoom()) await Promise.race([...this.#openings].map(endOf));
+      // The caller no longer waits, so nothing is opened for it.
+      signal.throwIfAborted();
+      if (this.#isClosed) throw new UpstreamError('it is asked no more');
       const opening = this.#take();
       const connection = await opening;
+      if (signal.aborted) connection.passOver();
       signal.throwIfAborted();
       if (connection.isOpen) return connection.ask(question, signal);
       this.#forget(opening);
     }
   }
 
-  /** Returns the connection for one question more. */
+  #hasRoom(): boolean {
+    const isShared = this.#present !== null && this.#present.taken < this.#most;
+    return isShared || this.#openings.size < MOST_CONNECTIONS;
+  }
+
+  /** Returns a connection for one more question. */
   #take(): Promise<StreamConnection> {
     this.#learntFor -= 1;
     if (this.#learntFor < 0) this.#most = MOST_IDS;
@@ -91,7 +103,7 @@ export class StreamUpstream {
     return opening;
   }
 
-  /** Gives a connection no further questions; it ends when it has answered those that it has. */
+  /** Gives a connection no further questions; it ends when it has answered those it has. */
   #forget(opening: Promise<StreamConnection>): void {
     if (this.#present?.opening !== opening) return;
     const { taken } = this.#present;
@@ -102,8 +114,7 @@ export class StreamUpstream {
     );
   }
 
-  async #connect(): Promise<StreamConnection> {
-    while (this.#openings.size >= MOST_CONNECTIONS) await Promise.race([...this.#openings].map(endOf));
+  #connect(): Promise<StreamConnection> {
     const onCut = (answered: number) => {
       this.#most = Math.max(1, answered);
       this.#learntFor = LEARNT_FOR;
@@ -122,7 +133,7 @@ function endOf(opening: Promise<StreamConnection>): Promise<void> {
   );
 }
 
-/** One connection; answers may come in any order (RFC 7766 section 6.2.1.1). */
+/** One connection; answers may arrive in any order (RFC 7766 section 6.2.1.1). */
 class StreamConnection {
   readonly closed: Promise<void>;
   readonly #socket: Socket;
@@ -134,7 +145,7 @@ class StreamConnection {
   #answered = 0;
   #last = Number.POSITIVE_INFINITY;
 
-  /** `onCut` is told how many questions were answered where the server ends the connection with others unanswered. */
+  /** `onCut` receives the number of answered questions if the server ends the connection with others unanswered. */
   constructor(socket: Socket, onCut: (answered: number) => void) {
     this.#socket = socket;
     this.#onCut = onCut;
@@ -154,20 +165,27 @@ class StreamConnection {
     return !this.#socket.destroyed && !this.#socket.readableEnded && this.#waiting.size < MOST_IDS;
   }
 
-  /** Ends it when so many questions have been asked and none waits. */
+  /** Ends the connection once `asked` questions have been asked and none is pending. */
   endAfter(asked: number): void {
     this.#last = asked;
     this.#endWhenDone();
   }
 
+  /** Counts a question that is not sent after all. */
+  passOver(): void {
+    this.#asked += 1;
+    this.#endWhenDone();
+  }
+
   ask(question: DohQuestion, signal: AbortSignal): Promise<DohMessage> {
     this.#asked += 1;
+    const answered = this.#answered;
     return new Promise((resolve, reject) => {
       while (this.#waiting.has(this.#nextId)) this.#nextId = (this.#nextId + 1) % MOST_IDS;
       const id = this.#nextId;
       this.#nextId = (this.#nextId + 1) % MOST_IDS;
       this.#waiting.set(id, { resolve, reject });
-      signal.addEventListener('abort', () => this.#giveUp(id, signal.reason), { once: true });
+      signal.addEventListener('abort', () => this.#giveUp(id, signal.reason, answered), { once: true });
       const query = writeDohQuery(question);
       query.writeUInt16BE(id, 0);
       const framed = Buffer.alloc(2 + query.length);
@@ -177,7 +195,7 @@ class StreamConnection {
     });
   }
 
-  /** Ends it; whoever waits is told why. */
+  /** Ends the connection; pending questions reject with the reason. */
   end(reason: unknown): void {
     this.#socket.destroy();
     const waiting = [...this.#waiting.values()];
@@ -194,10 +212,15 @@ class StreamConnection {
     if (this.#asked >= this.#last && this.#waiting.size === 0) this.#socket.destroy();
   }
 
-  #giveUp(id: number, reason: unknown): void {
-    this.#waiting.get(id)?.reject(reason);
+  #giveUp(id: number, reason: unknown, answered: number): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    waiting.reject(reason);
     this.#waiting.delete(id);
-    this.#endWhenDone();
+    // Without any data since the question was sent the connection may be dead, and the writes would keep it open for
+    // minutes.
+    if (this.#answered === answered) this.end(new ConnectionEnded('it does not answer'));
+    else this.#endWhenDone();
   }
 
   #take(bytes: Buffer): void {
@@ -219,7 +242,7 @@ class StreamConnection {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     this.#answered += 1;
-    // The id is this connection's affair: those who read the answer know none.
+    // The id belongs to this connection; callers expect 0.
     message.writeUInt16BE(0, 0);
     waiting?.resolve({ message, age: 0 });
     this.#endWhenDone();

@@ -4,19 +4,22 @@ import { callerNetwork, SHARE_NETWORK } from '../core/caller-network.js';
 import { type BoundedConnection, createOpenConnections, type OpenConnections } from '../sockets/open-connections.js';
 import type { Door, Responder } from './udp.js';
 
-/** Bounds of connections. Times are milliseconds. */
+/** Limits of connections. Times are in milliseconds. */
 export interface TcpLimits {
-  /** Connections at once, a quarter of them of one address (IPv6: one /56); beyond these the one idle longest is closed. */
+  /** The most connections, a quarter of them for a network (IPv6: /56); more close the longest idle one. */
   readonly connections: number;
-  /** Questions of one connection that wait for their answers; more are read when some are answered. */
+  /** The most pending questions of one connection; more are read once some are answered. */
   readonly waiting: number;
-  /** Answers that a client has not taken, in bytes, beyond which no more questions are read until it takes them. */
+  /** Bytes of unread answers beyond which no more questions are read until the client reads. */
   readonly unreadBytes: number;
-  /** The same, beyond which the connection is closed: what was waiting then has become too much. */
+  /** Bytes of unread answers beyond which the connection is closed, even if they were pending before. */
   readonly mostUnreadBytes: number;
-  /** Without a byte either way, or from the beginning of a question to its end. */
+  /** The time without a byte either way, or from the beginning of a question to its end. */
   readonly idle: number;
-  /** After this no more questions are read; what waits is answered, and the connection closed (RFC 7766 section 6.2.3). */
+  /**
+   * The time after which no more questions are read; pending ones are answered, and the connection closed (RFC 7766
+   * section 6.2.3).
+   */
   readonly lifetime: number;
 }
 
@@ -29,7 +32,7 @@ export const TCP_LIMITS: TcpLimits = {
   lifetime: 120_000,
 };
 
-/** Milliseconds for which answers may still go out after the end of a connection's life. */
+/** Milliseconds in which answers may still be sent after the end of a connection's lifetime. */
 const LAST_ANSWERS_MS = 10_000;
 
 interface Connection extends BoundedConnection {
@@ -37,8 +40,8 @@ interface Connection extends BoundedConnection {
 }
 
 /**
- * Listens over TCP: messages with their length before them, several at once on a connection, answered as the answers
- * come (RFC 7766 sections 6.2.1.1 and 8). Rejects with the system's error when it cannot bind.
+ * Listens over TCP: messages with their length before them, several at once on a connection, answered in any order (RFC
+ * 7766 sections 6.2.1.1 and 8). Rejects with the system's error if it cannot bind.
  */
 export async function openTcp(
   address: string,
@@ -47,7 +50,7 @@ export async function openTcp(
   limits: TcpLimits = TCP_LIMITS,
 ): Promise<Door> {
   const open = createOpenConnections<Connection>(limits.connections);
-  // A client may end its side once it has asked; it is answered all the same.
+  // A client that has ended its side after asking is still answered.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     const connection = serve(socket, respond, { limits, onQuestion: () => open.touch(connection) });
     makeRoom(open, connection.network);
@@ -68,7 +71,10 @@ export async function openTcp(
   };
 }
 
-/** Closes one where another would be too many: of those idle the one idle longest, else the one whose last question is oldest. */
+/**
+ * Closes a connection if another would be too many: the longest idle one, or if none is idle the one whose last
+ * question is oldest.
+ */
 function makeRoom(open: OpenConnections<Connection>, network: string | null): void {
   const bound = open.passedBy(network);
   if (bound === null) return;
@@ -89,14 +95,14 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
   const address = socket.remoteAddress ?? '';
   let pending: Buffer = Buffer.alloc(0);
   let waiting = 0;
-  /** The client has asked all that it will. */
+  /** True once the client will ask nothing more. */
   let ended = false;
-  /** Ends the connection where the rest of a question does not come: a byte now and then is no sign of life. */
+  /** Ends the connection if a question stays incomplete; a byte now and then does not count as activity. */
   let unfinished: NodeJS.Timeout | null = null;
-  /** The connection's time is over: what comes is read, to see its end, and left. */
+  /** True after the connection's lifetime: data is read, to see its end, and ignored. */
   let expired = false;
 
-  /** The first complete message of what was received; null when there is none. */
+  /** Returns the first complete message of the received data; null if there is none. */
   function takeMessage(): Buffer | null {
     if (pending.length < 2) return null;
     const end = 2 + pending.readUInt16BE(0);
@@ -105,7 +111,7 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
 
   function send(reply: Buffer | null): void {
     if (socket.destroyed) return;
-    // A connection that sends no DNS over TCP is closed.
+    // A client that does not speak DNS over TCP is disconnected.
     if (reply === null) {
       socket.destroy();
       return;

@@ -3,21 +3,21 @@ import { upstreamFault, upstreamLabel } from '../wire/dns-values.js';
 import { readLineOfAnEngine } from './line-rules.js';
 import { readRules } from './list-lines.js';
 
-/** The source of the rules that stand in the settings. */
+/** The source of the rules in the settings. */
 export const USER_RULES = 'user rules';
 
 interface UsedList extends DnsList {
   readonly isAllowing: boolean;
 }
 
-/** The lists that are switched on, those that allow last. */
+/** Returns the enabled lists, allowing ones last. */
 export function usedLists({ lists, allowlists }: ResolverSettings): readonly UsedList[] {
   const used = (of: readonly DnsList[], isAllowing: boolean) =>
     of.filter(({ enabled }) => enabled).map((list) => ({ ...list, isAllowing }));
   return [...used(lists, false), ...used(allowlists, true)];
 }
 
-/** The figures that the settings tell, and what was read of the lists. */
+/** Returns the figures that come from the settings, with the counts of the lists read. */
 export function toldOfSettings(
   { enabled }: DnsConfig,
   settings: ResolverSettings,

@@ -6,12 +6,12 @@ import { type DohMessage, type DohQuestion, writeDohQuery } from './doh.js';
 import { FLAG, HEADER_BYTES } from './message.js';
 import type { StreamUpstream } from './stream-upstream.js';
 
-/** Milliseconds until a datagram is sent once more, which may have been lost. */
-const AGAIN_MS = 700;
-
-/** Asks a server over UDP, each question from a port and under an id of its own, and over TCP where the answer is cut off or a proxy is on the way. */
+/**
+ * Creates an upstream that is asked over UDP, each question from its own port and with its own id, and over TCP if the
+ * answer is truncated or a proxy is used. A datagram may have been lost: it is sent again after `again` milliseconds.
+ */
 export function createUdpUpstream(
-  { host, port }: { readonly host: string; readonly port: number },
+  { host, port, again }: { readonly host: string; readonly port: number; readonly again: number },
   connections: Connections,
   stream: StreamUpstream,
 ) {
@@ -26,7 +26,7 @@ export function createUdpUpstream(
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
         socket.on('error', reject);
         socket.on('message', (message) => {
-          // Anything else than the answer to this question may come from anybody.
+          // Anything but the answer to this question may come from anybody.
           const isAnswer = message.length >= HEADER_BYTES && message.readUInt16BE(0) === id && asks(message, question);
           if (isAnswer) resolve(message);
         });
@@ -36,7 +36,7 @@ export function createUdpUpstream(
             return;
           }
           socket.send(query);
-          timer = setTimeout(() => socket.send(query), AGAIN_MS).unref();
+          timer = setTimeout(() => socket.send(query), again).unref();
         });
       });
     } finally {
@@ -56,7 +56,7 @@ export function createUdpUpstream(
   };
 }
 
-/** Tells whether a message has this question, whatever the case of its letters. */
+/** Tells whether a message has this question, ignoring the case of letters. */
 function asks(message: Buffer, { bytes }: DohQuestion): boolean {
   const asked = message.subarray(HEADER_BYTES, HEADER_BYTES + bytes.length);
   return asked.toString('latin1').toLowerCase() === bytes.toString('latin1');

@@ -2,7 +2,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 
-/** Answers a message: bytes, bytes later, or nothing. It neither throws nor rejects. */
+/** Answers a message with bytes, bytes later, or nothing. It neither throws nor rejects. */
 export type Responder = (packet: Buffer, client: Client) => Buffer | null | Promise<Buffer | null>;
 
 /** The sender of a query. */
@@ -17,15 +17,15 @@ export interface Door {
   close(): Promise<void>;
 }
 
-/** The largest buffer that the system allows; bursts wait there while the event loop is busy. */
+/** The buffer in bytes that is asked for; bursts wait in it while the event loop is busy. */
 const RECEIVE_BYTES = 1 << 20;
 
-/** Listens over UDP (RFC 1035 section 4.2.1). Rejects with the system's error when it cannot bind. */
+/** Listens over UDP (RFC 1035 section 4.2.1). Rejects with the system's error if it cannot bind. */
 export async function openUdp(address: string, port: number, respond: Responder): Promise<Door> {
   const socket = createSocket({
     type: isIP(address) === 6 ? 'udp6' : 'udp4',
     recvBufferSize: RECEIVE_BYTES,
-    // Replies go to the address that a query came from: there is no name to look up.
+    // Replies go to an IP address, so there is nothing to look up.
     lookup: (host, _options, callback) => callback(null, host, isIP(host)),
   });
   socket.on('message', (packet, client) => {
@@ -33,7 +33,7 @@ export async function openUdp(address: string, port: number, respond: Responder)
     if (reply instanceof Promise) void reply.then((bytes) => send(socket, bytes, client));
     else send(socket, reply, client);
   });
-  // With that look-up the socket may be bound before the call returns.
+  // With this look-up the socket may be bound before the call returns.
   const listening = once(socket, 'listening');
   socket.bind({ address, port, exclusive: true });
   try {
@@ -42,7 +42,7 @@ export async function openUdp(address: string, port: number, respond: Responder)
     socket.close();
     throw error;
   }
-  // Later errors tell of single datagrams that could not be delivered.
+  // Later errors concern single datagrams that could not be delivered.
   socket.on('error', () => undefined);
   let closed: Promise<unknown> | null = null;
   return {
@@ -57,12 +57,12 @@ export async function openUdp(address: string, port: number, respond: Responder)
   };
 }
 
-/** A reply that cannot go out is lost, as datagrams may be; the client asks again. */
+/** Sends a reply. One that cannot be sent is lost, as datagrams may be; the client asks again. */
 function send(socket: Socket, reply: Buffer | null, client: RemoteInfo): void {
   if (reply === null) return;
   try {
     socket.send(reply, client.port, client.address, () => undefined);
   } catch {
-    // The socket was closed while the answer was under way, or the datagram came from port 0.
+    // The socket was closed before the answer, or the datagram came from port 0.
   }
 }

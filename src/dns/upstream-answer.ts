@@ -1,19 +1,19 @@
 import { FLAG, HEADER_BYTES, OPCODE_MASK, RCODE, type RecordPlace, readRecord, skipName, TYPE } from './message.js';
 import { type DnsAnswer, EXTENDED_ERROR } from './reply.js';
 
-/** An upstream's answer and for how many seconds it may be kept; 0 for not at all. */
+/** An upstream's answer and the seconds for which it may be kept; 0 forbids that. */
 export interface UpstreamAnswer {
   readonly answer: DnsAnswer;
   readonly ttl: number;
 }
 
-/** Why an upstream's message is no answer to what was asked; one clause for the log. */
+/** Why an upstream's message does not answer the question; one clause for the log. */
 export class UnusableAnswer extends Error {}
 
 /** A negative answer is kept for at most three hours (RFC 2308 section 5), a positive one for a day. */
 const MOST_NEGATIVE_SECONDS = 10_800;
 const MOST_POSITIVE_SECONDS = 86_400;
-/** A failure is kept for a moment, so that its repetition does not hammer the upstream (RFC 9520 section 3.2). */
+/** A failure is kept briefly, so that repeated questions do not hammer the upstream (RFC 9520 section 3.2). */
 export const FAILURE_SECONDS = 1;
 
 /**
@@ -66,7 +66,7 @@ function checkQuestion(message: Buffer, question: Buffer): void {
 }
 
 interface Sections {
-  /** The end of the records to keep: an OPT record, or behind the last. */
+  /** The end of the records to keep: an OPT record, or after the last. */
   readonly end: number;
   readonly additionals: number;
   readonly ttlOffsets: readonly number[];
@@ -99,7 +99,7 @@ function readSections(message: Buffer, start: number): Sections {
     offset = record.end;
   }
   if (offset !== message.length) throw new UnusableAnswer('its answer has bytes behind its records');
-  // Names behind an OPT record may point over it, so they cannot move: what follows one (rarely anything) is left out.
+  // Names after an OPT record may point across it and cannot move, so the (rare) records after one are left out.
   return {
     end: opt?.at ?? offset,
     additionals: (opt?.index ?? count) - direct,
@@ -115,7 +115,7 @@ function seconds(message: Buffer, offset: number): number {
   return ttl > 0x7fff_ffff ? 0 : ttl;
 }
 
-/** Tells whether the data is what its type has; names in data may be compressed in these types alone (RFC 3597 section 4). */
+/** Tells whether the data fits its type; only these types may have compressed names in it (RFC 3597 section 4). */
 function isSound(message: Buffer, { type, dataOffset, end }: RecordPlace): boolean {
   switch (type) {
     case TYPE.a:
@@ -138,7 +138,7 @@ function isSound(message: Buffer, { type, dataOffset, end }: RecordPlace): boole
   }
 }
 
-/** Takes the age from every TTL; the lowest that is left, or null without records. */
+/** Subtracts the age from every TTL; returns the lowest remaining one, or null without records. */
 function ageTtls(records: Buffer, offsets: readonly number[], age: number): number | null {
   let lowest: number | null = null;
   for (const offset of offsets) {

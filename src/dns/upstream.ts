@@ -4,20 +4,23 @@ import { createDohUpstream, type DohMessage, type DohQuestion } from './doh.js';
 import { StreamUpstream } from './stream-upstream.js';
 import { createUdpUpstream } from './udp-upstream.js';
 
-/** A resolver that is asked. */
+/** A resolver that Keyway asks. */
 export interface Upstream {
-  /** Its name in logs: no path, which may be a secret. */
+  /** Its name in logs, without the path, which may be a secret. */
   readonly label: string;
-  /** Its name for whoever may read the settings. */
+  /** Its name for callers who may read the settings. */
   readonly shown: string;
-  /** One exchange. Rejects with an error whose message is one clause. */
+  /** Makes one exchange. Rejects with an error whose message is one clause. */
   ask(question: DohQuestion, signal: AbortSignal): Promise<DohMessage>;
-  /** Ends what is open of its own. */
+  /** Closes its own connections. */
   close(): void;
 }
 
-/** The resolver that a text names (see `upstreamPlace`; http is taken, too); null where it names none. */
-export function createUpstream(text: string, connections: Connections): Upstream | null {
+/**
+ * Returns the resolver that a text names (see `upstreamPlace`; http is accepted, too); null if it names none. An attempt
+ * at it ends after `attemptTimeout` milliseconds.
+ */
+export function createUpstream(text: string, connections: Connections, attemptTimeout: number): Upstream | null {
   const trimmed = text.trim();
   if (/^https?:\/\//i.test(trimmed)) {
     if (!URL.canParse(trimmed)) return null;
@@ -31,6 +34,6 @@ export function createUpstream(text: string, connections: Connections): Upstream
   const stream = new StreamUpstream({ host, port, isTls: carrier === 'tls' }, connections);
   if (carrier !== 'udp')
     return { label, shown: label, ask: (...asked) => stream.ask(...asked), close: () => stream.close() };
-  const udp = createUdpUpstream({ host, port }, connections, stream);
+  const udp = createUdpUpstream({ host, port, again: attemptTimeout / 3 }, connections, stream);
   return { label, shown: label, ask: udp.ask, close: () => stream.close() };
 }

@@ -78,10 +78,10 @@ export const accessKeysLayout: Layout = {
   readRule: (_root, node, place, warnings) => readRule(node, place, warnings, readAction),
 
   rulesHome(root) {
-    const owner = memberOf(root, 'outbound');
-    if (isAbsent(owner)) throw new ConfigurationShapeError('outbound: expected an object, found none');
-    if (owner.kind !== 'object') throw new ConfigurationShapeError('outbound: expected an object');
-    return { place: 'outbound.rules', owner, member: 'rules', value: memberOf(owner, 'rules'), needed: false };
+    const node = memberOf(root, 'outbound');
+    if (isAbsent(node)) throw new ConfigurationShapeError('outbound: expected an object, found none');
+    if (node.kind !== 'object') throw new ConfigurationShapeError('outbound: expected an object');
+    return { name: 'outbound', node, others: [] };
   },
 
   renderRule: (_root, rule) => ruleMembers(rule, ['action', rule.action]),
@@ -96,7 +96,7 @@ function readDefaultAction(outbound: ObjectNode, warnings: Warnings): OutboundSe
   return action ?? 'direct';
 }
 
-/** Servers take a rule without an action, or with one that they do not know, for one that proxies. */
+/** Reads a rule's action. Servers proxy by a rule without an action, or with an unknown one. */
 function readAction(rule: ObjectNode, place: string, warnings: Warnings): OutboundAction {
   const text = readString(memberOf(rule, 'action'), `${place}.action`, null, warnings);
   const action = actionNamed(text);

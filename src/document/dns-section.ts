@@ -22,10 +22,10 @@ import {
 import type { Rendered } from './style.js';
 import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
 
-/** A setting that has one member in every form of the `dns` object. */
+/** A setting with a member of its own in every form of the `dns` object. */
 export type PlainDns = Exclude<keyof DnsConfig, 'resolver'>;
 
-/** The members of the `dns` object that the gateway knows, by the settings that they hold; without those of 0.4.6. */
+/** The members of the `dns` object that the gateway knows, by setting; without those of 0.4.6. */
 export const DNS_MEMBERS: ReadonlyMap<PlainDns, string> = new Map<PlainDns, string>([
   ['enabled', 'enabled'],
   ['dohUpstream', 'doh_upstream'],
@@ -38,27 +38,16 @@ export const DNS_MEMBERS: ReadonlyMap<PlainDns, string> = new Map<PlainDns, stri
   ['refreshHours', 'refresh_hours'],
 ]);
 
-/** The members that the form of 0.4.6 has instead of older ones, where there was one. */
-export const RESOLVER_MEMBERS: ReadonlyMap<string, string | null> = new Map([
+/** The members of the form of 0.4.6 that replace an older one, with that one. */
+export const OLDER_OF: ReadonlyMap<string, string> = new Map([
   ['upstreams', 'doh_upstream'],
-  ['upstream_mode', null],
-  ['cache_size', null],
-  ['cache_min_ttl', null],
-  ['cache_max_ttl', null],
   ['blocking_mode', 'blocked_answer'],
-  ['blocked_ttl', null],
   ['lists', 'adblock_urls'],
-  ['allowlists', null],
   ['update_interval_hours', 'refresh_hours'],
-  ['user_rules', null],
   ['rewrites', 'custom_domains'],
-  ['safe_search', null],
-  ['block_doh_bypass', null],
-  ['blocked_services', null],
-  ['query_log_size', null],
 ]);
 
-/** Settings of the form of 0.4.6 as they are written, by their members. */
+/** Returns the settings of the form of 0.4.6 as they are written, by member. */
 export function renderResolver(settings: ResolverSettings): ReadonlyMap<string, Rendered> {
   const rendered = (list: DnsList | DnsRewrite): Rendered => new Map(Object.entries(list));
   return new Map<string, Rendered>([
@@ -81,12 +70,15 @@ export function renderResolver(settings: ResolverSettings): ReadonlyMap<string, 
   ]);
 }
 
-/** True for a `dns` object with a member of the form of 0.4.6; then the others have that form's defaults. */
+/** The members of the form of 0.4.6. */
+export const RESOLVER_MEMBERS: ReadonlySet<string> = new Set(renderResolver(DEFAULT_RESOLVER).keys());
+
+/** Tells whether a `dns` object has a member of the form of 0.4.6; absent members then have that form's defaults. */
 export function hasResolverForm(dns: ObjectNode): boolean {
   return dns.members.some(({ name, value }) => RESOLVER_MEMBERS.has(name) && !isAbsent(value));
 }
 
-/** The `dns` member of a root, defaults where it has nothing usable. */
+/** Reads the `dns` member of a root, with defaults for what is missing or unusable. */
 export function readDns(root: ObjectNode, warnings: Warnings): DnsConfig {
   const dns = memberOf(root, 'dns');
   if (!isObjectHere(dns, 'dns', warnings)) return DEFAULT_DNS;
@@ -110,7 +102,7 @@ export function readDns(root: ObjectNode, warnings: Warnings): DnsConfig {
   if (!hasResolverForm(dns)) return { ...read, resolver: null };
   const older = {
     ...read,
-    // Only a given one joins the others.
+    // An absent one must not join the others.
     dohUpstream: isAbsent(memberOf(dns, 'doh_upstream')) ? '' : read.dohUpstream,
   };
   return { ...read, resolver: foldedIn(readResolver(dns, warnings), older) };
@@ -207,7 +199,7 @@ function readBlockedAnswer(node: ValueNode | undefined, warnings: Warnings): Blo
   return DEFAULT_DNS.blockedAnswer;
 }
 
-/** At most 24 days: a timer cannot wait for longer. */
+/** Reads the hours between refreshes, at most 24 days, because a timer cannot wait longer. */
 function readRefreshHours(node: ValueNode | undefined, warnings: Warnings): number {
   if (isAbsent(node)) return DEFAULT_DNS.refreshHours;
   if (node.kind === 'integer' && node.value >= 1n && node.value <= 576n) return Number(node.value);
@@ -226,46 +218,4 @@ function readCustomDomains(node: ValueNode | undefined, warnings: Warnings): Rea
     else domains.set(name, value.value);
   }
   return domains;
-}
-
-/** True when a member of the file already says this; an absent one says the default. */
-export function saysAlready(node: ValueNode | undefined, wanted: Rendered, fallback: Rendered): boolean {
-  return isAbsent(node) ? sameRendered(fallback, wanted) : nodeSays(node, wanted);
-}
-
-function nodeSays(node: ValueNode, wanted: Rendered): boolean {
-  if (wanted instanceof Map) return node.kind === 'object' && membersSay(node, wanted);
-  if (isList(wanted)) {
-    if (node.kind !== 'array' || node.elements.length !== wanted.length) return false;
-    return node.elements.every((element, index) => nodeSays(element, wanted[index] ?? null));
-  }
-  if (typeof wanted === 'number') return node.kind === 'integer' && node.value === BigInt(wanted);
-  return (node.kind === 'string' || node.kind === 'boolean' || node.kind === 'integer') && node.value === wanted;
-}
-
-function membersSay(node: ObjectNode, wanted: ReadonlyMap<string, Rendered>): boolean {
-  const names = new Set(node.members.map(({ name }) => name));
-  if (names.size !== wanted.size) return false;
-  return [...wanted].every(([name, value]) => {
-    const member = memberOf(node, name);
-    return member !== undefined && nodeSays(member, value);
-  });
-}
-
-/** Compares settings; the order of a map's entries says nothing. */
-function sameRendered(a: Rendered, b: Rendered): boolean {
-  if (a instanceof Map && b instanceof Map) {
-    return (
-      a.size === b.size && [...a].every(([name, value]) => b.has(name) && sameRendered(value, b.get(name) ?? null))
-    );
-  }
-  if (isList(a) && isList(b)) {
-    return a.length === b.length && a.every((value, index) => sameRendered(value, b[index] ?? null));
-  }
-  return a === b;
-}
-
-/** `Array.isArray` does not narrow a readonly array. */
-function isList(value: Rendered): value is readonly Rendered[] {
-  return Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { AccessKey, ServerConfiguration } from '../core/model.js';
-import { finish, type Steps } from '../core/steps.js';
+import { finish, Pace, type Steps } from '../core/steps.js';
 import { createScanner, expectEnd } from '../wire/json/scanner.js';
 import { accessKeysLayout } from './access-keys-layout.js';
 import { readDns } from './dns-section.js';
@@ -11,67 +11,68 @@ import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.
 import { compareLegacyList, readLegacyList, warnOfLegacyList } from './legacy-list.js';
 import { PUBLISHED_SHAPES, readPublished } from './published-sections.js';
 import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
-import { memberOf, type ObjectNode, readValueSteps, type Shape, type ValueNode } from './tree.js';
+import { memberIndexSteps, memberOf, type ObjectNode, readValueSteps, type Shape, type ValueNode } from './tree.js';
 
 export { ConfigurationShapeError } from './layout.js';
 
-/** A configuration file's bytes, and where its keys stand in them. Immutable; a change makes another one. */
+/** A configuration file's bytes, with the places of its keys. Immutable; a change makes a new one. */
 export interface ConfigurationDocument {
   readonly bytes: Buffer;
   readonly layout: Layout;
-  /** The key lists that the file has, in the order in which their keys count. */
+  /** The key lists in the file, in the order that the keys have. */
   readonly lists: readonly KeyList[];
-  /** True when the first list is the one that new keys go to; false when that one has yet to be made. */
+  /** True if the first list is the one for new keys; false if that one has to be created. */
   readonly hasHome: boolean;
-  /** The number of places for keys in the file, with or without a list in them. */
+  /** The number of places for keys in the file, with or without a list. */
   readonly keyPlaces: number;
-  /** A root `access_keys` beside inbounds, whose keys do not count; null where there is none. */
+  /** The legacy key list, whose keys are not in force; null without one. */
   readonly legacyList: PlacedLegacyList | null;
-  /** The places where a list of keys, or of inbounds with keys, should stand and something else does. */
+  /** The places where something other than a list of keys, or of inbounds with keys, is found. */
   readonly wrongLists: readonly string[];
   /** The names of the members of the root. */
   readonly members: ReadonlySet<string>;
 }
 
-/** A legacy key list: where its elements stand, and whether a server that has read it goes on reading the file. */
+/** A legacy key list: the places of its elements, and whether a server that has read it continues to read the file. */
 export interface PlacedLegacyList {
   readonly list: KeyList;
   readonly takenAtReload: boolean;
 }
 
-/** The answer of `readDocument`. The document does not hold on to the configuration. */
+/** The result of `readDocument`. The document holds no reference to the configuration. */
 export interface ReadConfiguration {
   readonly document: ConfigurationDocument;
   readonly configuration: ServerConfiguration;
 }
 
-/** All that either layout looks at; of the rest the names. */
+/** Everything that either layout reads; only the names of the rest. */
 export const ROOT_SHAPE: Shape = {
   members: { ...accessKeysLayout.shapes, ...inboundsLayout.shapes, ...PUBLISHED_SHAPES },
 };
 
 /**
- * Reads a configuration file (protocol: "Configuration file"), JSON with comments. Values of a wrong type never throw: they
- * are read past and named in `warnings`. Throws `JsonSyntaxError`, and `ConfigurationShapeError` when the root is no
- * object or the bytes are no UTF-8.
+ * Reads a configuration file (protocol: "Configuration file"), JSON with comments. Values of a wrong type never throw:
+ * they are ignored and named in `warnings`. Throws `JsonSyntaxError`, and `ConfigurationShapeError` if the root is not
+ * an object or the bytes are not UTF-8.
  */
 export function readDocument(bytes: Buffer): ReadConfiguration {
   return finish(readDocumentSteps(bytes));
 }
 
-/** Does as `readDocument`, in steps. */
+/** Does what `readDocument` does, in steps. */
 export function* readDocumentSteps(bytes: Buffer): Steps<ReadConfiguration> {
   const root = yield* readRootSteps(bytes, ROOT_SHAPE);
-  const document = documentIn(bytes, root);
+  const document = yield* documentInSteps(bytes, root);
   return { document, configuration: yield* readConfiguration(bytes, root, document.layout) };
 }
 
-/** Finds the lists of keys alone, in steps. Throws as `readDocument` does. */
+/** Finds only the lists of keys, in steps. Throws as `readDocument` does. */
 export function* locateKeysSteps(bytes: Buffer): Steps<ConfigurationDocument> {
-  return documentIn(bytes, yield* readRootSteps(bytes, ROOT_SHAPE));
+  return yield* documentInSteps(bytes, yield* readRootSteps(bytes, ROOT_SHAPE));
 }
 
-function documentIn(bytes: Buffer, root: ObjectNode): ConfigurationDocument {
+function* documentInSteps(bytes: Buffer, root: ObjectNode): Steps<ConfigurationDocument> {
+  const members = yield* namesOfSteps(root);
   const layout = layoutOf(root);
   const holders = layout.keyHolders(root);
   const lists = holders.flatMap(listOf);
@@ -82,7 +83,7 @@ function documentIn(bytes: Buffer, root: ObjectNode): ConfigurationDocument {
   return {
     ...{ bytes, layout, lists, hasHome: isKeyList(holders[0]), keyPlaces: holders.length, legacyList },
     wrongLists,
-    members: namesOf(root),
+    members,
   };
 }
 
@@ -93,16 +94,16 @@ function legacyListOf(bytes: Buffer, root: ObjectNode): PlacedLegacyList | null 
   return { list: { ...node.list, hashes }, takenAtReload };
 }
 
-/** The parts that go with a document when another one takes its place. */
+/** Returns the parts that are lost when another document replaces this one. */
 export function lossesBetween(before: ConfigurationDocument, after: ConfigurationDocument) {
   const hasInbound = ({ layout, keyPlaces }: ConfigurationDocument) => layout === inboundsLayout && keyPlaces > 0;
-  /** A file with inbounds for keys becomes one without: what a panel does that sends an old copy back. */
+  /** A file with inbounds for keys becomes one without, as happens when a panel sends an old copy back. */
   const losesInbounds = hasInbound(before) && !hasInbound(after);
   const lost = [...before.members].filter((name) => !after.members.has(name));
   return { losesInbounds, lostMembers: losesInbounds ? lost.filter((name) => name !== 'inbounds') : lost };
 }
 
-/** The number of elements of key lists that are no plain strings. */
+/** Counts the elements of key lists that are not plain strings. */
 export function objectsIn({ bytes, lists }: ConfigurationDocument): number {
   const isObject = (start: number) => bytes[start] === OPEN_OBJECT;
   return lists.reduce((count, { starts }) => count + starts.filter(isObject).length, 0);
@@ -110,28 +111,36 @@ export function objectsIn({ bytes, lists }: ConfigurationDocument): number {
 
 const OPEN_OBJECT = 0x7b;
 
-export function namesOf({ members }: ObjectNode): ReadonlySet<string> {
-  return new Set(members.map(({ name }) => name));
+function* namesOfSteps({ members }: ObjectNode): Steps<ReadonlySet<string>> {
+  const pace = new Pace();
+  const names = new Set<string>();
+  for (const { name } of members) {
+    names.add(name);
+    if (pace.isDue()) yield;
+  }
+  return names;
 }
 
-/** The root object of a file. Throws as `readDocument` does. */
+/** Returns the root object of a file. Throws as `readDocument` does. */
 export function readRoot(bytes: Buffer, shape: Shape): ObjectNode {
   return finish(readRootSteps(bytes, shape));
 }
 
-/** Does as `readRoot`, in steps. */
+/** Does what `readRoot` does, in steps. */
 export function* readRootSteps(bytes: Buffer, shape: Shape): Steps<ObjectNode> {
   if (!isUtf8(bytes)) throw new ConfigurationShapeError('the file is not valid UTF-8');
   const scanner = createScanner(bytes, true);
   const root = yield* readValueSteps(scanner, shape);
   expectEnd(scanner);
   if (root.kind !== 'object') throw new ConfigurationShapeError('the root: expected an object');
+  yield* memberIndexSteps(root);
   return root;
 }
 
 /**
- * Decided by what the file has: a root array `inbounds` makes the one, everything else is the other. Servers that read a root
- * `access_keys` pass over inbounds, and the others want one for keys: beside that list, inbounds for neither keys nor the API are none.
+ * Returns the layout of a file: the one with inbounds if it has a root array `inbounds`, else the other. Servers that
+ * read a root `access_keys` ignore inbounds, and the others require one for keys; so if the file has that list,
+ * inbounds for neither keys nor the API are disregarded.
  */
 function layoutOf(root: ObjectNode): Layout {
   if (memberOf(root, 'inbounds')?.kind !== 'array') return accessKeysLayout;
@@ -155,7 +164,7 @@ function* readConfiguration(bytes: Buffer, root: ObjectNode, layout: Layout): St
   const warnings = createWarnings();
   const mode = readString(memberOf(root, 'mode'), 'mode', null, warnings);
   const keys = yield* readKeyRecords(layout, holders, warnings);
-  // Not among the others, of which the file may have more than are shown.
+  // Kept apart from the other warnings, which may be too many to be shown in full.
   const others = createWarnings();
   warnOfOtherLayout(bytes, root, layout, keys, others);
   const listener = layout.readListener(root, warnings);
@@ -166,7 +175,7 @@ function* readConfiguration(bytes: Buffer, root: ObjectNode, layout: Layout): St
   return { mode, keys, listener, listen, outbound, dns, published, warnings: [...others.list(), ...warnings.list()] };
 }
 
-/** Warns of parts of the one layout that stand in a file of the other where they may be taken for something. */
+/** Warns about parts of one layout in a file of the other that could be mistaken for effective ones. */
 function warnOfOtherLayout(
   bytes: Buffer,
   root: ObjectNode,
@@ -177,7 +186,7 @@ function warnOfOtherLayout(
   if (layout === inboundsLayout) {
     const list = memberOf(root, 'access_keys');
     if (list?.kind === 'keys') warnOfLegacyList(compareLegacyList(readLegacyList(bytes, list), keys), warnings);
-    else if (!isAbsent(list)) warnings.add('access_keys', 'it stands beside inbounds and is not read');
+    else if (!isAbsent(list)) warnings.add('access_keys', 'it is not read in a file with inbounds');
   } else if (isOtherThanArray(memberOf(root, 'inbounds'))) {
     warnings.add('inbounds', 'expected an array; it is ignored, and the keys are those of access_keys');
   }
@@ -187,7 +196,7 @@ function isOtherThanArray(node: ValueNode | undefined): boolean {
   return !isAbsent(node) && node.kind !== 'array';
 }
 
-/** The keys of all lists; of equal ones the last. */
+/** Returns the keys of all lists; of equal ones the last. */
 function* readKeyRecords(
   layout: Layout,
   holders: readonly ListHolder[],

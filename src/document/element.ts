@@ -4,17 +4,17 @@ import { createScanner } from '../wire/json/scanner.js';
 import type { Layout } from './layout.js';
 import { isAbsent } from './reading.js';
 import { commentsBetween, insertItems, removeItems, type Sequence, sequenceStyle } from './sequence.js';
-import { applySplices, type Splice, splice } from './splice.js';
+import { applySplices, splice } from './splice.js';
 import { objectStyle, type Rendered, renderMember, renderValue, type TextStyle } from './style.js';
 import { memberOf, type ObjectNode, readTree } from './tree.js';
 
-/** The text of a new element: a bare string where the layout writes one, else an object. */
+/** Returns the text of a new element: a bare string if the layout allows one, else an object. */
 export function renderElement(record: AccessKey, layout: Layout, style: TextStyle, indent: string): string {
   const isString = layout.bareStrings && isBare(record);
   return isString ? JSON.stringify(record.accessKey) : renderValue(membersFor(record, layout.keyMember), style, indent);
 }
 
-/** The members of an element that is an object: the key, and what is said of it. */
+/** Returns the members of an element that is an object: the key and its columns. */
 export function membersFor(record: AccessKey, keyMember: string): ReadonlyMap<string, Rendered> {
   const members = new Map<string, Rendered>([[keyMember, record.accessKey]]);
   for (const { name, member } of keyFields) {
@@ -25,8 +25,8 @@ export function membersFor(record: AccessKey, keyMember: string): ReadonlyMap<st
 }
 
 /**
- * An element with another record: unknown members, comments and the order of members stay. Null when it says so
- * already. `style` and `indent` are for a bare string that becomes an object.
+ * Changes an element to another record; unknown members, comments and the order of members stay. Null if it already has
+ * the record. `style` and `indent` are for a bare string that becomes an object.
  */
 export function changeElement(
   element: Buffer,
@@ -51,7 +51,7 @@ export function changeElement(
 
 const OPEN_OBJECT = 0x7b;
 
-/** The key's own text when nothing else is left in an element, else the element. */
+/** Returns the key's own text if nothing else is left in an element, else the element. */
 function asBareString(element: Buffer, keyMember: string): Buffer {
   const node = readElement(element);
   const key = memberOf(node, keyMember);
@@ -62,7 +62,7 @@ function asBareString(element: Buffer, keyMember: string): Buffer {
 
 const KNOWN: ReadonlySet<string> = new Set(keyFields.map(({ member }) => member));
 
-/** Sets or, for null, removes a member; a new one goes behind the first of `behind` that is there. */
+/** Sets a member or, for null, removes it; a new one is put after the first of `behind` that exists. */
 function setMember(
   element: Buffer,
   name: string,
@@ -83,24 +83,12 @@ function setMember(
   }
   const found = behind.find((other) => memberOf(node, other) !== undefined);
   const after = node.members.findLastIndex((member) => member.name === found);
-  return applySplices(element, insertMember(element, node, after, name, value, style));
-}
-
-/** The splices that put a member behind the one at an index (-1: in front), in the style of the object. */
-export function insertMember(
-  bytes: Buffer,
-  node: ObjectNode,
-  after: number,
-  name: string,
-  value: Rendered,
-  base: TextStyle,
-): Splice[] {
   const members = membersOf(node);
-  const own = sequenceStyle(bytes, members, styleOf(bytes, node, base));
-  return insertItems(bytes, members, after, [renderMember(name, value, own, own.indent)], own);
+  const own = sequenceStyle(element, members, styleOf(element, node, style));
+  return applySplices(element, insertItems(element, members, after, [renderMember(name, value, own, own.indent)], own));
 }
 
-/** An object's own style; that of `base` when it is empty. */
+/** Returns an object's own style, or that of `base` if it is empty. */
 export function styleOf(bytes: Buffer, node: ObjectNode, base: TextStyle): TextStyle {
   const [first] = node.members;
   if (first === undefined) return base;
@@ -117,7 +105,7 @@ export function membersOf(node: ObjectNode): Sequence {
   };
 }
 
-/** The object that is known to start at an offset. */
+/** Reads the object that starts at an offset. */
 export function readElement(bytes: Buffer, at = 0): ObjectNode {
   const node = readTree(createScanner(bytes, true, at));
   if (node.kind !== 'object') throw new TypeError('a key element is no object');

@@ -101,25 +101,14 @@ export const inboundsLayout: Layout = {
     readRule(node, place, warnings, actionsOf(readOutbounds(root, createWarnings()))),
 
   rulesHome(root) {
-    const configured = readOutbounds(root, createWarnings()).some(({ protocol }) => protocol === 'socks5');
-    if (!configured) throw new ConfigurationShapeError('outbounds: expected one with the protocol "socks5"');
-    const routing = memberOf(root, 'routing');
-    if (routing?.kind === 'object') {
-      return {
-        place: 'routing.rules',
-        owner: routing,
-        member: 'rules',
-        value: memberOf(routing, 'rules'),
-        needed: false,
-      };
-    }
-    if (!isAbsent(routing)) throw new ConfigurationShapeError('routing: expected an object');
-    const direct = readOutbounds(root, createWarnings()).find(({ action, tag }) => action === 'direct' && tag !== null);
-    return {
-      missing: { place: 'routing', owner: root, member: 'routing', value: routing, needed: false },
-      member: 'rules',
-      others: new Map([['default_outbound', direct?.tag ?? 'direct']]),
-    };
+    const outbounds = readOutbounds(root, createWarnings());
+    if (!outbounds.some(({ protocol }) => protocol === 'socks5'))
+      throw new ConfigurationShapeError('outbounds: expected one with the protocol "socks5"');
+    const node = memberOf(root, 'routing');
+    if (node?.kind === 'object') return { name: 'routing', node, others: [] };
+    if (!isAbsent(node)) throw new ConfigurationShapeError('routing: expected an object');
+    const direct = outbounds.find(({ action, tag }) => action === 'direct' && tag !== null);
+    return { name: 'routing', node: null, others: [['default_outbound', direct?.tag ?? 'direct']] };
   },
 
   renderRule(root, rule) {
@@ -138,7 +127,7 @@ export interface PlacedObject {
   readonly place: string;
 }
 
-/** The inbounds of one protocol, in the file's order. */
+/** Returns the inbounds of one protocol, in the file's order. */
 export function inboundsOf(root: ObjectNode, protocol: string): readonly PlacedObject[] {
   const inbounds = memberOf(root, 'inbounds');
   if (inbounds?.kind !== 'array') return [];
@@ -155,7 +144,7 @@ export interface Outbound extends PlacedObject {
   readonly action: OutboundAction;
 }
 
-/** The outbounds that have a protocol, in the file's order. */
+/** Returns the outbounds that have a protocol, in the file's order. */
 export function readOutbounds(root: ObjectNode, warnings: Warnings): readonly Outbound[] {
   const nodes = readElements(memberOf(root, 'outbounds'), 'outbounds', warnings);
   return nodes.flatMap((node, index) => {
@@ -168,7 +157,7 @@ export function readOutbounds(root: ObjectNode, warnings: Warnings): readonly Ou
   });
 }
 
-/** The action that an outbound of this protocol stands for. */
+/** Returns the action that an outbound of this protocol means. */
 function actionOf(protocol: string): OutboundAction {
   return protocol === 'direct' || protocol === 'block' ? protocol : 'proxy';
 }
@@ -186,7 +175,7 @@ function readDefaultAction(
   return target?.action ?? 'direct';
 }
 
-/** The reader of a rule's action, which stands in the outbound that the rule names. */
+/** Makes the reader of a rule's action, which is in the outbound that the rule names. */
 const actionsOf =
   (outbounds: readonly Outbound[]) =>
   (rule: ObjectNode, place: string, warnings: Warnings): OutboundAction | null => {

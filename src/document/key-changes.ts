@@ -1,20 +1,21 @@
 import type { Allocate } from '../core/buffer-reuse.js';
 import type { AccessKey } from '../core/model.js';
-import { finish, type Steps } from '../core/steps.js';
+import { finish, Pace, type Steps } from '../core/steps.js';
 import { createScanner, type JsonScanner, skipTrivia } from '../wire/json/scanner.js';
-import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
+import { type ConfigurationDocument, ConfigurationShapeError, ROOT_SHAPE, readDocument, readRoot } from './document.js';
+import { putMember } from './edit.js';
 import { changeElement, readElement, renderElement, styleOf } from './element.js';
 import { hashKey, type KeyList, NO_KEY, readKeys } from './key-list.js';
-import { makeKeyList } from './section-changes.js';
+import { isAbsent } from './reading.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
-import { applySplices, applySplicesSteps, MovedOffsets, type Splice, shiftList, sortSplices } from './splice.js';
+import { applySplices, applySplicesSteps, MovedOffsets, type Splice, shiftList, sortSplicesSteps } from './splice.js';
 import { fileStyle, lineIndent, type TextStyle } from './style.js';
 import { memberOf, readTree } from './tree.js';
 
 /**
- * Removes and changes the elements of keys, and puts new ones behind the last one of the first list, in one copy of the
- * file wherever that list keeps an element. A removal takes every element of a key, a change only the last, which is the
- * one that counts. The list that new keys go to is made where the file has none.
+ * Removes and changes the elements of keys, and puts new ones after the last one of the first list, in one copy of the
+ * file as long as that list keeps an element. A removal removes every element of a key; a change affects only the last,
+ * which is the one in force. The list for new keys is created if the file has none.
  */
 export function changeKeys(
   document: ConfigurationDocument,
@@ -37,26 +38,30 @@ export function changeKeys(
   return withAppended(after, texts, missing);
 }
 
-/** The document with a list that new keys can go to. */
+/** Returns the document with a list for new keys. Throws `ConfigurationShapeError` if there is no place for one. */
 function withHome(document: ConfigurationDocument): ConfigurationDocument {
-  if (document.hasHome) return document;
-  const splices = makeKeyList(document, readRoot(document.bytes, ROOT_SHAPE));
-  return readDocument(applySplices(document.bytes, splices)).document;
+  const { bytes, layout, hasHome } = document;
+  if (hasHome) return document;
+  const [home] = layout.keyHolders(readRoot(bytes, ROOT_SHAPE));
+  if (home === undefined) throw new ConfigurationShapeError(`${layout.noHolder} to take a new key`);
+  if (!isAbsent(home.value))
+    throw new ConfigurationShapeError(`${home.place}: expected an array to put a new key into`);
+  return readDocument(applySplices(bytes, putMember(bytes, home.owner, home.member, []))).document;
 }
 
 /** The effect of a change of keys on the lists of a file. */
 interface FoundChanges {
   readonly changed: readonly Splice[];
-  /** Per list the indexes of the elements to remove, rising. */
+  /** The indexes of the elements to remove from each list, rising. */
   readonly removals: readonly (readonly number[])[];
-  /** The new records, whose keys stand nowhere yet. */
+  /** The new records, whose keys are not in the file yet. */
   readonly missing: readonly AccessKey[];
 }
 
 function findChanges(document: ConfigurationDocument, changes: ReadonlyMap<string, AccessKey | null>): FoundChanges {
   const wanted = wantedHashes(changes.keys());
   const found = new Set<string>();
-  /** The changes of a list's elements, by their keys: of a key that stands twice the last element's. */
+  /** The changes of a list's elements, by key; for a repeated key those of the last element. */
   const changed = new Map<string, () => Splice[]>();
   const removals = document.lists.map((list) => {
     const removed: number[] = [];
@@ -77,8 +82,8 @@ function findChanges(document: ConfigurationDocument, changes: ReadonlyMap<strin
 }
 
 /**
- * The document without the elements whose key is an empty text, which servers take for a key and no file of Keyway's may have; the
- * same document where there is none.
+ * Removes the elements whose key is an empty text, which servers accept and Keyway never writes. Returns the same
+ * document if it has none.
  */
 export function removeEmptyKeys(document: ConfigurationDocument): ConfigurationDocument {
   const { bytes, lists } = document;
@@ -95,7 +100,7 @@ function hasEmptyKey({ bytes, layout }: ConfigurationDocument, start: number): b
   return key?.kind === 'string' && key.value === '';
 }
 
-/** The records of these keys that count in the document, or null. */
+/** Returns the records in force of these keys in the document, or null. */
 export function recordsOf(
   document: ConfigurationDocument,
   keys: Iterable<string>,
@@ -111,20 +116,20 @@ export function recordsOf(
   return records;
 }
 
-/** A list of this one element, before which a scanner stands. */
+/** Returns a scanner at the element with this index, as a list of its own. */
 function elementAlone(bytes: Buffer, list: KeyList, index: number): JsonScanner {
   const element = bytes.subarray(list.starts[index] ?? 0, list.ends[index] ?? 0);
   return createScanner(Buffer.concat([Buffer.from('['), element, Buffer.from('\n]')]), true);
 }
 
-/** The index of the last element that is not removed, or -1. */
+/** Returns the index of the last element that is not removed, or -1. */
 function lastKept(list: KeyList, removed: readonly number[]): number {
   let last = list.starts.length - 1;
   for (let i = removed.length - 1; removed[i] === last && last >= 0; i -= 1) last -= 1;
   return last;
 }
 
-/** The texts of new elements, and the splices that put them behind the one at an index. */
+/** Returns the texts of new elements, and the splices that put them after the one at an index. */
 function additions(
   { bytes, layout }: ConfigurationDocument,
   list: KeyList,
@@ -137,7 +142,7 @@ function additions(
   return { texts, splices: insertItems(bytes, list, behind, texts, style, true) };
 }
 
-/** Puts new keys behind the last one of the first list, which the document must have. */
+/** Puts new keys after the last one of the first list, which the document must have. */
 function appendKeys(document: ConfigurationDocument, records: readonly AccessKey[]): ConfigurationDocument {
   const [home] = document.lists;
   if (home === undefined || records.length === 0) return document;
@@ -145,7 +150,7 @@ function appendKeys(document: ConfigurationDocument, records: readonly AccessKey
   return withAppended(spliced(document, splices, []), texts, records);
 }
 
-/** The document after splices, and its lists after the removal of elements at these indexes. */
+/** Returns the document after splices, and its lists after the removal of elements at these indexes. */
 export function spliced(
   document: ConfigurationDocument,
   splices: readonly Splice[],
@@ -155,7 +160,7 @@ export function spliced(
   return finish(splicedSteps(document, splices, removals, allocate));
 }
 
-/** Does as `spliced`, in steps. */
+/** Does what `spliced` does, in steps. */
 export function* splicedSteps(
   document: ConfigurationDocument,
   unsorted: readonly Splice[],
@@ -163,16 +168,16 @@ export function* splicedSteps(
   allocate?: Allocate,
 ): Steps<ConfigurationDocument> {
   if (unsorted.length === 0) return document;
-  const splices = sortSplices(unsorted);
-  const moved = MovedOffsets.bySplices(splices);
+  const splices = yield* sortSplicesSteps(unsorted);
+  const moved = yield* MovedOffsets.bySplicesSteps(splices, new Pace());
   const lists = document.lists.map((list, position) => shiftList(list, splices, moved, removals[position] ?? []));
-  const beside = document.legacyList;
-  const legacyList = beside && { ...beside, list: shiftList(beside.list, splices, moved, []) };
+  const before = document.legacyList;
+  const legacyList = before && { ...before, list: shiftList(before.list, splices, moved, []) };
   const bytes = yield* applySplicesSteps(document.bytes, splices, allocate);
   return { ...document, bytes, lists, legacyList };
 }
 
-/** Hashes to look for; the bits answer "surely not" for nearly every element without a look at the set. */
+/** Hashes to look for; the bits answer "surely not" for nearly every element without asking the set. */
 export interface WantedHashes {
   readonly bits: Uint8Array;
   readonly hashes: ReadonlySet<number>;
@@ -191,7 +196,7 @@ export function wantedHashes(keys: Iterable<string>): WantedHashes {
   return { bits, hashes };
 }
 
-/** The indexes of elements whose hash is wanted, rising. */
+/** Returns the indexes of elements whose hash is wanted, rising. */
 export function candidates(list: KeyList, { bits, hashes }: WantedHashes): readonly number[] {
   const indexes: number[] = [];
   for (let i = 0; i < list.hashes.length; i += 1) {
@@ -216,13 +221,13 @@ function changeAt(
 ): Splice[] {
   const from = list.starts[index] ?? 0;
   const to = list.ends[index] ?? 0;
-  // On one line no indentation is written, and looking for the start of that line could mean the whole file.
+  // On one line no indentation is written, and finding the start of that line could mean reading the whole file.
   const indent = style.manyLines ? lineIndent(bytes, from) : '';
   const text = changeElement(bytes.subarray(from, to), record, layout, style, indent);
   return text === null ? [] : [{ from, to, text }];
 }
 
-/** The style of new objects in a list, worked out once and only when it is asked for. */
+/** Returns the style of new objects in a list, computed once and on demand. */
 function lazyStyle(bytes: Buffer, list: KeyList): () => TextStyle {
   let style: TextStyle | undefined;
   return () => {
@@ -231,10 +236,10 @@ function lazyStyle(bytes: Buffer, list: KeyList): () => TextStyle {
   };
 }
 
-/** The distance from the end of a list within which an object is looked for whose style a new one copies. */
+/** The number of elements at the end of a list among which an object is sought, whose style a new one copies. */
 const SAMPLES = 64;
 
-/** The style of the last object near the end of a list, else the list's own. */
+/** Returns the style of the last object near the end of a list, else the list's own. */
 function elementStyle(bytes: Buffer, list: KeyList, base: TextStyle): TextStyle {
   const last = list.starts.length - 1;
   for (let i = last; i >= 0 && i > last - SAMPLES; i -= 1) {
@@ -247,7 +252,7 @@ function elementStyle(bytes: Buffer, list: KeyList, base: TextStyle): TextStyle 
 const OPEN_OBJECT = 0x7b;
 const COMMA = 0x2c;
 
-/** The document with the spans of the elements whose texts were put behind the last one of its first list. */
+/** Returns the document with the spans of new elements, whose texts were put after the last one of its first list. */
 function withAppended(
   document: ConfigurationDocument,
   texts: readonly string[],

@@ -33,12 +33,12 @@ export interface KeysNode {
   readonly start: number;
   readonly end: number;
   readonly list: KeyList;
-  /** One record per element that has a key, in the file's order, repeated keys included. */
+  /** One record for each element with a key, in the file's order, including repeated keys. */
   readonly records: AccessKey[];
   readonly faults: readonly KeyFault[];
 }
 
-/** An element, or a member of it, that was read past. */
+/** An element, or a member of it, that was ignored. */
 export interface KeyFault {
   readonly index: number;
   /** Empty for the element itself. */
@@ -46,10 +46,10 @@ export interface KeyFault {
   readonly text: string;
 }
 
-/** The fault of a key that a server takes and Keyway does not. */
+/** The fault of a key that a server accepts and Keyway does not. */
 export const EMPTY_KEY = 'an empty key';
 
-/** The fault of an element with a member twice, of which the last counts and with which most servers do not start. */
+/** The fault of an element with a repeated member: the last one counts, but most servers fail to start. */
 export const TWICE = 'it stands there twice';
 
 /** The hash of an element without a key. */
@@ -58,7 +58,7 @@ const SAFE_DIGITS = 15;
 const MINUS = 0x2d;
 const ZERO = 0x30;
 
-/** The expected kinds of values, for the fault of another one, which counts as absent. */
+/** The expected kinds of values, for the fault of another kind, which counts as absent. */
 const EXPECTED: Readonly<Record<KeyFieldKind, string>> = { text: 'a string', u64: `an integer from 0 to ${MAX_U64}` };
 
 const MEMBERS = keyFields.map(({ kind, member, noted }) => {
@@ -66,15 +66,15 @@ const MEMBERS = keyFields.map(({ kind, member, noted }) => {
   return { isText: kind === 'text', member, bytes: Buffer.from(member), fault };
 });
 
-/** The element being read; one object, used again for every element. */
+/** The element being read; one object, reused for every element. */
 interface Element {
   key: string | null;
   hash: number;
-  /** By column. */
+  /** The values by column. */
   readonly values: KeyFieldValue[];
 }
 
-/** Reads the array of keys that the scanner stands on. Elements that are no keys become faults, never errors. */
+/** Reads the array of keys that the scanner is at. Elements that are not keys become faults, never errors. */
 export function readKeys(scanner: JsonScanner, keyMember: string): KeysNode {
   return finish(readKeysSteps(scanner, keyMember));
 }
@@ -82,7 +82,7 @@ export function readKeys(scanner: JsonScanner, keyMember: string): KeysNode {
 /** Keys that are read in one step. */
 const STEP_KEYS = 4_000;
 
-/** Does as `readKeys`, in steps. */
+/** Does what `readKeys` does, in steps. */
 export function* readKeysSteps(scanner: JsonScanner, keyMember: string): Steps<KeysNode> {
   const open = scanner.start;
   const starts = growableUint32();
@@ -125,7 +125,7 @@ function readElement(scanner: JsonScanner, element: Element, keyName: Buffer, in
 
 function readMembers(scanner: JsonScanner, element: Element, keyName: Buffer, index: number, faults: KeyFault[]): void {
   let keyFault = 'absent';
-  /** A bit for each member, the key's after the columns'. */
+  /** A bit for each member, with the key's after those of the columns. */
   let seen = 0;
   for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
     expectName(scanner);
@@ -153,7 +153,7 @@ function columnOf(bit: number): string {
   return MEMBERS[Math.log2(bit)]?.member ?? '';
 }
 
-/** Goes to the value of the member that the scanner stands on, and takes it where it is a column's. Returns the column's bit, 0 for none. */
+/** Moves to the current member's value, and reads it if it is a column's. Returns the column's bit, or 0. */
 function readMember(scanner: JsonScanner, values: KeyFieldValue[], index: number, faults: KeyFault[]): number {
   for (let place = 0; place < MEMBERS.length; place += 1) {
     const column = MEMBERS[place];
@@ -169,7 +169,7 @@ function readMember(scanner: JsonScanner, values: KeyFieldValue[], index: number
   return 0;
 }
 
-/** Takes the string that the scanner stands on for the element's key, unless it is empty. */
+/** Reads the current string as the element's key, unless it is empty. */
 function takeKey(scanner: JsonScanner, element: Element): void {
   const { bytes, start, end, plain } = scanner;
   if (end - start === 2) return;
@@ -192,7 +192,7 @@ function integerValue(scanner: JsonScanner): bigint | null {
     const value = BigInt(bytes.toString('latin1', start, end));
     return value <= MAX_U64 ? value : null;
   }
-  // A double holds so many digits exactly, and making a bigint of it is much cheaper than making one of a text.
+  // A double holds this number of digits exactly, and becomes a bigint much faster than a text does.
   let value = 0;
   for (let i = start; i < end; i += 1) value = 10 * value + ((bytes[i] ?? 0) - ZERO);
   return BigInt(value);
@@ -207,13 +207,14 @@ function nameIs(scanner: JsonScanner, name: Buffer): boolean {
 }
 
 /**
- * A random number for each byte, others in each process. Elements with one hash are looked at one after the other, so nobody may
- * choose keys that share theirs; a random beginning alone would not keep him from it, since only its last byte would count.
+ * A random number for each byte value, different in each process. Elements with equal hashes are checked one after the
+ * other, so nobody may be able to choose keys whose hashes are equal; a random starting value alone would not prevent
+ * that, because only its last byte would matter.
  */
 const OF_BYTES = randomFillSync(new Uint32Array(256));
 const PRIME = 0x01000193;
 
-/** A 32-bit hash of a key's UTF-8 bytes; never 0. Equal hashes say nothing before the keys are compared. */
+/** Returns a 32-bit hash of a key's UTF-8 bytes, never 0. Equal hashes mean nothing until the keys are compared. */
 export function hashKey(key: string): number {
   const bytes = Buffer.from(key);
   return hashOf(bytes, 0, bytes.length);
@@ -242,7 +243,7 @@ function growableUint32() {
       values[length] = value;
       length += 1;
     },
-    /** Exactly what was pushed. */
+    /** Returns exactly what was pushed. */
     finish: () => values.slice(0, length),
   };
 }

@@ -5,19 +5,19 @@ import { changeDocument } from './change.js';
 import { readDocument } from './document.js';
 import { replaceLegacyList } from './sync-legacy-list.js';
 
-/** A configuration with other keys than it had. */
+/** A configuration whose keys were replaced. */
 export interface WithKnownKeys {
-  /** On lines, as servers write it. */
+  /** On several lines, as servers write it. */
   readonly bytes: Buffer;
-  /** The number of keys now, of those that it did not have before, and of those that it has no longer. */
+  /** The number of keys, of those that are new, and of those that are gone. */
   readonly keys: number;
   readonly added: number;
   readonly removed: number;
 }
 
 /**
- * A configuration with exactly these keys. Beside inbounds the legacy key list has them, too, as plain strings
- * which every live reload reads. Throws `JsonSyntaxError` and `ConfigurationShapeError`.
+ * Returns a configuration with exactly these keys. If it has inbounds, the legacy key list gets them, too, as plain
+ * strings, which every live reload reads. Throws `JsonSyntaxError` and `ConfigurationShapeError`.
  */
 export function withKnownKeys(content: Buffer, known: ReadonlyMap<string, AccessKey>): WithKnownKeys {
   const { document, configuration } = readDocument(content);

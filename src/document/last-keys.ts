@@ -9,13 +9,13 @@ export interface PlacedKeys {
   readonly node: KeysNode;
 }
 
-/** The warning about a key that an element before it has too. */
+/** The warning about a key that an earlier element has, too. */
 export const DUPLICATE_KEY = 'this key stands in the file before; the last counts';
 
 /**
- * The records of several lists, of equal keys the last one at the place of the first, as servers have them; each further one is a
- * warning. It looks them up by the hashes that the lists have anyway, in one array of numbers, which costs a fraction of a `Set` of
- * strings.
+ * Returns the records of several lists as servers have them: of equal keys the last one, at the place of the first; each
+ * further one is a warning. It looks them up by the hashes that the lists have anyway, in one array of numbers, which
+ * costs a fraction of a `Set` of strings.
  */
 export function* lastOfEachSteps(lists: readonly PlacedKeys[], warnings: Warnings): Steps<readonly AccessKey[]> {
   const total = lists.reduce((sum, { node }) => sum + node.records.length, 0);
@@ -24,7 +24,7 @@ export function* lastOfEachSteps(lists: readonly PlacedKeys[], warnings: Warning
   const table = new Uint32Array(slots);
   const keys: AccessKey[] = [];
 
-  /** Takes a record, and returns false where its key is known. */
+  /** Adds a record; returns false if its key is already known. */
   function take(record: AccessKey, hash: number): boolean {
     let slot = hash & (slots - 1);
     for (let position = table[slot]; position !== undefined && position !== 0; position = table[slot]) {
@@ -55,5 +55,5 @@ export function* lastOfEachSteps(lists: readonly PlacedKeys[], warnings: Warning
   return keys;
 }
 
-/** Keys that are looked at in one step. */
+/** Keys that are processed in one step. */
 const STEP_KEYS = 16_000;

@@ -3,7 +3,7 @@ import type { Warnings } from './reading.js';
 import type { Rendered } from './style.js';
 import type { ObjectNode, Shape, ValueNode } from './tree.js';
 
-/** A file that is JSON but cannot be what it must be; the message names the place and what was expected. */
+/** A file is JSON but not of the required form; the message names the place and what was expected. */
 export class ConfigurationShapeError extends Error {
   constructor(message: string) {
     super(message);
@@ -11,59 +11,59 @@ export class ConfigurationShapeError extends Error {
   }
 }
 
-/** An object that has, or may get, a member with a list in it. */
+/** An object that has, or may get, a member with a list. */
 export interface ListHolder {
   /** The list's place, such as `inbounds[0].users`. */
   readonly place: string;
   readonly owner: ObjectNode;
   readonly member: string;
   readonly value: ValueNode | undefined;
-  /** Its absence is worth a warning. */
+  /** True if its absence is worth a warning. */
   readonly needed: boolean;
 }
 
-/** The place of the list of rules, or the member to make on the way when its owner is missing. */
-export type RulesHome =
-  | ListHolder
-  | {
-      readonly missing: ListHolder;
-      readonly member: string;
-      /** Further members that the owner must have. */
-      readonly others: ReadonlyMap<string, Rendered>;
-    };
+/** The object whose member `rules` has the rules. */
+export interface RulesHome {
+  /** Its name in the root. */
+  readonly name: 'outbound' | 'routing';
+  /** Null if it has to be created. */
+  readonly node: ObjectNode | null;
+  /** The members that a new one requires in addition to rules. */
+  readonly others: readonly (readonly [string, Rendered])[];
+}
 
-/** The names of the layouts, after the member that tells them apart. */
+/** The names of the layouts, after the member that distinguishes them. */
 export type LayoutName = 'access_keys' | 'inbounds';
 
-/** The places of things in a file: each rule of a layout in one place. */
+/** The places of things in a file, with each rule of a layout in one place. */
 export interface Layout {
   readonly name: LayoutName;
   /** The member of an element that holds the key. */
   readonly keyMember: string;
-  /** A key without name and limit is written as a bare string. */
+  /** True if a key without name and limit is written as a bare string. */
   readonly bareStrings: boolean;
-  /** The root members that this layout looks at. */
+  /** The root members that this layout reads. */
   readonly shapes: Readonly<Record<string, Shape>>;
-  /** Every object that holds keys, in order. A new key goes to the first. */
+  /** Lists every object that holds keys, in order. A new key goes to the first. */
   keyHolders(root: ObjectNode): readonly ListHolder[];
-  /** The meaning of an empty `keyHolders` to somebody who wants to add a key. */
+  /** The message if `keyHolders` is empty and a key is to be added. */
   readonly noHolder: string;
   readListener(root: ObjectNode, warnings: Warnings): ListenerConfig | null;
-  /** The object that describes the listener; null where there is none. */
+  /** Returns the object that describes the listener, or null. */
   listenerOf(root: ObjectNode): ObjectNode | null;
-  /** The part that an operator has to add where there is none. */
+  /** The part that an operator has to add if it is missing. */
   readonly noListener: string;
   readListen(root: ObjectNode, warnings: Warnings): string | null;
   readOutbound(root: ObjectNode, warnings: Warnings): OutboundSettings | null;
-  /** A rule of the file, or null (with a warning) for what is none. */
+  /** Reads a rule of the file; null, with a warning, for anything else. */
   readRule(root: ObjectNode, node: ValueNode, place: string, warnings: Warnings): OutboundRule | null;
-  /** Throws `ConfigurationShapeError` when outbound routing is not configured. */
+  /** Throws `ConfigurationShapeError` if outbound routing is not configured. */
   rulesHome(root: ObjectNode): RulesHome;
-  /** Throws `ConfigurationShapeError` when the file cannot express the rule. */
+  /** Throws `ConfigurationShapeError` if the file cannot express the rule. */
   renderRule(root: ObjectNode, rule: OutboundRule): ReadonlyMap<string, Rendered>;
 }
 
-/** The members of a rule in a file; `target` is the one that says what happens to its connections. */
+/** Returns the members of a rule in a file; `target` is the member that decides about its connections. */
 export function ruleMembers(
   { domainSuffix, ipCidr, protocol, sendFrom }: OutboundRule,
   target: readonly [string, Rendered],

@@ -5,18 +5,21 @@ import { createScanner } from '../wire/json/scanner.js';
 import { type KeysNode, readKeys } from './key-list.js';
 import type { Warnings } from './reading.js';
 
-/** A legacy key list: a root `access_keys` beside inbounds, where servers of that layout write the keys of their own API. */
+/**
+ * A legacy key list: a root `access_keys` in a file with inbounds, where servers of that layout write the keys of their
+ * own API.
+ */
 export interface LegacyList {
   readonly elements: number;
   /** The last of equal keys, in the order of the list. */
   readonly keys: ReadonlyMap<string, AccessKey>;
-  /** Elements without a usable key, by their index. */
+  /** The indexes of elements without a usable key. */
   readonly withoutKey: readonly number[];
   /** The number of elements that have `key`, as in an inbound, instead of `access_key`. */
   readonly underKey: number;
-  /** Elements that are no plain strings. */
+  /** The number of elements that are not plain strings. */
   readonly objects: number;
-  /** Every element is a string or has `key` alone. */
+  /** True if every element is a string or has only `key`. */
   readonly takenAtReload: boolean;
   /** The hash of each element's key under either name, 0 for one without. */
   readonly hashes: Uint32Array;
@@ -25,9 +28,9 @@ export interface LegacyList {
 /** The differences between a legacy key list and the inbounds. */
 export interface ListDifferences {
   readonly onlyInList: readonly AccessKey[];
-  /** Perhaps deleted through the API of a server that keeps such a list. */
+  /** Keys that may have been deleted through the API of a server that keeps such a list. */
   readonly onlyInInbounds: readonly AccessKey[];
-  /** In both, with another record. */
+  /** Keys in both, with different records. */
   readonly differing: readonly DifferingKey[];
 }
 
@@ -38,7 +41,7 @@ export interface DifferingKey {
 
 const QUOTE = 0x22;
 
-/** Reads a legacy key list that was read for `access_key` once more for `key`, where elements have that. */
+/** Reads a legacy key list again by the member `key` if its elements have that instead of `access_key`. */
 export function readLegacyList(bytes: Buffer, node: KeysNode): LegacyList {
   const { hashes, starts } = node.list;
   const other = hashes.includes(0) ? readKeys(createScanner(bytes, true, node.start), 'key') : null;
@@ -79,10 +82,10 @@ export function compareLegacyList({ keys }: LegacyList, inbounds: readonly Acces
   return { onlyInList: [...left.values()], onlyInInbounds, differing };
 }
 
-/** So many keys of a kind are named in a warning. */
+/** The most keys of a kind that are named in a warning. */
 const SHOWN = 20;
 
-/** Says what a legacy key list is about, keys as they show in a log. */
+/** Warns about a legacy key list, with keys in the form of the log. */
 export function warnOfLegacyList(differences: ListDifferences, warnings: Warnings): void {
   const { onlyInList, onlyInInbounds, differing } = differences;
   const place = 'access_keys';
@@ -100,7 +103,7 @@ export function warnOfLegacyList(differences: ListDifferences, warnings: Warning
 }
 
 const LEGACY_LIST_UNREAD =
-  'it stands beside inbounds and is not read; "keyway config check" shows it, "keyway config adopt" takes it over';
+  'it is not read in a file with inbounds; "keyway config check" shows it, "keyway config adopt" takes it over';
 
 function countText(count: number): string {
   return count === 1 ? '1 key stands' : `${count} keys stand`;

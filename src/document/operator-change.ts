@@ -1,19 +1,19 @@
 import { ROOT_SHAPE, readDocument, readRoot } from './document.js';
+import { putMember } from './edit.js';
 import { ConfigurationShapeError } from './layout.js';
-import { putMember } from './section-changes.js';
 import { applySplices } from './splice.js';
 
-/** The credentials of the operator at the listener that a file describes. */
+/** The operator's credentials at the listener that a file describes. */
 export interface Operator {
-  /** Null leaves the one that the file has. */
+  /** Null leaves the one in the file. */
   readonly username: string | null;
-  /** The hash in the form that a file holds. */
+  /** The hash in the form of a file. */
   readonly passwordHash: string;
 }
 
 /**
- * The file with this operator, every byte that it need not touch as it was. Throws `ConfigurationShapeError` when it describes
- * no listener, or no username where none is given, and as `readDocument` does.
+ * Returns the file with this operator and every other byte unchanged. Throws `ConfigurationShapeError` if it describes
+ * no listener, or has no username and none is given, and as `readDocument` does.
  */
 export function withOperator(bytes: Buffer, { username, passwordHash }: Operator): Buffer {
   const { document, configuration } = readDocument(bytes);
@@ -24,7 +24,7 @@ export function withOperator(bytes: Buffer, { username, passwordHash }: Operator
   return named;
 }
 
-/** The hash that the file has for its operator; empty where there is none. Throws as `readDocument` does. */
+/** Returns the hash of the operator's password in the file; empty without one. Throws as `readDocument` does. */
 export function passwordHashIn(bytes: Buffer): string {
   return readDocument(bytes).configuration.listener?.passwordHash ?? '';
 }

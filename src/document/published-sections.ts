@@ -12,7 +12,10 @@ import {
 import { isAbsent, isObjectHere, readBoolean, readPort, readString, readStrings, type Warnings } from './reading.js';
 import { memberOf, type ObjectNode, type Shape, type ValueNode } from './tree.js';
 
-/** The root members that say where clients find a server from 0.4.6 on; they stand in either layout, and nothing writes them. */
+/**
+ * The root members that say where clients find a server from 0.4.6 on; both layouts have them, and Keyway never writes
+ * them.
+ */
 export const PUBLISHED_SHAPES: Readonly<Record<string, Shape>> = {
   domain: 'tree',
   tls: 'tree',
@@ -26,8 +29,8 @@ const TLS_PORT = 443;
 const BUILT_IN = 'builtin';
 
 /**
- * The host and port that links name, as far as a configuration tells: its `domain`, else the host that the server has found to be its own,
- * else that of the first address on which it listens.
+ * Returns the host and port that links name, as far as a configuration says: its `domain`, else the host that the
+ * server has found to be its own, else that of its first listening address.
  */
 export function announcedBy(
   { listen, published }: Pick<ServerConfiguration, 'listen' | 'published'>,
@@ -38,7 +41,7 @@ export function announcedBy(
   return { ...(host === undefined ? {} : { host }), ...(port === undefined ? {} : { port: Number(port) }) };
 }
 
-/** Reads them from a root, with defaults where it has nothing usable. */
+/** Reads these members of a root, with defaults for what is missing or unusable. */
 export function readPublished(root: ObjectNode, warnings: Warnings): Published {
   return {
     domain: readDomain(root, warnings),
@@ -48,7 +51,7 @@ export function readPublished(root: ObjectNode, warnings: Warnings): Published {
   };
 }
 
-/** A host that links can name; null, with a warning, for another text. */
+/** Reads a host that links can name; null, with a warning, for another text. */
 function readDomain(root: ObjectNode, warnings: Warnings): string | null {
   const domain = textIn(root, 'domain', '', warnings);
   if (domain === null || isIP(domain) !== 0 || /^[^\s/:*@?#[\]]+$/.test(domain)) return domain;
@@ -115,7 +118,7 @@ function isCarrier(text: string): text is Carrier {
   return text === 'tls' || text === 'udp';
 }
 
-/** A text that is not empty; null for another value. */
+/** Returns a text that is not empty; null for another value. */
 function textIn(owner: ObjectNode, member: string, place: string, warnings: Warnings): string | null {
   return readString(memberOf(owner, member), `${place}${member}`, '', warnings).trim() || null;
 }

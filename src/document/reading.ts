@@ -4,10 +4,10 @@ import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
 
 export type Warnings = ReturnType<typeof createWarnings>;
 
-/** A file can hold a million wrong elements; nobody reads more sentences than this. */
+/** The most warnings that are kept, because a file can hold a million wrong elements. */
 const MAX_WARNINGS = 100;
 
-/** Collects what was read past: one sentence each, with the place in front. Beyond `MAX_WARNINGS` it only counts. */
+/** Collects a sentence for each ignored thing, its place first. Beyond `MAX_WARNINGS` it only counts. */
 export function createWarnings() {
   const sentences: string[] = [];
   let more = 0;
@@ -20,12 +20,12 @@ export function createWarnings() {
   };
 }
 
-/** True for a value that is not there; null is the same as absent. */
+/** Tells whether a value is absent; null counts as absent. */
 export function isAbsent(node: ValueNode | undefined): node is undefined | (ValueNode & { readonly kind: 'null' }) {
   return node === undefined || node.kind === 'null';
 }
 
-/** A string; for a wrong value the fallback, with a warning. */
+/** Reads a string; a wrong value becomes the fallback, with a warning. */
 export function readString<F extends string | null>(
   node: ValueNode | undefined,
   place: string,
@@ -38,7 +38,10 @@ export function readString<F extends string | null>(
   return fallback;
 }
 
-/** The hash of the operator's password; see `readString`. One that is none is kept, with a warning: it lets nobody in. */
+/**
+ * Reads the hash of the operator's password, as `readString` does. A malformed one is kept, with a warning, although it
+ * admits no login.
+ */
 export function readPasswordHash(node: ValueNode | undefined, place: string, warnings: Warnings): string {
   const kept = readString(node, place, '', warnings);
   if (kept !== '' && !isPasswordHash(kept))
@@ -49,7 +52,7 @@ export function readPasswordHash(node: ValueNode | undefined, place: string, war
 const HASH_FORMS =
   'expected a SHA-256 of 64 hexadecimal digits, or pbkdf2-sha256$<iterations>$<salt>$<hash> in hexadecimal digits';
 
-/** A boolean; see `readString`. */
+/** Reads a boolean; see `readString`. */
 export function readBoolean(
   node: ValueNode | undefined,
   place: string,
@@ -62,7 +65,7 @@ export function readBoolean(
   return fallback;
 }
 
-/** A port, 0 to 65535; see `readString`. */
+/** Reads a port, 0 to 65535; see `readString`. */
 export function readPort<F extends number | null>(
   node: ValueNode | undefined,
   place: string,
@@ -75,7 +78,7 @@ export function readPort<F extends number | null>(
   return fallback;
 }
 
-/** An array of strings; elements of another kind are left out. */
+/** Reads an array of strings; elements of another kind are left out. */
 export function readStrings(node: ValueNode | undefined, place: string, warnings: Warnings): readonly string[] {
   return readElements(node, place, warnings).flatMap((element, index) => {
     if (element.kind === 'string') return [element.value];
@@ -84,7 +87,7 @@ export function readStrings(node: ValueNode | undefined, place: string, warnings
   });
 }
 
-/** The elements of an array; none, with a warning, where something else stands. */
+/** Returns the elements of an array; for anything else none, with a warning. */
 export function readElements(node: ValueNode | undefined, place: string, warnings: Warnings): readonly ValueNode[] {
   if (isAbsent(node)) return [];
   if (node.kind === 'array') return node.elements;
@@ -92,7 +95,7 @@ export function readElements(node: ValueNode | undefined, place: string, warning
   return [];
 }
 
-/** True for an object; otherwise false, with a warning unless nothing stands there. */
+/** Tells whether a value is an object; if not, warns unless it is absent. */
 export function isObjectHere(
   node: ValueNode | undefined,
   place: string,
@@ -109,8 +112,8 @@ export function actionNamed(text: string | null): OutboundAction | null {
 }
 
 /**
- * An outbound rule, whose layout reads the action and warns where there is none; null for one without an action, and with a warning for
- * what is no object.
+ * Reads an outbound rule, whose layout reads the action. Returns null, with a warning, for a rule without an action and
+ * for anything but an object.
  */
 export function readRule(
   node: ValueNode,

@@ -15,14 +15,14 @@ import {
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Bytes that a replacement may come to when it is pretty-printed: nested arrays grow five hundredfold. */
+/** The most bytes of a pretty-printed replacement, because nested arrays grow five hundredfold. */
 const MOST_WRITTEN = FILE_LIMITS.configuration;
 const MOST_GROWTH = 16;
 const ALWAYS_WRITTEN = MEBIBYTE;
 
 /**
  * Pretty-prints the JSON text that is to replace the file, and reads it. Throws configModeMissing unless the root is an
- * object that has a `mode`, configFormatFailed when the text is no JSON, has half of a surrogate pair, or would be too
+ * object with a `mode`, configFormatFailed if the text is not JSON, has half of a surrogate pair, or would become too
  * long.
  */
 export function toReplacement<Reading>(body: Buffer, format: { read(bytes: Buffer): Reading }): Reading {
@@ -33,7 +33,7 @@ export function toReplacement<Reading>(body: Buffer, format: { read(bytes: Buffe
   }
 }
 
-/** Does as `toReplacement`, in steps. */
+/** Does what `toReplacement` does, in steps. */
 export function* toReplacementSteps<Reading>(body: Buffer, read: (bytes: Buffer) => Steps<Reading>): Steps<Reading> {
   try {
     return yield* read(yield* textSteps(body));
@@ -52,7 +52,7 @@ function refusalOf(error: unknown): DomainError {
   return error instanceof DomainError ? error : new DomainError('configFormatFailed', messageOf(error));
 }
 
-/** Looks at the root's own members alone and builds nothing: a body may have 256 MiB. */
+/** Reads only the root's own members and builds nothing, because a body may have 256 MiB. */
 function* hasRootMember(text: Buffer, name: string): Steps<boolean> {
   const scanner = createScanner(text, false);
   if (scanner.kind !== Token.openObject) return false;

@@ -1,10 +1,15 @@
-/** A kept version of the configuration file, as its name tells it. */
-export interface KeptVersion {
-  /** The id that `restoreVersion` takes: the time and the beginning of the content's SHA-256. */
-  readonly id: string;
-  /** Milliseconds since the epoch. */
-  readonly keptAt: number;
-  readonly forever: boolean;
+import { webcrypto } from 'node:crypto';
+import type { KeptVersion } from '../core/backend.js';
+
+/** The beginning of the content's SHA-256, by which the ids of versions end. Another thread of Node's computes it. */
+export async function contentDigest(bytes: Buffer): Promise<string> {
+  const digest = await webcrypto.subtle.digest('SHA-256', bytes);
+  return Buffer.from(digest, 0, 16).toString('hex');
+}
+
+/** Returns the id of a version: `20251121T032400123Z-<digest>`. `keptAt` is in milliseconds since the epoch. */
+export function versionId(keptAt: number, digest: string): string {
+  return `${new Date(keptAt).toISOString().replaceAll(/[-:.]/g, '')}-${digest}`;
 }
 
 const LAST = 10;
@@ -14,15 +19,15 @@ const DAYS = 30;
 const DAY_MS = 86_400_000;
 
 /**
- * The ids of the versions that stay: the very first and those marked for ever, the last 10, and the last one of each hour
- * of the past day and of each day (UTC) of the past 30. `versions` may come in any order.
+ * Returns the ids of the versions that stay: the very first and those kept forever, the last 10, and the last one of
+ * each hour of the past day and of each day (UTC) of the past 30. `versions` may be in any order.
  */
 export function retainedVersions(versions: readonly KeptVersion[], now: number): ReadonlySet<string> {
   const newestFirst = sorted(versions).reverse();
   return new Set([...lastingVersions(versions, now), ...newestFirst.slice(0, LAST).map(({ id }) => id)]);
 }
 
-/** The ids of the versions that stay however many more are kept today. */
+/** Returns the ids of the versions that stay however many more are kept today. */
 export function lastingVersions(versions: readonly KeptVersion[], now: number): ReadonlySet<string> {
   const oldestFirst = sorted(versions);
   const lastOfEach = (milliseconds: number, count: number) =>
@@ -35,12 +40,12 @@ export function lastingVersions(versions: readonly KeptVersion[], now: number): 
   return new Set([...forever.map(({ id }) => id), ...lastOfEach(HOUR_MS, HOURS), ...lastOfEach(DAY_MS, DAYS)]);
 }
 
-/** Oldest first; within a millisecond in the order of their ids. */
+/** Sorts versions, oldest first; within a millisecond by id. */
 export function sorted(versions: readonly KeptVersion[]): KeptVersion[] {
   return [...versions].sort((a, b) => a.keptAt - b.keptAt || (a.id < b.id ? -1 : 1));
 }
 
-/** The version of this id, which may be shortened as long as one version alone begins so. Throws an `Error` for people. */
+/** Returns the version with this id, which may be shortened as long as it is unique. Throws an `Error` for the user. */
 export function versionNamed(versions: readonly KeptVersion[], id: string): KeptVersion {
   const found = versions.filter((version) => version.id.startsWith(id));
   const [version] = found;

@@ -1,3 +1,4 @@
+import { finish, mappedSteps, Pace, type Steps } from '../core/steps.js';
 import { commentEnd, skipTrivia } from '../wire/json/scanner.js';
 import { type Splice, splice } from './splice.js';
 import { hasLineEnd, isBlank, lineIndent, lineStart, onlyBlanks, type TextStyle } from './style.js';
@@ -11,7 +12,7 @@ export interface Sequence {
   readonly ends: ArrayLike<number>;
 }
 
-/** The way in which the items of one sequence stand. */
+/** How the items of one sequence are laid out. */
 export interface SequenceStyle extends TextStyle {
   /** The indentation of a new item's line. */
   readonly indent: string;
@@ -23,7 +24,7 @@ const HASH = 0x23;
 const SLASH = 0x2f;
 const BACKSLASH = 0x5c;
 
-/** The style of a sequence: of its last items, or, where it has none, of the line that it is on. */
+/** Returns the style of a sequence: that of its last items or, if it is empty, of its line. */
 export function sequenceStyle(bytes: Buffer, sequence: Sequence, base: TextStyle): SequenceStyle {
   const { open, close, starts, ends } = sequence;
   const count = starts.length;
@@ -40,7 +41,7 @@ export function sequenceStyle(bytes: Buffer, sequence: Sequence, base: TextStyle
   return { ...base, manyLines, gap, indent: lineIndent(bytes, last) };
 }
 
-/** True when the line's first text is a member's name, so that what stands there is on a line of its own. */
+/** Tells whether the line begins with a member's name, so that its content has a line of its own. */
 function startsWithName(bytes: Buffer, at: number): boolean {
   let first = lineStart(bytes, at);
   while (isBlank(bytes[first])) first += 1;
@@ -48,11 +49,22 @@ function startsWithName(bytes: Buffer, at: number): boolean {
 }
 
 /**
- * Removes items (indexes rising) with one comma each, and with their lines when nothing but blanks is left there.
- * Comments outside the items stay. An item with a kept one behind it takes the comma after it, the last ones those before.
- * With `followed` new items come behind the last kept one, and the comma there stays for them.
+ * Removes items (indexes rising) with one comma each, and with their lines if only blanks are left there. Comments
+ * outside the items stay. An item before a kept one takes the comma after it, the last items those before them. With
+ * `followed`, new items come after the last kept one, and the comma there stays for them.
  */
 export function removeItems(bytes: Buffer, sequence: Sequence, removed: readonly number[], followed = false): Splice[] {
+  return finish(removeItemsSteps(bytes, sequence, removed, followed, new Pace()));
+}
+
+/** Does what `removeItems` does, in steps. */
+export function* removeItemsSteps(
+  bytes: Buffer,
+  sequence: Sequence,
+  removed: readonly number[],
+  followed: boolean,
+  pace: Pace,
+): Steps<Splice[]> {
   const { starts, ends } = sequence;
   const tail = startOfTail(starts.length, removed);
   const cuts: Cut[] = [];
@@ -65,35 +77,36 @@ export function removeItems(bytes: Buffer, sequence: Sequence, removed: readonly
     if (which === 'before') addCut(bytes, cuts, comma(skipTrivia(bytes, ends[item - 1] ?? 0)));
     addCut(bytes, cuts, own);
     if (which === 'behind') addCut(bytes, cuts, comma(skipTrivia(bytes, end)));
+    if (pace.isDue()) yield;
   }
-  return cuts.map((cut) => tidyCut(bytes, cut));
+  return yield* mappedSteps(cuts, (cut) => tidyCut(bytes, cut), pace);
 }
 
-/** The index from which on every item is removed. */
+/** Returns the index from which on every item is removed. */
 function startOfTail(count: number, removed: readonly number[]): number {
   let tail = count;
   for (let i = removed.length - 1; i >= 0 && removed[i] === tail - 1; i -= 1) tail -= 1;
   return tail;
 }
 
-/** Chooses the comma that goes with a removed item. */
+/** Chooses the comma to remove with an item. */
 function commaOf(item: number, tail: number, followed: boolean): 'behind' | 'before' | 'none' {
   if (item < tail) return 'behind';
-  if (item === 0) return 'none'; // There is none before the first.
+  if (item === 0) return 'none'; // Nothing precedes the first.
   return followed && item === tail ? 'none' : 'before';
 }
 
-/** Bytes to take out: an item, a comma, or several of them with blanks between. */
+/** Bytes to remove: an item, a comma, or several of them with blanks between. */
 interface Cut {
   readonly from: number;
   readonly to: number;
-  /** It begins with an item, not with a comma. */
+  /** True if it begins with an item, not with a comma. */
   readonly item: boolean;
-  /** No item is kept behind it. */
+  /** True if no later item is kept. */
   readonly last: boolean;
 }
 
-/** Cuts with only blanks between become one. */
+/** Adds a cut; cuts with only blanks between them become one. */
 function addCut(bytes: Buffer, cuts: Cut[], cut: Cut): void {
   const previous = cuts.at(-1);
   if (previous !== undefined && onlyBlanks(bytes, previous.to, cut.from)) {
@@ -103,7 +116,7 @@ function addCut(bytes: Buffer, cuts: Cut[], cut: Cut): void {
   }
 }
 
-/** Widens a cut to its whole line where nothing else is on it, else by the blanks that it would leave doubled. */
+/** Widens a cut to its whole line if that is otherwise empty, else by the blanks that it would leave doubled. */
 function tidyCut(bytes: Buffer, cut: Cut): Splice {
   let from = cut.from;
   while (from > 0 && isBlank(bytes[from - 1])) from -= 1;
@@ -118,9 +131,9 @@ function tidyCut(bytes: Buffer, cut: Cut): Splice {
 }
 
 /**
- * Puts items behind the one at index `after`, -1 standing for the opening bracket. A comment that follows that item on
- * its line stays with it, so the new ones come after the comment. With `last` nothing stays behind them: the items that
- * follow, if any, are removed by `removeItems`.
+ * Puts items after the one at index `after`, or after the opening bracket for -1. A comment that follows that item on
+ * its line stays with it, so the new ones come after the comment. With `last` nothing stays after them: `removeItems`
+ * removes the items that follow, if any.
  */
 export function insertItems(
   bytes: Buffer,
@@ -140,12 +153,12 @@ export function insertItems(
   return [insertBetween(bytes, { end, next }, texts, style, last)];
 }
 
-/** Each new item brings the comma behind it. */
+/** Inserts at the front; each new item brings the comma after it. */
 function insertInFront(first: number, texts: readonly string[], style: SequenceStyle): Splice {
   return splice(first, first, texts.map((text) => `${text},${separatorOf(style)}`).join(''));
 }
 
-/** The comma after the item before is there; the new items bring one for the item behind them, unless that goes. */
+/** Inserts between items. The previous one has its comma; the new ones bring one for the next, if that stays. */
 function insertBetween(
   bytes: Buffer,
   { end, next }: { readonly end: number; readonly next: number },
@@ -155,12 +168,12 @@ function insertBetween(
 ): Splice {
   const comma = skipTrivia(bytes, end) + 1;
   const tail = commentsOnLine(bytes, comma);
-  // A comment with an item behind it on the same line belongs to that item.
+  // A comment before an item on the same line belongs to that item.
   const at = hasLineEnd(bytes, tail.end, next) ? tail : { end: comma, line: false };
   return splice(at.end, at.end, `${bodyBehind(at, texts, style)}${last ? '' : ','}`);
 }
 
-/** The item before gets its comma at once, also where a comment stands between it and the new items. */
+/** Inserts at the end. The previous item gets its comma directly after it, even if a comment follows. */
 function insertAtEnd(bytes: Buffer, end: number, texts: readonly string[], style: SequenceStyle): Splice[] {
   const at = commentsOnLine(bytes, end);
   const body = bodyBehind(at, texts, style);
@@ -176,12 +189,12 @@ function separatorOf(style: SequenceStyle): string {
   return style.manyLines ? lineOf(style) : style.gap;
 }
 
-/** A new line for an item. */
+/** Returns a line break and indentation for an item. */
 function lineOf({ eol, indent }: SequenceStyle): string {
   return `${eol}${indent}`;
 }
 
-/** The end of the comments that follow on the same line; `line` says that the last of them ends with its line. */
+/** Returns the end of the comments on the same line; `line` says that the last of them ends with its line. */
 function commentsOnLine(bytes: Buffer, from: number): { readonly end: number; readonly line: boolean } {
   let end = from;
   let line = false;
@@ -215,21 +228,21 @@ function skipBlanks(bytes: Buffer, from: number): number {
   return at;
 }
 
-/** The end of the string that opens here, exclusive. */
+/** Returns the end of the string that opens here, exclusive. */
 function stringEnd(bytes: Buffer, open: number): number {
   let at = open + 1;
   while (bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
   return at + 1;
 }
 
-/** A comment with its span, a line comment without its line end. */
+/** A comment with its span; that of a line comment excludes the line break. */
 export interface Comment {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** The comments between two offsets of a valid text, neither of which is inside a string or a comment. */
+/** Lists the comments between two offsets of a valid text, neither of which is inside a string or a comment. */
 export function commentsBetween(bytes: Buffer, from: number, to: number): readonly Comment[] {
   const comments: Comment[] = [];
   for (let at = from; at < to; ) {

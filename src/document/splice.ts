@@ -1,8 +1,8 @@
 import type { Allocate } from '../core/buffer-reuse.js';
-import { finish, Pace, type Steps } from '../core/steps.js';
+import { finish, mappedSteps, Pace, type Steps, sortedSteps } from '../core/steps.js';
 import type { KeyList } from './key-list.js';
 
-/** Bytes `from` to `to` (exclusive) give way to a text. */
+/** Bytes `from` to `to` (exclusive) are replaced by a text. */
 export interface Splice {
   readonly from: number;
   readonly to: number;
@@ -13,22 +13,27 @@ export function splice(from: number, to: number, text: string): Splice {
   return { from, to, text: Buffer.from(text) };
 }
 
-/** In the order of the file; insertions at one place keep the order that they were made in. */
-export function sortSplices(splices: readonly Splice[]): Splice[] {
-  return splices.toSorted((a, b) => a.from - b.from || a.to - b.to);
+/** Sorts splices in the order of the file; insertions at one place keep the order in which they were made. */
+export function sortSplices(splices: readonly Splice[]): readonly Splice[] {
+  return finish(sortSplicesSteps(splices));
+}
+
+/** Does what `sortSplices` does, in steps. */
+export function sortSplicesSteps(splices: readonly Splice[]): Steps<readonly Splice[]> {
+  return sortedSteps(splices, (a, b) => a.from - b.from || a.to - b.to);
 }
 
 const allocateNew: Allocate = (length) => Buffer.allocUnsafe(length);
 
-/** Bytes that are copied in one step: what costs is memory that is touched for the first time. */
+/** Bytes that are copied in one step; the cost is memory that is touched for the first time. */
 const STEP_BYTES = 1 << 22;
 
-/** The bytes with every splice made, in memory of their own; the splices are sorted and do not overlap. */
+/** Applies every splice and returns the bytes in new memory; the splices are sorted and do not overlap. */
 export function applySplices(bytes: Buffer, splices: readonly Splice[]): Buffer {
   return finish(applySplicesSteps(bytes, splices));
 }
 
-/** Does as `applySplices`, in steps. */
+/** Does what `applySplices` does, in steps. */
 export function* applySplicesSteps(
   bytes: Buffer,
   splices: readonly Splice[],
@@ -53,31 +58,39 @@ export function* applySplicesSteps(
   return result;
 }
 
-/** The number of bytes that splices add. */
+/** Returns the number of bytes that splices add. */
 export const grownBy = (splices: readonly Splice[]): number =>
   splices.reduce((sum, { from, to, text }) => sum + text.length - (to - from), 0);
 
-/** Offsets after bytes have come or gone at some places, of which each moves what stands at or behind it. */
+/** Offsets after splices, each of which moves everything at or after it. */
 export class MovedOffsets {
   readonly #at: Float64Array;
-  /** By how much the first place moves what is behind it, the first two, and so on. */
+  /** The distance by which the first splice moves what is after it, then the first two, and so on. */
   readonly #by: Float64Array;
 
   /** The places in rising order. */
   constructor(places: readonly { readonly at: number; readonly by: number }[]) {
+    this.#at = new Float64Array(places.length);
+    this.#by = new Float64Array(places.length);
     let sum = 0;
-    this.#at = Float64Array.from(places, ({ at }) => at);
-    this.#by = Float64Array.from(places, ({ by }) => {
+    for (const [index, { at, by }] of places.entries()) {
       sum += by;
-      return sum;
-    });
+      this.#at[index] = at;
+      this.#by[index] = sum;
+    }
   }
 
   static bySplices(sorted: readonly Splice[]): MovedOffsets {
-    return new MovedOffsets(sorted.map(({ from, to, text }) => ({ at: to, by: text.length - (to - from) })));
+    return finish(MovedOffsets.bySplicesSteps(sorted, new Pace()));
   }
 
-  /** The number of places that move an offset. */
+  static *bySplicesSteps(sorted: readonly Splice[], pace: Pace): Steps<MovedOffsets> {
+    const moved = ({ from, to, text }: Splice) => ({ at: to, by: text.length - (to - from) });
+    const places = yield* mappedSteps(sorted, moved, pace);
+    return new MovedOffsets(places);
+  }
+
+  /** Returns the number of places that move an offset. */
   count(offset: number): number {
     return firstAbove(this.#at, offset);
   }
@@ -88,8 +101,8 @@ export class MovedOffsets {
 }
 
 /**
- * A key list after sorted splices, which move offsets so, without the elements at the `removed` indexes (rising). A splice inside
- * an element moves its end; one at its end, or before it, does not belong to it.
+ * Returns a key list after sorted splices, which move offsets accordingly, without the elements at the `removed`
+ * indexes (rising). A splice inside an element moves its end; one at its end, or before it, does not belong to it.
  */
 export function shiftList(
   list: KeyList,
@@ -133,7 +146,7 @@ export function shiftList(
   return { open: moved.after(list.open), close: moved.after(list.close), starts, ends, hashes };
 }
 
-/** The index of the first of rising numbers that is above one. */
+/** Returns the index of the first of rising numbers that is above a bound. */
 function firstAbove(numbers: Uint32Array | Float64Array, bound: number): number {
   let low = 0;
   let high = numbers.length;

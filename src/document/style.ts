@@ -3,9 +3,9 @@ import { createScanner, enter, Token, toValue } from '../wire/json/scanner.js';
 /** A value to write; a map is an object whose members keep the map's order. */
 export type Rendered = string | bigint | number | boolean | null | readonly Rendered[] | ReadonlyMap<string, Rendered>;
 
-/** The way in which a file, or an object in it, is written. */
+/** How a file, or an object in it, is laid out. */
 export interface TextStyle {
-  /** Its line end. */
+  /** Its line break. */
   readonly eol: string;
   /** One level of indentation. */
   readonly unit: string;
@@ -15,7 +15,7 @@ export interface TextStyle {
   readonly gap: string;
   /** The blanks inside the braces of an object on one line. */
   readonly pad: string;
-  /** Items stand on lines of their own. */
+  /** True if items have lines of their own. */
   readonly manyLines: boolean;
 }
 
@@ -24,33 +24,36 @@ const CR = 0x0d;
 const BLANK = 0x20;
 const TAB = 0x09;
 
-/** True for a blank, a tab or a carriage return. */
+/** Tells whether a byte is a blank, a tab or a carriage return. */
 export function isBlank(byte: number | undefined): boolean {
   return byte === BLANK || byte === TAB || byte === CR;
 }
 
-/** True when only blanks and line ends stand between two offsets. */
+/** Tells whether there are only blanks and line breaks between two offsets. */
 export function onlyBlanks(bytes: Buffer, from: number, to: number): boolean {
   for (let at = from; at < to; at += 1) if (!isBlank(bytes[at]) && bytes[at] !== LF) return false;
   return true;
 }
 
-/** True when a line ends between two offsets. */
+/** Tells whether a line ends between two offsets. */
 export function hasLineEnd(bytes: Buffer, from: number, to: number): boolean {
   return bytes.subarray(from, to).includes(LF);
 }
 
-/** The furthest that the start of a line is looked for: a file on one line would else be gone through for each place in it. */
+/**
+ * The longest distance over which the start of a line is sought; otherwise a file on one line would be searched for
+ * each place in it.
+ */
 const LONGEST_LINE = 1 << 14;
 
-/** The start of the line that this offset is on; of a very long line the offset itself. */
+/** Returns the start of the line that this offset is on; for a very long line the offset itself. */
 export function lineStart(bytes: Buffer, at: number): number {
   const first = Math.max(0, at - LONGEST_LINE);
   const feed = bytes.subarray(first, at).lastIndexOf(LF);
   return feed >= 0 || first === 0 ? first + feed + 1 : at;
 }
 
-/** The blanks that the line of this offset starts with, no further than the offset. */
+/** Returns the blanks at the start of this offset's line, up to the offset. */
 export function lineIndent(bytes: Buffer, at: number): string {
   const start = lineStart(bytes, at);
   let end = start;
@@ -58,7 +61,7 @@ export function lineIndent(bytes: Buffer, at: number): string {
   return bytes.toString('latin1', start, end);
 }
 
-/** The style of a file whose root is an object, from its first lines. */
+/** Returns the style of a file whose root is an object, from its first lines. */
 export function fileStyle(bytes: Buffer): TextStyle {
   const scanner = createScanner(bytes, true);
   const feed = bytes.indexOf(LF);
@@ -78,7 +81,7 @@ export interface ObjectHead {
   readonly valueStart: number;
 }
 
-/** The style of one object; what it does not show is taken from `base`. */
+/** Returns the style of one object; what it does not show comes from `base`. */
 export function objectStyle(bytes: Buffer, head: ObjectHead, base: TextStyle): TextStyle {
   const { open, name, valueStart } = head;
   const manyLines = hasLineEnd(bytes, open, name.start);
@@ -97,7 +100,7 @@ export function objectStyle(bytes: Buffer, head: ObjectHead, base: TextStyle): T
   };
 }
 
-/** The text of a value; `indent` is that of the line it starts on. */
+/** Returns the text of a value; `indent` is that of the line it starts on. */
 export function renderValue(value: Rendered, style: TextStyle, indent: string): string {
   if (value instanceof Map) {
     const members = [...value].map(([name, member]) => renderMember(name, member, style, indent + style.unit));
@@ -110,12 +113,12 @@ export function renderValue(value: Rendered, style: TextStyle, indent: string): 
   return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
 }
 
-/** The text of a member; `indent` is that of the line it starts on. */
+/** Returns the text of a member; `indent` is that of the line it starts on. */
 export function renderMember(name: string, value: Rendered, style: TextStyle, indent: string): string {
   return `${JSON.stringify(name)}${style.colon}${renderValue(value, style, indent)}`;
 }
 
-/** Items between two brackets, in one style; `indent` is that of the line they start on. */
+/** Returns items between two brackets, in one style; `indent` is that of the line they start on. */
 export function renderItems(
   open: string,
   items: readonly string[],
@@ -138,7 +141,7 @@ export function itemsFrame(open: string, close: string, style: TextStyle, indent
   return { first: `${open}${line}`, between: `,${line}`, last: `${style.eol}${indent}${close}` };
 }
 
-/** `Array.isArray` does not narrow a readonly array. */
-function isRenderedArray(value: Rendered): value is readonly Rendered[] {
+/** Needed because `Array.isArray` does not narrow a readonly array. */
+export function isRenderedArray(value: Rendered): value is readonly Rendered[] {
   return Array.isArray(value);
 }

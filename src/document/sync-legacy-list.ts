@@ -3,20 +3,20 @@ import type { AccessKey } from '../core/model.js';
 import { createScanner } from '../wire/json/scanner.js';
 import type { LegacyListReading } from '../wire/traits/server-file.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
+import { putMember } from './edit.js';
 import { membersFor, membersOf } from './element.js';
 import { candidates, wantedHashes } from './key-changes.js';
 import type { KeyList } from './key-list.js';
 import { readLegacyList } from './legacy-list.js';
-import { putMember } from './section-changes.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
 import { applySplices, type Splice } from './splice.js';
 import { fileStyle, type Rendered } from './style.js';
 import { memberOf, readTree } from './tree.js';
 
 /**
- * Makes a legacy key list follow a change of keys there, as its servers need it (design: "Saving keys"). A key that
- * goes leaves the list as well. Where servers read the `list only`, every key stands in it, as a plain string: they take no
- * other element.
+ * Updates a legacy key list after a change of keys, as its servers need it (design: "Saving keys"). A removed key
+ * leaves the list as well. If servers read the `list only`, it gets every key as a plain string, the only element that
+ * they accept.
  */
 export function syncLegacyList(
   document: ConfigurationDocument,
@@ -29,7 +29,7 @@ export function syncLegacyList(
   return reading === 'list only' ? withEveryKeyInLegacyList(without) : without;
 }
 
-/** The ones of these keys that stand in the legacy key list. */
+/** Returns those of these keys that are in the legacy key list. */
 export function keysInLegacyList(document: ConfigurationDocument, keys: Iterable<string>): readonly string[] {
   const wanted = new Set(keys);
   return elementsOf(document, wanted).flatMap(({ accessKey }) => (wanted.has(accessKey) ? [accessKey] : []));
@@ -45,7 +45,7 @@ function withoutInLegacyList(document: ConfigurationDocument, keys: readonly str
   return readDocument(applySplices(document.bytes, removeItems(document.bytes, list, indexes))).document;
 }
 
-/** The elements that may have one of these keys, by the hash. */
+/** Returns the elements that may have one of these keys, by hash. */
 function elementsOf({ bytes, legacyList }: ConfigurationDocument, keys: ReadonlySet<string>) {
   if (legacyList === null || keys.size === 0) return [];
   const { list } = legacyList;
@@ -71,7 +71,7 @@ function withEveryKeyInLegacyList(document: ConfigurationDocument): Configuratio
   return readDocument(applySplices(bytes, splices)).document;
 }
 
-/** Why servers do not read, or not keep, what stands in a file with inbounds; null where they do. */
+/** Returns why servers do not read, or not keep, the keys in a file with inbounds; null if they do. */
 export function legacyListTrouble(
   { legacyList, lists }: ConfigurationDocument,
   reading: LegacyListReading,
@@ -93,8 +93,9 @@ function hasAll(all: ReadonlySet<number>, some: ReadonlySet<number>): boolean {
 }
 
 /**
- * The document with these keys in its legacy key list, as servers write it, or without such a list for null; the same document when
- * nothing differs. For a file with inbounds alone: in the other layout that list is where the keys are.
+ * Returns the document with these keys in its legacy key list, as servers write it, or without such a list for null;
+ * the same document if nothing differs. Only for a file with inbounds, because the other layout has its keys in that
+ * list.
  */
 export function replaceLegacyList(
   document: ConfigurationDocument,
@@ -111,7 +112,7 @@ export function replaceLegacyList(
   return bytes.equals(document.bytes) ? document : readDocument(bytes).document;
 }
 
-/** A string where the key is all there is to say. */
+/** Writes an element: a plain string if it has only the key. */
 function elementOf(record: AccessKey): Rendered {
   return isBare(record) ? record.accessKey : membersFor(record, 'access_key');
 }

@@ -1,4 +1,4 @@
-import { finish, type Steps } from '../core/steps.js';
+import { finish, Pace, type Steps } from '../core/steps.js';
 import {
   advance,
   another,
@@ -17,16 +17,16 @@ import {
 import { type KeysNode, readKeysSteps } from './key-list.js';
 
 /**
- * The part of a value that is kept. A configuration file can be a hundred megabytes of keys, so only what is looked at
- * becomes a tree; key lists become `KeysNode`, and everything else is checked and passed over.
+ * The part of a value that is kept. A configuration file can be a hundred megabytes of keys, so only what is read
+ * becomes a tree; key lists become `KeysNode`, and everything else is checked and skipped.
  */
 export type Shape =
   | 'skip'
   | 'tree'
-  /** An array of keys; its elements' key member has this name. */
+  /** An array of keys; this member of an element holds the key. */
   | { readonly keys: string }
   | { readonly elements: Shape }
-  /** Members by name; others are skipped where nothing else is said of them. */
+  /** Members by name; others are skipped by default. */
   | MembersShape;
 
 interface MembersShape {
@@ -66,33 +66,38 @@ export interface MemberNode {
   readonly value: ValueNode;
 }
 
-/** The member that counts: of several with one name the last. */
+/** Returns the effective member: of several with one name the last. */
 export function memberOf(node: ValueNode | undefined, name: string): ValueNode | undefined {
   if (node?.kind !== 'object') return undefined;
-  if (node.members.length > MOST_SEARCHED) return memberIndex(node).get(name);
+  if (node.members.length > MOST_SEARCHED) return (memberIndexes.get(node) ?? finish(memberIndexSteps(node))).get(name);
   return node.members.findLast((member) => member.name === name)?.value;
 }
 
-/** Members among which one is searched for each time. */
+/** The most members that are searched each time. */
 const MOST_SEARCHED = 64;
 
 const memberIndexes = new WeakMap<ObjectNode, ReadonlyMap<string, ValueNode>>();
 
-/** The values of an object with many members by their names, made once. */
-function memberIndex(node: ObjectNode): ReadonlyMap<string, ValueNode> {
+/** Returns the values of an object by name, in steps. The map is made once for each object. */
+export function* memberIndexSteps(node: ObjectNode): Steps<ReadonlyMap<string, ValueNode>> {
   const known = memberIndexes.get(node);
   if (known !== undefined) return known;
-  const made = new Map(node.members.map(({ name, value }) => [name, value]));
+  const pace = new Pace();
+  const made = new Map<string, ValueNode>();
+  for (const { name, value } of node.members) {
+    made.set(name, value);
+    if (pace.isDue()) yield;
+  }
   memberIndexes.set(node, made);
   return made;
 }
 
-/** Reads all of the value that the scanner stands on. Throws `JsonSyntaxError`. */
+/** Reads the whole current value. Throws `JsonSyntaxError`. */
 export function readTree(scanner: JsonScanner): ValueNode {
   return finish(readTreeSteps(scanner));
 }
 
-/** Reads what `shape` asks for of that value, in steps. Throws `JsonSyntaxError`. */
+/** Reads the parts of the current value that `shape` asks for, in steps. Throws `JsonSyntaxError`. */
 export function* readValueSteps(scanner: JsonScanner, shape: Shape): Steps<ValueNode> {
   if (shape === 'skip') {
     const { start } = scanner;
@@ -129,7 +134,7 @@ function* readMembers(scanner: JsonScanner, { members: shapes, others = 'skip' }
   return { kind: 'object', start, end: scanner.lastEnd, members };
 }
 
-/** Does as `readTree`, in steps. */
+/** Does what `readTree` does, in steps. */
 export function* readTreeSteps(scanner: JsonScanner): Steps<ValueNode> {
   const { start } = scanner;
   if (scanner.kind === Token.openArray) {
@@ -152,7 +157,7 @@ export function* readTreeSteps(scanner: JsonScanner): Steps<ValueNode> {
   return readScalar(scanner);
 }
 
-/** Reads a member's name; the scanner then stands on its value. */
+/** Reads a member's name, and moves to its value. */
 function readName(scanner: JsonScanner): Omit<MemberNode, 'value'> {
   expectName(scanner);
   const name = { name: stringValue(scanner), start: scanner.start, nameEnd: scanner.end };
@@ -160,7 +165,7 @@ function readName(scanner: JsonScanner): Omit<MemberNode, 'value'> {
   return name;
 }
 
-/** Reads the string, number or word that the scanner stands on; it then stands behind it. */
+/** Reads the current string, number or word, and moves past it. */
 function readScalar(scanner: JsonScanner): ValueNode {
   const node = scalarHere(scanner);
   advance(scanner);

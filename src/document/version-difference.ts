@@ -1,20 +1,21 @@
+import type { ConfigurationFingerprint } from '../core/backend.js';
 import { sameFields } from '../core/keys/key-record.js';
 import type { AccessKey } from '../core/model.js';
 import { inTurns, Pace } from '../core/steps.js';
-import type { ReadConfiguration } from './document.js';
+import type { ConfigurationDocument, ReadConfiguration } from './document.js';
 import { differingPlaces, fingerprintSteps } from './patch/fingerprint.js';
 
-/** The changes by which a configuration becomes another one. */
+/** The changes that turn one configuration into another. */
 export interface VersionDifference {
   readonly added: readonly AccessKey[];
   readonly removed: readonly AccessKey[];
-  /** As they become. */
+  /** The records after the change. */
   readonly changed: readonly AccessKey[];
-  /** The places besides the lists of keys, as JSON Pointers. */
+  /** The places outside the lists of keys, as JSON Pointers. */
   readonly places: readonly string[];
 }
 
-/** Returns what compares a configuration that stands there now with versions of it. */
+/** Returns a function that compares the present configuration with versions of it. */
 export async function comparisonWith(
   now: ReadConfiguration,
 ): Promise<(then: ReadConfiguration) => Promise<VersionDifference>> {
@@ -36,14 +37,21 @@ export async function comparisonWith(
   };
 }
 
-const fingerprintOf = ({ document }: ReadConfiguration) => inTurns(fingerprintSteps(document, new Pace()));
+/** The fingerprints of documents that were compared: each is compared with two others. */
+const fingerprints = new WeakMap<ConfigurationDocument, Promise<ConfigurationFingerprint>>();
 
-/** The members of the root that hold these places, each once. */
+function fingerprintOf({ document }: ReadConfiguration): Promise<ConfigurationFingerprint> {
+  const known = fingerprints.get(document) ?? inTurns(fingerprintSteps(document, new Pace()));
+  fingerprints.set(document, known);
+  return known;
+}
+
+/** Lists the members of the root that contain these places, each once. */
 export function membersOf(places: readonly string[]): readonly string[] {
   return [...new Set(places.map((place) => place.split('/')[1] ?? ''))];
 }
 
-/** Says in a few words what becomes another: `+3 −1 keys, dns`. */
+/** Describes the changes in a few words: `+3 −1 keys, dns`. */
 export function differenceWords({ added, removed, changed, places }: VersionDifference): string {
   const counts = [
     ...(added.length > 0 ? [`+${added.length}`] : []),

@@ -6,12 +6,12 @@ import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort } from '../core/ports.js';
 import { createGateway } from '../gateway/create-gateway.js';
 import type { GatewayOptions } from '../gateway/options.js';
+import { DEFAULT_ADDRESSES } from '../lab/format/addresses.js';
+import { type CounterState, type Given, isExchange, type Scenario } from '../lab/format/scenario.js';
+import { givenFile, type PlayOptions, type Stage } from '../lab/play/play.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { createMemoryFiles } from '../platform/memory-files.js';
 import { BEGINNING, createSeededRandom } from '../platform/seeded-ports.js';
-import { DEFAULT_ADDRESSES } from '../replay/format/addresses.js';
-import { type CounterState, type Given, isExchange, type Scenario } from '../replay/format/scenario.js';
-import { givenFile, type PlayOptions, type Stage } from '../replay/play/play.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
 
 /** The index page of the servers that were recorded; the written fixtures use the same. */

@@ -4,16 +4,17 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Acknowledgement, Backend } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import { createWaiting } from '../core/keys/waiting.js';
-import { LongPolls } from '../core/long-polls.js';
-import { mapMaybeAsync } from '../core/maybe-async.js';
+import { heldFor, LongPolls } from '../core/long-polls.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
+import { STATIC } from '../core/principal.js';
 import { createSession } from '../core/session.js';
-import type { TokenGuard } from '../core/token-guard.js';
+import type { FindPrincipal, TokenGuard } from '../core/token-guard.js';
 import { acceptBody, allowLongBody } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/connection-to-blame.js';
 import { keepReading } from '../sockets/early-answer.js';
 import type { CreateServer } from '../sockets/followed-connections.js';
 import { listenerOptions, withHostCheck } from '../sockets/http-server.js';
+import { type BodyDone, receiveBody } from '../sockets/receive-body.js';
 import { commonErrors, encodeError } from '../wire/errors.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { type Encodable, encodeJson } from '../wire/json/write-json.js';
@@ -47,7 +48,7 @@ const REQUEST_TIMEOUT = 60_000;
 const NO_OPERATOR = { username: '', passwordHash: '' } as const;
 const NO_SESSION = createSession();
 
-/** Makes the feed as an app that does not listen yet (design: "The feed"). */
+/** Makes the feed, the door of the tunnel server, as an app that does not listen yet. */
 export function createFeed(options: FeedOptions) {
   const { backend, token } = options;
   const { keys, replica } = backend;
@@ -59,32 +60,19 @@ export function createFeed(options: FeedOptions) {
   const app = createBareApp(options, () => {
     status.refused += 1;
   });
-  app.addHook('onRequest', (request, reply, done) => {
-    if (token === null) {
-      allowLongBody(request.raw);
-      done();
-      return;
-    }
-    const isToken = (authorization: string) =>
-      mapMaybeAsync(accepts(staticToken, authorization, { ...NO_OPERATOR, token }, NO_SESSION), (isRight) =>
-        isRight ? 'own' : false,
-      );
-    mapMaybeAsync(
-      options.tokens.check(options.networkOf(request.raw), request.headers.authorization, isToken),
-      (verdict) => {
-        if (verdict === 'right') {
-          acceptBody(request.raw);
-          done();
-          return;
-        }
-        status.refused += 1;
-        keepReading(request.raw, reply.raw);
-        if (verdict !== 'wrong') reply.header('retry-after', verdict);
-        send(reply.header('www-authenticate', 'Bearer'), 401, {
-          error: 'unauthorized: expected the feed token in Authorization',
-        });
-      },
-    );
+  app.addHook('onRequest', async (request, reply) => {
+    if (token === null) return allowLongBody(request.raw);
+    const find: FindPrincipal = async (authorization) =>
+      (await accepts(staticToken, authorization, { ...NO_OPERATOR, token }, NO_SESSION)) ? STATIC : null;
+    const { authorization } = request.headers;
+    const { verdict } = await options.tokens.check(options.networkOf(request.raw), authorization, find);
+    if (verdict === 'right') return acceptBody(request.raw);
+    status.refused += 1;
+    keepReading(request.raw, reply.raw);
+    if (verdict !== 'wrong') reply.header('retry-after', verdict);
+    return send(reply.header('www-authenticate', 'Bearer'), 401, {
+      error: 'unauthorized: expected the feed token in Authorization',
+    });
   });
   let isClosing = false;
   app.addHook('preClose', (done) => {
@@ -135,12 +123,13 @@ export function createFeed(options: FeedOptions) {
 
   async function listKeys(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { wait, since } = readKeysQuery(request.query);
+    const held = heldFor(wait);
     const query = { since, known: entityTags(request.headers['if-none-match']) };
-    await replica?.lastKnown(wait * 1000);
+    await replica?.lastKnown(held);
     if (wait > 0 && answers.isCurrent(query)) {
       const end = polls.begin('feed');
       if (end === null) return send(reply.header('retry-after', POLL_AGAIN), 429, { error: TOO_MANY_POLLS });
-      await waiting.until(wait * 1000, closing(reply)).finally(end);
+      await waiting.until(held, closing(reply)).finally(end);
     }
     const version = answers.version();
     reply.header('etag', `"${version}"`).header('cache-control', 'no-cache');
@@ -183,7 +172,9 @@ function createBareApp({ log, createServer }: Pick<FeedOptions, 'log' | 'createS
     forceCloseConnections: 'idle',
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser('*', ({ routeOptions: { bodyLimit: limit = BODY_LIMIT } }, payload, done: BodyDone) => {
+    receiveBody(payload, { limit }, done);
+  });
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0] ?? '';
     if (!isFeedRoute(path)) return send(reply, 404, { error: 'not found' });
@@ -194,14 +185,10 @@ function createBareApp({ log, createServer }: Pick<FeedOptions, 'log' | 'createS
     refused();
     if (error instanceof DomainError) {
       const { status, text } = encodeError(commonErrors, { failures: [] }, error);
-      return send(reply, status, { error: text });
-    }
-    if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-      // The framework would close every connection.
-      reply.removeHeader('connection');
+      // The framework closes the connection behind a body that failed.
+      reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close');
       keepReading(request.raw, reply.raw);
-      const { bodyLimit = BODY_LIMIT } = request.routeOptions;
-      return send(reply, 413, { error: `request body too large: at most ${bodyLimit} bytes are accepted` });
+      return send(reply, status, { error: text });
     }
     const status = error.statusCode ?? 500;
     if (status < 500) return send(reply, status, { error: error.message });

@@ -203,7 +203,7 @@ const OPERATIONS: Readonly<Record<FeedRoute, Members>> = {
     parameters: [
       query('since', Type.String(), { description: 'A `version` of an answer before.' }),
       query('wait', Type.Integer({ minimum: 0, maximum: MOST_WAIT, default: 0 }), {
-        description: 'Seconds to wait at most.',
+        description: 'Seconds to wait at most; after 55 it is answered in any case, before a proxy gives up.',
       }),
       {
         name: 'If-None-Match',

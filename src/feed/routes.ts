@@ -2,10 +2,10 @@
 export const BODY_LIMIT = 4 * 1024 * 1024;
 /** Bytes of a body with all keys of a server: some 400,000, read some at a time. */
 export const COUNTERS_BODY_LIMIT = 64 * 1024 * 1024;
-/** Seconds for which `GET /v1/keys` may wait. */
+/** Seconds that a caller of `GET /v1/keys` may offer to wait; it is answered after 55 at the latest. */
 export const MOST_WAIT = 300;
 
-/** The routes of the feed (design: "The feed"), and their `Allow`. */
+/** The routes of the feed, and their `Allow`. */
 export const FEED_ROUTES = {
   '/v1/counters': { method: 'POST', allow: 'POST', bodyLimit: COUNTERS_BODY_LIMIT },
   '/v1/usage': { method: 'POST', allow: 'POST', bodyLimit: BODY_LIMIT },

@@ -5,17 +5,18 @@ import type { FileSystemPort, NewOwner } from '../core/ports.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
 import { removeHalfKept } from './kept-versions.js';
-import { createWhole } from './write-file.js';
+import { createWhole, removeStaleTemporaries } from './write-file.js';
 
-/** The folder for all that belongs to one configuration file: versions, the copy of an overwriting, counters. */
+/**
+ * The folder for everything that belongs to one configuration file: versions, the copy for an interrupted overwrite,
+ * counters.
+ */
 export interface DataFolder {
   readonly path: string;
   readonly versions: string;
   readonly inPlaceCopy: string;
-  /** The last changes of the file, which a server beside may not have read (`configuration/unread-journal.ts`). */
+  /** The last changes of the file, which a server may not have read (`configuration/unread-journal.ts`). */
   readonly unreadChanges: string;
-  /** The digest of the content that somebody means the file to have (`meant-content.ts`). */
-  readonly meantContent: string;
 }
 
 /** The data folder cannot be used; the message says why and what to do. */
@@ -35,25 +36,24 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const MARKER = 'belongs-to.json';
 
-/** Without a configuration file the folder belongs to none: this name stands for it. */
+/** Returns the name that stands for a configuration file if the folder has none. */
 export function noFileIn(dataFolder: string): string {
   return join(dataFolder, '--no-config');
 }
 
-/** The names of the folder; touches nothing. */
+/** Returns the paths in the folder; touches nothing. */
 export function dataFolderAt(path: string): DataFolder {
   return {
     path,
     versions: join(path, 'versions'),
     inPlaceCopy: join(path, 'in-place-copy'),
     unreadChanges: join(path, 'unread-changes'),
-    meantContent: join(path, 'meant-content'),
   };
 }
 
 /**
- * Makes the folder (mode 0700) where it is missing and writes into it which configuration file it belongs to. Rejects
- * with `DataFolderError` when it is another user's, belongs to another one, or cannot be made. Does not lock it.
+ * Makes the folder (mode 0700) if it is missing and records which configuration file it belongs to. Rejects with
+ * `DataFolderError` if it is another user's, belongs to another file, or cannot be made. Does not lock it.
  */
 export async function openDataFolder(
   fileSystem: FileSystemPort,
@@ -65,7 +65,7 @@ export async function openDataFolder(
     await makeDurable(fileSystem, folder.path, await ownerOf(fileSystem, configurationPath));
     await claim(fileSystem, folder.path, configurationPath);
     await fileSystem.makeFolder(folder.versions, FOLDER_MODE, 'folder');
-    // Also where it was there: a Keyway that was killed may not have come to this, nor to the marker's.
+    // Even if it existed: a killed Keyway may not have synced this folder, or the marker's name.
     await fileSystem.syncFolder(folder.path);
   } catch (error) {
     if (error instanceof DataFolderError) throw error;
@@ -74,7 +74,7 @@ export async function openDataFolder(
   return folder;
 }
 
-/** The error of a folder that the system does not let us use. */
+/** Returns the error of a folder that the system does not let Keyway use. */
 export function unusable(path: string, cause: unknown): DataFolderError {
   const words = failureWords(cause);
   return new DataFolderError(`The data folder ${path} cannot be used: ${words}. Name another with --data-dir.`, {
@@ -82,7 +82,7 @@ export function unusable(path: string, cause: unknown): DataFolderError {
   });
 }
 
-/** Returns whose a folder that root makes becomes: the owner of the file, where there is one. */
+/** Returns the owner of a folder that root makes: the file's owner, if there is one. */
 async function ownerOf(fileSystem: FileSystemPort, configurationPath: string): Promise<NewOwner> {
   if (IS_ADDRESS.test(configurationPath)) return 'process';
   return fileSystem.stat(resolve(configurationPath)).catch((): NewOwner => 'process');
@@ -93,7 +93,7 @@ async function makeDurable(fileSystem: FileSystemPort, path: string, owner: NewO
   const missing: string[] = [];
   let found = path;
   for (; (await unlessMissing(fileSystem.stat(found))) === null; found = dirname(found)) missing.unshift(found);
-  // A Keyway that was killed may have made this one and not come to syncing its name.
+  // A killed Keyway may have made this one without syncing its name.
   await fileSystem.syncFolder(dirname(found)).catch((error: unknown) => {
     // A folder that we may not read is not one that we have made something in.
     if (failureCode(error) !== 'EACCES' && failureCode(error) !== 'EPERM') throw error;
@@ -104,7 +104,10 @@ async function makeDurable(fileSystem: FileSystemPort, path: string, owner: NewO
   }
 }
 
-/** Rejects with `DataFolderError` when the folder is another user's, or belongs to another configuration file. Changes nothing. */
+/**
+ * Rejects with `DataFolderError` if the folder is another user's, or belongs to another configuration file. Changes
+ * nothing.
+ */
 export async function checkDataFolder(
   fileSystem: FileSystemPort,
   path: string,
@@ -112,19 +115,35 @@ export async function checkDataFolder(
 ): Promise<void> {
   const folder = resolve(path);
   await refuseOtherUsers(fileSystem, folder);
-  const marker = join(folder, MARKER);
-  const owner = await readMarker(fileSystem, marker);
+  const owner = await readMarker(fileSystem, join(folder, MARKER));
   const own = await markerFor(fileSystem, configurationPath);
-  // A file is the same by the path that it is called by, or by the place where it really is.
-  if (owner === null || owner.path === own.path || owner.realPath === own.realPath) return;
+  if (owner === null || isSame(owner, own) || (await isFree(fileSystem, folder, owner, own))) return;
+  const moved = IS_ADDRESS.test(own.path) ? 'it is the same server' : 'the configuration file was moved';
   throw new DataFolderError(
-    `The data folder ${folder} belongs to ${owner.path}, not to ${own.path}: name another with --data-dir, or, when the configuration file was moved, remove ${marker}.`,
+    `The data folder ${folder} belongs to ${owner.path}, not to ${own.path}: name another with --data-dir, or, when ${moved}, remove ${join(folder, MARKER)}.`,
   );
+}
+
+/** Compares files by the path they were named with, or by their real path. */
+function isSame(owner: Marker, own: Marker): boolean {
+  return owner.path === own.path || owner.realPath === own.realPath;
+}
+
+/** Keyway's own records contain nothing about the server, nor does what a killed Keyway has left of its hold. */
+const NOT_LEARNED = [MARKER, 'lock', 'keyway.sock', 'records.jsonl'];
+
+/** Tells whether nothing was ever learned about the folder's server: its address may have been wrong. */
+async function isFree(fileSystem: FileSystemPort, folder: string, owner: Marker, own: Marker): Promise<boolean> {
+  if (!IS_ADDRESS.test(owner.path) || !IS_ADDRESS.test(own.path)) return false;
+  const { versions } = dataFolderAt(folder);
+  const names = (await fileSystem.list(folder)).filter((name) => !NOT_LEARNED.some((one) => name.startsWith(one)));
+  const kept = (await unlessMissing(fileSystem.list(versions))) ?? [];
+  return kept.length === 0 && names.every((name) => name === basename(versions));
 }
 
 const ROOT = 0;
 
-/** What is in the folder is trusted, and its owner may put anything there: root may do so anyway. */
+/** Rejects if another user owns the folder, because its content is trusted; root may own it. */
 async function refuseOtherUsers(fileSystem: FileSystemPort, folder: string): Promise<void> {
   const found = await unlessMissing(fileSystem.stat(folder));
   const user = await fileSystem.user();
@@ -136,18 +155,20 @@ async function refuseOtherUsers(fileSystem: FileSystemPort, folder: string): Pro
 
 const WRITABLE_BY_OTHERS = 0o022;
 
-/** Tells whether the group or the world may write into the folder. */
+/** Tells whether the group or everyone may write into the folder. */
 export async function isOpenToOthers(fileSystem: FileSystemPort, { path }: DataFolder): Promise<boolean> {
   return ((await fileSystem.stat(path)).mode & WRITABLE_BY_OTHERS) !== 0;
 }
 
-/** Says in the folder whom it belongs to, unless it says so already. */
+/** Records in the folder which file it belongs to, unless that is recorded already. */
 async function claim(fileSystem: FileSystemPort, folder: string, configurationPath: string): Promise<void> {
   await checkDataFolder(fileSystem, folder, configurationPath);
   const marker = join(folder, MARKER);
-  if ((await readMarker(fileSystem, marker)) === null) {
-    await writeMarker(fileSystem, marker, await markerFor(fileSystem, configurationPath));
-  }
+  const own = await markerFor(fileSystem, configurationPath);
+  const owner = await readMarker(fileSystem, marker);
+  if (owner !== null && isSame(owner, own)) return;
+  if (owner !== null) await fileSystem.remove(marker);
+  await writeMarker(fileSystem, marker, own);
 }
 
 async function markerFor(fileSystem: FileSystemPort, configurationPath: string): Promise<Marker> {
@@ -156,7 +177,7 @@ async function markerFor(fileSystem: FileSystemPort, configurationPath: string):
   return { path, realPath: await fileSystem.realPath(path).catch(() => path) };
 }
 
-/** The owner of a folder in front of a running server. */
+/** Matches the owner of a folder in front of a running server. */
 const IS_ADDRESS = /^https?:\/\//;
 
 interface Marker {
@@ -176,14 +197,14 @@ async function readMarker(fileSystem: FileSystemPort, marker: string): Promise<M
 async function writeMarker(fileSystem: FileSystemPort, marker: string, { path, realPath }: Marker): Promise<void> {
   const temporary = `${marker}.${randomBytes(6).toString('hex')}.tmp`;
   const content = Buffer.from(`${JSON.stringify({ configurationFile: path, realPath }, null, 2)}\n`);
-  // The folder is synced once that of the versions is in it, too.
+  // The folder is synced later, once the versions' folder is in it, too.
   await createWhole(fileSystem, { path: marker, temporary }, async () => {
     await fileSystem.create(temporary, content, FILE_MODE, 'folder');
     await fileSystem.sync(temporary);
   });
 }
 
-/** The members of a small JSON object of ours; none when the bytes are no such object. */
+/** Returns the members of a small JSON object of Keyway's own; none if the bytes are not an object. */
 export function parseMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'));
@@ -193,13 +214,15 @@ export function parseMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Removes what a Keyway that was killed has left half-done in the folder. Only call while holding the lock. */
+/** Half a backup, and notes to and from commands of Keyways up to 0.9, which nobody waits for any more. */
+const OF_COMMANDS = /^(?:request-.+\.(?:tmp|answer|refused)|request-waiting-.+|meant-content(?:\..+)?)$/;
+
+/** Removes what a killed Keyway has left unfinished in the folder. Call only while holding the lock. */
 export async function cleanDataFolder(fileSystem: FileSystemPort, folder: DataFolder): Promise<void> {
   for (const name of await fileSystem.list(folder.path)) {
-    const isHalfDone = [MARKER, 'sessions.json', 'unread-changes', 'meant-content'].some((whole) =>
-      name.startsWith(`${whole}.`),
-    );
-    if (isHalfDone) await fileSystem.remove(join(folder.path, name)).catch(() => undefined);
+    const isHalfDone = [MARKER, 'sessions.json', 'unread-changes'].some((whole) => name.startsWith(`${whole}.`));
+    if (isHalfDone || OF_COMMANDS.test(name)) await fileSystem.remove(join(folder.path, name)).catch(() => undefined);
   }
+  await removeStaleTemporaries(fileSystem, folder.unreadChanges).catch(() => undefined);
   await removeHalfKept(fileSystem, folder.versions);
 }

@@ -7,7 +7,7 @@ import { otherNames } from './write-file.js';
 
 export type FileHold = ReturnType<typeof createFileHold>;
 
-/** Nothing can be written beside the file. */
+/** The errors of a folder that nothing can be written into. */
 const READ_ONLY = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 interface Held {
@@ -17,26 +17,26 @@ interface Held {
 }
 
 /**
- * The configuration file as what one process alone has in hand: a lock beside the place where the file really is, so that
- * every path and every data folder meets the same one. There is none where nothing can be written beside the file, and
- * where the file alone is a mount, whose neighbours are others in every container: the data folder's has to do there. A file
- * with further names (hard links) is not taken: another process may hold it by one of these, and replacing it would part them.
+ * Holds the configuration file for this process alone, by a lock next to its real path, so that every path and every
+ * data folder finds the same lock. There is no lock if nothing can be written there, or if the file alone is mounted,
+ * because its folder differs in every container; the data folder's lock must do then. A file with further names (hard
+ * links) is refused: another process may hold it by one of them, and replacing it would separate them.
  */
 export function createFileHold(ports: LockPorts, path: string) {
   const { fileSystem } = ports;
   let held: Held | null = null;
 
-  /** A file that vanished may be on its way back: what is held of it stays. */
+  /** Takes the file. If it has vanished it may come back, so an earlier hold stays. */
   async function take(): Promise<void> {
     const realPath = await realPathOf(fileSystem, path);
     if (realPath === null) return;
     const before = held;
     if (before?.realPath === realPath) {
-      held = { ...before, lock: before.isMount ? null : await takeBeside(ports, realPath, before.lock) };
+      held = { ...before, lock: before.isMount ? null : await takeFileLock(ports, realPath, before.lock) };
       return;
     }
     const isMount = await isMountPoint(fileSystem, realPath);
-    const lock = isMount ? null : await takeBeside(ports, realPath, null);
+    const lock = isMount ? null : await takeFileLock(ports, realPath, null);
     try {
       if (lock !== null) await refuseOtherNames(fileSystem, realPath);
     } catch (error) {
@@ -47,7 +47,7 @@ export function createFileHold(ports: LockPorts, path: string) {
     await before?.lock?.release();
   }
 
-  /** True when the path leads to the file that was taken, and its lock is there. */
+  /** Tells whether the path leads to the file that was taken, and its lock exists. */
   async function isHeld(): Promise<boolean> {
     if (!held?.lock) return false;
     const [isLocked, realPath] = await Promise.all([held.lock.isHeld(), realPathOf(fileSystem, path)]);
@@ -55,10 +55,12 @@ export function createFileHold(ports: LockPorts, path: string) {
   }
 
   return {
-    /** Nothing is taken while there is no such file. Rejects with `InUseError`, or an `Error` for people. */
+    /** Takes nothing while the file does not exist. Rejects with `InUseError`, or an `Error` for the user. */
     take,
     isHeld,
-    /** Takes it again where `isHeld` is false. Resolves to whether the lock had been removed; rejects as `take` does. */
+    /** Returns the real path of the file as it was last looked up; null if no lock of it is held. */
+    realPath: (): string | null => (held?.lock ? held.realPath : null),
+    /** Takes the file again if `isHeld` is false. Resolves to whether the lock was removed; rejects as `take` does. */
     renew: async (): Promise<boolean> => {
       const lock = held?.lock ?? null;
       const wasRemoved = lock !== null && !(await lock.isHeld());
@@ -69,8 +71,8 @@ export function createFileHold(ports: LockPorts, path: string) {
   };
 }
 
-/** Null where nothing can be written. */
-async function takeBeside(ports: LockPorts, realPath: string, before: Lock | null): Promise<Lock | null> {
+/** Takes the lock next to the file; null if nothing can be written there. */
+async function takeFileLock(ports: LockPorts, realPath: string, before: Lock | null): Promise<Lock | null> {
   try {
     if (before === null) return await takeLock(ports, filePlace(realPath, await ports.fileSystem.stat(realPath)));
     await before.takeAgain();
@@ -79,7 +81,7 @@ async function takeBeside(ports: LockPorts, realPath: string, before: Lock | nul
     if (READ_ONLY.has(failureCode(error) ?? '')) return null;
     if (error instanceof InUseError) throw error;
     const words = failureWords(error);
-    throw new Error(`The configuration file ${realPath} cannot be held by a lock beside it: ${words}.`, {
+    throw new Error(`The configuration file ${realPath} cannot be held by a lock next to it: ${words}.`, {
       cause: error,
     });
   }
@@ -93,23 +95,7 @@ async function refuseOtherNames(fileSystem: FileSystemPort, realPath: string): P
     );
 }
 
-/**
- * Does work that writes the configuration file, with the file in hand where nobody has it. Beside a Keyway that serves it,
- * the work is an edit by hand, which that Keyway follows.
- */
-export async function withFileInHand<T>(ports: LockPorts, path: string, work: () => Promise<T>): Promise<T> {
-  const hold = createFileHold(ports, path);
-  await hold.take().catch((error: unknown) => {
-    if (!(error instanceof InUseError)) throw error;
-  });
-  try {
-    return await work();
-  } finally {
-    await hold.release();
-  }
-}
-
-/** The living process that has the configuration file; null when none has. */
+/** Returns the living process that holds the configuration file; null if there is none. */
 export async function holderOfFile(
   ports: Pick<LockPorts, 'fileSystem' | 'processes'>,
   path: string,
@@ -118,13 +104,13 @@ export async function holderOfFile(
   return realPath === null ? null : holderOf(ports, filePlace(realPath));
 }
 
-/** Hidden, so that programs which read a whole folder of `*.json` pass it by. */
+/** A hidden file, so that programs that read every `*.json` in a folder ignore it. */
 function filePlace(realPath: string, owner: NewOwner = 'process'): LockPlace {
   const path = join(dirname(realPath), `.${basename(realPath)}.keyway-lock`);
   return { path, of: 'file', what: `The configuration file ${realPath}`, owner };
 }
 
-/** Null where there is no such file. */
+/** Returns the real path, or null if the file does not exist. */
 async function realPathOf(fileSystem: FileSystemPort, path: string): Promise<string | null> {
   return fileSystem.realPath(path).catch((error: unknown) => {
     if (failureCode(error) !== null) return null;

@@ -1,14 +1,14 @@
 import type { FileSystemPort } from '../core/ports.js';
 
-/** The bytes of something long, one piece after the other. No piece changes once it was handed out. */
+/** The bytes of something long, piece by piece. A piece never changes after it was handed out. */
 export type Pieces = AsyncIterable<Buffer> | Iterable<Buffer>;
 
-/** Told now and then which share of the bytes has been read, from 0 to 1. */
+/** Called now and then with the share of the bytes read so far, from 0 to 1. */
 export type OnShare = (share: number) => void;
 
 const PIECE_BYTES = 64 * 1024;
 
-/** The bytes that a regular file has when it is opened. Rejects with the file system's error. */
+/** Yields the bytes that a regular file has when it is opened. Rejects with the file system's error. */
 export async function* piecesOf(
   fileSystem: FileSystemPort,
   path: string,
@@ -29,7 +29,7 @@ export async function* piecesOf(
   }
 }
 
-/** One line of a text, its end with it; the last may have none. */
+/** One line of a text, including its line break; the last may have none. */
 export interface TextLine {
   readonly bytes: Buffer;
   /** From 1. */
@@ -39,8 +39,8 @@ export interface TextLine {
 const LF = 0x0a;
 
 /**
- * Hands out a text line by line, holding one at a time. `check` is told how many bytes a line has so far, while it is still
- * being read: what it throws for one that is too long ends the reading.
+ * Hands out a text line by line, holding one at a time. `check` gets the bytes of a line so far, while it is still
+ * being read; an error from it, for a line that is too long, ends the reading.
  */
 export async function eachLine(
   pieces: Pieces,

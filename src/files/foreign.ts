@@ -5,15 +5,15 @@ import { DataFolderError } from './data-folder.js';
 
 const NOT_OURS = new Set(['EACCES', 'EPERM']);
 
-/** A data folder and the configuration file that it is for, where there is one. */
+/** A data folder and its configuration file, if it has one. */
 export interface FolderOfFile {
   readonly dataFolder: string;
   readonly configPath: string | null;
 }
 
 /**
- * Does work in a data folder. Rejects as the work does; where the system refuses something in the folder, with a
- * `DataFolderError` that says whose it should be, and how it becomes that.
+ * Runs work in a data folder. Rejects as the work does; if the system refuses something in the folder, with a
+ * `DataFolderError` that says who should own it, and how to change that.
  */
 export async function inDataFolder<T>(
   fileSystem: Pick<FileSystemPort, 'stat' | 'user'>,
@@ -52,7 +52,7 @@ async function foreign(
   );
 }
 
-/** Returns what the system refuses in the folder, as a sentence begins; null where it is something else. */
+/** Returns what the system refuses in the folder, as the start of a sentence; null for another error. */
 function refusedPath(error: unknown, folder: string): string | null {
   for (let each = error; each instanceof Error; each = each.cause) {
     if (!NOT_OURS.has(failureCode(each) ?? '') || !('path' in each) || typeof each.path !== 'string') continue;

@@ -1,19 +1,30 @@
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { LogPort } from '../core/ports.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
-import { cleanDataFolder, type DataFolder, isOpenToOthers, noFileIn, openDataFolder, unusable } from './data-folder.js';
+import { unlessMissing } from '../platform/presence.js';
+import {
+  cleanDataFolder,
+  type DataFolder,
+  DataFolderError,
+  isOpenToOthers,
+  noFileIn,
+  openDataFolder,
+  unusable,
+} from './data-folder.js';
 import { createFileHold, type FileHold, holderOfFile } from './file-hold.js';
 import { holderOf, InUseError, type Lock, type LockPlace, type LockPorts, takeLock } from './lock.js';
 
-/** The exclusive possession of a serving Keyway: its data folder and, where there is one, its configuration file. */
+/** The exclusive hold of a serving Keyway on its data folder and, if there is one, its configuration file. */
 export interface Hold {
   readonly folder: DataFolder;
   /**
-   * Makes and takes again what somebody has removed meanwhile. Nothing may be written after a rejection: with `InUseError`
-   * it is another's, else it cannot be taken for the reason that the error gives.
+   * Recreates and retakes what was removed meanwhile. After a rejection nothing may be written: with `InUseError`
+   * another process holds it, otherwise the error says why it cannot be taken.
    */
   renew(): Promise<void>;
-  /** Calls back when the data folder was made again, empty. */
+  /** Returns the real path of the configuration file as of the last `renew`; null if no lock of it is held. */
+  realPath(): string | null;
+  /** Calls back after the data folder was recreated, empty. */
   onMadeAgain(listener: () => void): void;
   release(): Promise<void>;
 }
@@ -21,22 +32,23 @@ export interface Hold {
 export interface HoldOptions extends LockPorts {
   readonly log: LogPort;
   readonly dataFolder: string;
-  /** Null for a data folder without one. */
+  /** Null for a data folder without a configuration file. */
   readonly configurationPath: string | null;
-  /** Whose data folder it is where there is no configuration file: the address of a server. */
+  /** The owner of the data folder if there is no configuration file: the address of a server. */
   readonly owner?: string;
-  /** The time between looks whether all is still held, 0 for never by itself. */
+  /** Milliseconds between checks that everything is still held; 0 for no checks. */
   readonly lookMilliseconds: number;
 }
 
 /**
- * Makes the data folder where it is missing, takes it and the file, and removes what a Keyway that was killed has left
- * half-done in the folder. Rejects with `InUseError`, `DataFolderError`, or another `Error` for people.
+ * Makes the data folder if it is missing, takes it and the file, and removes what a killed Keyway has left unfinished
+ * in the folder. Rejects with `InUseError`, `DataFolderError`, or another `Error` for the user.
  */
 export async function holdForServing(options: HoldOptions): Promise<Hold> {
   const { fileSystem, configurationPath, log } = options;
   const path = resolve(options.dataFolder);
   if (configurationPath !== null) await refuseBeforeMaking(options, path, configurationPath);
+  else await inFolder(path, () => refuseHeld(options, path));
   const folder = await openFolder(options, path);
   const ofFolder = await inFolder(path, () => takeLock(options, folderPlace(path)));
   const ofFile = configurationPath === null ? null : createFileHold(options, configurationPath);
@@ -61,6 +73,7 @@ function holdOf(options: HoldOptions, folder: DataFolder, ofFolder: Lock, ofFile
   async function renewNow(): Promise<void> {
     const [isHeld, isFileHeld] = await Promise.all([ofFolder.isHeld(), ofFile?.isHeld() ?? true]);
     if (!isHeld) {
+      await refuseMoved(options, folder.path);
       await openFolder(options, folder.path);
       await inFolder(folder.path, ofFolder.takeAgain);
       log.warn({ folder: folder.path }, 'the data folder was removed while serving: it is made again and held again');
@@ -79,7 +92,7 @@ function holdOf(options: HoldOptions, folder: DataFolder, ofFolder: Lock, ofFile
     return renewing;
   }
 
-  /** Says it once, until the reason is another one. */
+  /** Renews the hold, and logs a failure once until the reason changes. */
   async function look(): Promise<void> {
     try {
       await renew();
@@ -96,6 +109,7 @@ function holdOf(options: HoldOptions, folder: DataFolder, ofFolder: Lock, ofFile
   return {
     folder,
     renew,
+    realPath: () => ofFile?.realPath() ?? null,
     onMadeAgain: (listener) => {
       listeners.push(listener);
     },
@@ -112,7 +126,7 @@ const OPEN_TO_OTHERS =
   'the group or everybody may write into the data folder, and what is in it is trusted: chmod go-w';
 const NOT_HELD = 'the data folder and the configuration file are not held: nothing is written until they are';
 
-/** The folder last: whoever finds it free and the file taken is beside a Keyway with another folder. */
+/** Releases the folder last: if only the file is taken, a process has met a Keyway with another folder. */
 async function release(ofFile: FileHold | null, ofFolder: Lock): Promise<void> {
   try {
     await ofFile?.release();
@@ -121,7 +135,7 @@ async function release(ofFile: FileHold | null, ofFolder: Lock): Promise<void> {
   }
 }
 
-/** The living process that serves from the folder; null when none does. */
+/** Returns the living process that serves from the folder; null if there is none. */
 export async function holderOfFolder(
   ports: Pick<LockPorts, 'fileSystem' | 'processes'>,
   dataFolder: string,
@@ -145,7 +159,22 @@ async function inFolder<T>(path: string, take: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Refuses before it makes anything, so that a start refused because of the file leaves no new folder. */
+/** Refuses a folder in use, before it is made another server's. */
+async function refuseHeld(options: HoldOptions, dataFolder: string): Promise<void> {
+  const holder = await holderOfFolder(options, dataFolder);
+  if (holder !== null) throw holder;
+}
+
+/** Refuses if the parent folder is gone, too: it was moved or unmounted, and nothing must be made in its place. */
+async function refuseMoved({ fileSystem }: HoldOptions, dataFolder: string): Promise<void> {
+  const above = dirname(dataFolder);
+  if ((await unlessMissing(fileSystem.stat(above))) !== null) return;
+  throw new DataFolderError(
+    `The folder ${above} is gone from here: put it back, or start Keyway where it is now. Changes wait in memory.`,
+  );
+}
+
+/** Refuses before it makes anything, so that a start that fails because of the file leaves no new folder. */
 async function refuseBeforeMaking(options: HoldOptions, dataFolder: string, configurationPath: string): Promise<void> {
   const isMissing = await options.fileSystem.stat(dataFolder).then(
     () => false,

@@ -21,11 +21,11 @@ export interface InPlaceOptions {
   /** The path of the durable copy while the file is being overwritten. */
   readonly copyPath: string;
   readonly log: LogPort;
-  /** Takes a content that must not be lost; resolves when it is durable. */
+  /** Keeps a content that must not be lost; resolves once it is durable. */
   readonly keep: (bytes: Buffer) => Promise<void>;
 }
 
-/** The file that is to be overwritten is not the one that its path leads to where it is mounted from. */
+/** The file is no longer the one at its path in the place that it is mounted from. */
 export class TakenFileError extends Error {}
 
 interface Copy {
@@ -34,22 +34,25 @@ interface Copy {
 }
 
 const COPY_MODE = 0o600;
-/** The bytes that a disk writes at once; a torn file has whole sectors of one content or the other. */
+/** Bytes that a disk writes at once; a torn file consists of whole sectors of either content. */
 const SECTOR = 512;
 /** Lengths of both contents (64 bits each), then the SHA-256 of both together, then both. */
 const HEADER = 16 + 32;
 const MOST_COPY_BYTES = HEADER + 2 * FILE_LIMITS.configuration;
 
-/** Overwriting a file that cannot be replaced, such that an interrupted overwriting is finished at the next start. */
+/** Overwrites a file that cannot be replaced, in such a way that the next start completes an interrupted overwrite. */
 export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlaceOptions) {
   const folder = dirname(copyPath);
-  /** The file's stat after an overwriting of ours whose copy is still there: changed since, it was edited and is not torn. */
+  /**
+   * The file's stat after an overwrite whose copy still exists: if it has changed since, the file was edited and is not
+   * torn.
+   */
   let left: FileStat | null = null;
   /** The path that the file was mounted from when it was first seen with a name. */
   let source: string | null = null;
   let taken: string | null = null;
 
-  /** Says why what is written at this path would be lost; null where it stays. */
+  /** Returns why a write to this path would be lost; null if it would not be. */
   async function lossAt(path: string): Promise<string | null> {
     const realPath = await fileSystem.realPath(path);
     const [{ links }, from] = await Promise.all([fileSystem.stat(realPath), mountedFrom(fileSystem, realPath)]);
@@ -59,7 +62,10 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     return `${path} was ${how} where it is mounted from, and what is written into it is lost: have it mounted again, best by its folder`;
   }
 
-  /** Rejects while the file was taken from under its path, which an editor on the host does that renames another one over it. */
+  /**
+   * Rejects while the file is no longer at its path on the host, for example because an editor there renamed another
+   * one over it.
+   */
   async function checkThere(path: string): Promise<void> {
     const loss = await lossAt(path);
     if (loss !== null && taken === null) log.error({ file: path }, loss);
@@ -68,7 +74,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     if (loss !== null) throw new TakenFileError(loss);
   }
 
-  /** Removes the copy. One that stays is emptied: after a crash an edit could else pass for a torn file. */
+  /** Removes the copy, or else empties it, because after a crash an edited file could look like a torn one. */
   async function removeCopy(): Promise<void> {
     try {
       await unlessMissing(fileSystem.remove(copyPath));
@@ -78,7 +84,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
       throw error;
     }
     left = null;
-    // Also when it was gone: the removal before may not be durable yet.
+    // Even if it was already gone, because that removal may not be durable yet.
     await fileSystem.syncFolder(folder);
   }
 
@@ -88,7 +94,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
       await fileSystem.sync(copyPath);
       await fileSystem.syncFolder(folder);
     } catch (error) {
-      // One that was there belongs to an overwriting that is still to be ended.
+      // An existing copy belongs to an unfinished overwrite.
       if (failureCode(error) !== 'EEXIST') await fileSystem.remove(copyPath).catch(() => undefined);
       throw error;
     }
@@ -105,15 +111,15 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   }
 
   /**
-   * As `replaceTarget`, but keeping the inode: old and new content are made durable in the data folder first. Rejects
-   * with EEXIST while an overwriting waits for `recover`, and as `checkThere` does.
+   * Like `replaceTarget`, but keeps the inode: old and new content are first made durable in the data folder. Rejects
+   * with EEXIST while an overwrite waits for `recover`, and as `checkThere` does.
    */
   async function replace(target: TargetFile, content: Buffer): Promise<FileStat | null> {
     checkReadable(target.path, content);
     await checkThere(target.path);
     await makeCopy({ before: target.bytes, after: content });
     try {
-      // Every time of the file may be hiding another change: its bytes are compared.
+      // Any time stamp may hide another change, so the bytes are compared.
       await checkUnchanged(fileSystem, target, target.stat.mtimeNs);
     } catch (error) {
       await removeCopy();
@@ -126,7 +132,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     await removeCopy();
     await checkThere(target.path);
     const present = await fileSystem.stat(target.realPath);
-    // Another file came to the path while this one was open.
+    // Another file was put at the path while this one was open.
     if (present.dev !== written.dev || present.ino !== written.ino) throw new TargetChangedError(target.path);
     return present.size === BigInt(content.length) ? present : null;
   }
@@ -144,14 +150,14 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   }
 
   /**
-   * Looks for an overwriting that did not come to its end, and ends it: a file that is neither the old nor the new
-   * content nor a torn mix of both was edited by hand and stays; both contents then go to `keep`.
+   * Completes an unfinished overwrite, if there is one. A file that is neither the old nor the new content nor a torn
+   * mix of both was edited by hand and stays; both contents then go to `keep`.
    */
   async function recover(path: string): Promise<void> {
     const bytes = await unlessMissing(fileSystem.read(copyPath, MOST_COPY_BYTES));
     if (bytes === null) return;
     const copy = decodeCopy(bytes);
-    // A copy that is not whole is one that the file was not overwritten after.
+    // With an incomplete copy the overwrite had not begun.
     if (copy !== null) await end(path, copy);
     await removeCopy();
   }
@@ -178,14 +184,14 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     replace,
     recover,
     checkThere,
-    /** The reason why the last `checkThere` rejected; null where it did not. */
+    /** Returns why the last `checkThere` rejected; null if it did not. */
     taken: () => taken,
   };
 }
 
 /**
  * Tells whether an interrupted write of `after` over `before` can have left these bytes: every sector is the beginning
- * of that sector of one of the two, and zeros from there on.
+ * of that sector of one of the two, followed by zeros.
  */
 function isTornMix(found: Buffer, before: Buffer, after: Buffer): boolean {
   if (found.length > Math.max(before.length, after.length)) return false;
@@ -210,7 +216,7 @@ function encodeCopy({ before, after }: Copy): Buffer {
   return Buffer.concat([lengths, digestOf(before, after), before, after]);
 }
 
-/** Null when the copy is not whole. */
+/** Returns the copy, or null if it is incomplete. */
 function decodeCopy(bytes: Buffer): Copy | null {
   if (bytes.length < HEADER) return null;
   const length = Number(bytes.readBigUInt64BE(0));

@@ -5,58 +5,82 @@ import { createWhole, temporaryPath } from './write-file.js';
 export interface LineJournalOptions {
   readonly fileSystem: FileSystemPort;
   readonly path: string;
-  /** Returns all the lines that count, with those which are being written. */
-  readonly whole: (lines: string) => string;
-  /** False leaves the syncing of what is appended to the caller; what is written anew is synced in any case. Default true. */
-  readonly syncs?: boolean;
+  /** Returns all valid lines, including those of this write, as of the call, whenever they are read. */
+  readonly whole: (lines: string) => Iterable<string>;
+  /** Syncs each line, a rewritten file alone, or nothing, before a write resolves. Default `lines`. */
+  readonly syncs?: 'lines' | 'rewritten' | 'nothing';
 }
 
+export type LineJournal = ReturnType<typeof createLineJournal>;
+
 const FILE_MODE = 0o600;
-/** Bytes that are appended at least before the file is written anew. */
+/** The approximate number of characters that are encoded in one turn of the event loop. */
+const PIECE = 1024 * 1024;
+/** The least number of bytes that are appended before the file is rewritten. */
 const LEAST_APPENDED = 256 * 1024;
 
 /**
- * A file of lines, each of which counts over those before it. Its reader passes over what is torn. The first write makes the
- * file anew: the last line of the process before may be torn.
+ * Keeps a file of lines, each of which overrides those before it. Its reader must skip torn lines. The first write
+ * rewrites the file, because the last line of the previous process may be torn.
  */
-export function createLineJournal({ fileSystem, path, whole, syncs = true }: LineJournalOptions) {
-  /** Bytes appended since the file was written anew; infinite where nobody knows what it ends with. */
+export function createLineJournal({ fileSystem, path, whole, syncs = 'lines' }: LineJournalOptions) {
+  /** Bytes appended since the file was rewritten; infinite if it is unknown what the file ends with. */
   let appended = Number.POSITIVE_INFINITY;
   let most = LEAST_APPENDED;
+  let distrusts = 0;
 
   async function append(lines: string): Promise<void> {
     const content = Buffer.from(lines);
-    const after = appended + content.length;
+    const [before, begunAt] = [appended, distrusts];
     appended = Number.POSITIVE_INFINITY;
     await fileSystem.append(path, content);
-    if (syncs) await fileSystem.sync(path);
-    appended = after;
+    if (syncs === 'lines') await fileSystem.sync(path);
+    if (begunAt === distrusts) appended = before + content.length;
   }
 
-  async function writeAnew(lines: string): Promise<void> {
-    const content = Buffer.from(whole(lines));
+  async function rewrite(lines: string): Promise<void> {
+    const all = whole(lines);
     const temporary = temporaryPath(path);
+    const begunAt = distrusts;
+    let size = 0;
     appended = Number.POSITIVE_INFINITY;
     await createWhole(fileSystem, { path, temporary }, async () => {
-      await fileSystem.create(temporary, content, FILE_MODE, 'folder');
-      await fileSystem.sync(temporary);
+      for (const piece of inPieces(all)) {
+        if (size === 0) await fileSystem.create(temporary, piece, FILE_MODE, 'folder');
+        else await fileSystem.append(temporary, piece);
+        size += piece.length;
+      }
+      if (syncs !== 'nothing') await fileSystem.sync(temporary);
     });
-    await fileSystem.syncFolder(dirname(path));
-    appended = 0;
-    most = Math.max(LEAST_APPENDED, content.length);
+    if (syncs !== 'nothing') await fileSystem.syncFolder(dirname(path));
+    if (begunAt === distrusts) appended = 0;
+    most = Math.max(LEAST_APPENDED, size);
   }
 
   return {
-    // One that cannot be appended to, such as one that somebody has removed, may still be written anew.
+    // A file that cannot be appended to, for example because it was removed, may still be rewritten.
     /**
-     * Appends lines, or writes the file anew with all that count. One call at a time. Rejects with the file system's error:
-     * then nobody knows what the file holds, and the next call writes it anew.
+     * Appends lines, or rewrites the file with all valid ones. Calls must not overlap. Rejects with the file system's
+     * error; the content of the file is then unknown, and the next call rewrites it.
      */
     write: (lines: string): Promise<void> =>
-      appended > most ? writeAnew(lines) : append(lines).catch(() => writeAnew(lines)),
-    /** Has the next call write the file anew. */
+      appended > most ? rewrite(lines) : append(lines).catch(() => rewrite(lines)),
+    /** Makes the next call rewrite the file, whatever becomes of one that is under way. */
     distrust(): void {
       appended = Number.POSITIVE_INFINITY;
+      distrusts += 1;
     },
   };
+}
+
+/** Encodes lines in portions; at least one, which may be empty. */
+function* inPieces(lines: Iterable<string>): Generator<Buffer, void> {
+  let text = '';
+  for (const line of lines) {
+    text += line;
+    if (text.length < PIECE) continue;
+    yield Buffer.from(text);
+    text = '';
+  }
+  yield Buffer.from(text);
 }

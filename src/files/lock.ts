@@ -4,17 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileStat, FileSystemPort, NewOwner } from '../core/ports.js';
 import { failureCode } from '../platform/failure-words.js';
-import { createProcesses, type FoundProcess, type ProcessesPort } from '../platform/processes.js';
+import { createProcesses, type ProcessesPort, type ProcessIdentity } from '../platform/processes.js';
 import { parseMembers } from './data-folder.js';
 import { sameFile } from './write-file.js';
 
-/** A thing that one process alone may have, and the file that says which one has it. */
+/** A thing that only one process may hold, and the file that says which one does. */
 export interface LockPlace {
   readonly path: string;
   readonly of: 'folder' | 'file';
-  /** The locked thing, as a sentence begins: `The data folder /var/lib/keyway`. */
+  /** The locked thing, as the start of a sentence: `The data folder /var/lib/keyway`. */
   readonly what: string;
-  /** Whose the lock becomes that root makes. */
+  /** The owner of a lock that root makes. */
   readonly owner: NewOwner;
 }
 
@@ -24,61 +24,42 @@ export interface LockPorts {
   readonly wait: (milliseconds: number) => Promise<void>;
 }
 
-/** Locks of this machine's processes, as `/proc` tells of them. */
+/** Returns the ports for locks of this machine's processes, as `/proc` lists them. */
 export function lockPorts(fileSystem: FileSystemPort): LockPorts {
   return { fileSystem, processes: createProcesses(), wait: (milliseconds) => sleep(milliseconds) };
 }
 
 export interface Lock {
-  /** True when it is there as it was made. Rejects with the file system's error where that cannot be told. */
+  /** Tells whether it exists unchanged. Rejects with the file system's error if that is unknown. */
   isHeld(): Promise<boolean>;
-  /** Takes it again after somebody has removed it; rejects as `takeLock` does. */
+  /** Takes it again after it was removed; rejects as `takeLock` does. */
   takeAgain(): Promise<void>;
-  /** Removes it, unless it is another's by now. */
+  /** Removes it, unless another process has it by now. */
   release(): Promise<void>;
 }
 
-/** Another living process has it; the message says which and what to do. */
+/** Another living process has it; the message says which one and what to do. */
 export class InUseError extends Error {
   readonly of: LockPlace['of'];
-  /** Who has it: `process 12`. */
+  /** The process that has it: `process 12`. */
   readonly by: string;
-  /** It was stopped, as by Ctrl-Z, and answers nothing until it goes on. */
-  readonly isSuspended: boolean;
 
-  constructor({ of, what }: LockPlace, by: string, { isSuspended = false } = {}) {
+  constructor({ of, what }: LockPlace, by: string) {
     super(`${what} is in use by ${by}: stop that Keyway first, for two would write over each other's changes.`);
     this.name = 'InUseError';
     this.of = of;
     this.by = by;
-    this.isSuspended = isSuspended;
   }
 }
 
-/** For so long a Keyway that serves may answer nothing, ms. */
-export const ANSWER_PATIENCE = 5_000;
-
-/** A Keyway that serves answers nothing. */
-export class NoAnswerError extends Error {
-  constructor(by: string) {
-    super(`${by} does not answer (suspended?)`);
-    this.name = 'NoAnswerError';
-  }
-}
-
-/** Throws `NoAnswerError` where the process was suspended and has answered nothing for `waited` milliseconds. */
-export function expectAnswer({ by, isSuspended }: InUseError, waited: number): void {
-  if (isSuspended && waited >= ANSWER_PATIENCE) throw new NoAnswerError(by);
-}
-
-/** It says nothing secret, and whoever may come into the folder must be able to read who has it. */
+/** Readable by everyone with access to the folder, who must be able to see the holder; it contains nothing secret. */
 const FILE_MODE = 0o644;
 const LOCK_ATTEMPTS = 20;
 const LOCK_WAIT_MS = 50;
 
 /**
  * Takes the place for this process alone. Rejects with `InUseError` while another living process has it, else with the
- * file system's error. The lock of a process that is gone (killed, or before a reboot) does not count.
+ * file system's error. The lock of a process that is gone (killed, or from before a reboot) is ignored.
  */
 export async function takeLock(ports: LockPorts, place: LockPlace): Promise<Lock> {
   const own = await ports.processes.own();
@@ -86,7 +67,7 @@ export async function takeLock(ports: LockPorts, place: LockPlace): Promise<Lock
   const take = () => makeLock(ports, place, content);
   await take();
   const lock = lockOf(ports.fileSystem, place.path, content);
-  // From now on a look at it needs no file to be opened, which may be what fails.
+  // Later checks then need to open no file, which may be what fails.
   await lock.isHeld().catch(() => undefined);
   return { ...lock, takeAgain: take };
 }
@@ -96,7 +77,7 @@ async function makeLock(ports: LockPorts, place: LockPlace, content: Buffer): Pr
   for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
     if (await isMade(fileSystem, place, content)) return;
     const present = await readLock(fileSystem, place);
-    // Another process that had set ours aside put it back.
+    // Another process had renamed our lock, and put it back.
     if (present?.equals(content)) return;
     const holder = present === null ? null : await livingHolder(present, processes);
     if (holder !== null) throw inUse(place, holder);
@@ -108,7 +89,7 @@ async function makeLock(ports: LockPorts, place: LockPlace, content: Buffer): Pr
   throw new InUseError(place, 'another process');
 }
 
-/** False when there is one already. */
+/** Makes the lock file; returns false if there is one already. */
 async function isMade(fileSystem: FileSystemPort, { path, owner }: LockPlace, content: Buffer): Promise<boolean> {
   try {
     await fileSystem.create(path, content, FILE_MODE, owner);
@@ -121,7 +102,7 @@ async function isMade(fileSystem: FileSystemPort, { path, owner }: LockPlace, co
   return true;
 }
 
-/** The error for a process that wants the place; null when no living process has it. */
+/** Returns the error for a process that wants the place; null if no living process has it. */
 export async function holderOf(
   { fileSystem, processes }: Pick<LockPorts, 'fileSystem' | 'processes'>,
   place: LockPlace,
@@ -131,15 +112,16 @@ export async function holderOf(
   return holder === null ? null : inUse(place, holder);
 }
 
-function inUse(place: LockPlace, { pid, isSuspended = false }: FoundProcess): InUseError {
-  return new InUseError(place, `process ${pid}`, { isSuspended });
+function inUse(place: LockPlace, { pid }: ProcessIdentity): InUseError {
+  return new InUseError(place, `process ${pid}`);
 }
 
 async function readLock(fileSystem: FileSystemPort, place: LockPlace): Promise<Buffer | null> {
   return fileSystem.read(place.path, FILE_LIMITS.note).catch((error: unknown) => {
     const code = failureCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    // The process of a lock that cannot be read may be alive. In a data folder it goes with the others of another user.
+    // The process of an unreadable lock may be alive. In a data folder this is reported with the other files of that
+    // user.
     if ((code === 'EACCES' || code === 'EPERM') && place.of === 'file')
       throw new Error(
         `its lock ${place.path} cannot be read (${code}): chown USER ${place.path}, for the user of the file`,
@@ -153,7 +135,7 @@ function holderIn(lock: Buffer): { readonly pid: number; readonly started: strin
   return typeof pid === 'number' && typeof started === 'string' ? { pid, started } : null;
 }
 
-async function livingHolder(lock: Buffer, processes: ProcessesPort): Promise<FoundProcess | null> {
+async function livingHolder(lock: Buffer, processes: ProcessesPort): Promise<ProcessIdentity | null> {
   const named = holderIn(lock);
   const found = named === null ? null : await processes.find(named.pid);
   return found !== null && found.started === named?.started ? found : null;
@@ -183,7 +165,7 @@ function lockOf(fileSystem: FileSystemPort, path: string, content: Buffer): Omit
   };
 }
 
-/** Removes the part of a lock that a full disk took: later starts would wait for its maker. */
+/** Removes the part of a lock that fitted on a full disk, because later starts would wait for its maker. */
 async function removeHalfMade(
   fileSystem: FileSystemPort,
   path: string,
@@ -197,7 +179,7 @@ async function removeHalfMade(
   if (isOurs) await fileSystem.remove(path).catch(() => undefined);
 }
 
-/** Removes the lock that was read, and no other: two that find the same stale one must not both win. */
+/** Removes exactly the lock that was read, so that of two processes that find the same stale one only one wins. */
 async function setAside(fileSystem: FileSystemPort, place: LockPlace, read: Buffer): Promise<void> {
   const aside = `${place.path}.${randomBytes(6).toString('hex')}`;
   try {
@@ -213,9 +195,9 @@ async function setAside(fileSystem: FileSystemPort, place: LockPlace, read: Buff
   await fileSystem.remove(aside);
 }
 
-/** Removes stale locks that somebody who was killed had set aside; ours may be there for the moment in which it is looked at. */
+/** Removes stale locks that a killed process had renamed; our own may be there while another checks it. */
 async function removeLeftAside(fileSystem: FileSystemPort, path: string, own: Buffer): Promise<void> {
-  // A folder that may be written and not read is no reason against the lock.
+  // A folder that can be written but not read is no reason against the lock.
   const names = await fileSystem.list(dirname(path)).catch(() => []);
   for (const name of names.filter((each) => isAside(each, basename(path)))) {
     const aside = join(dirname(path), name);

@@ -14,14 +14,14 @@ const LF = 0x0a;
 
 export interface RecordsFileOptions {
   readonly fileSystem: FileSystemPort;
-  /** The data folder; it exists, and is held. */
+  /** The data folder, which exists and is held. */
   readonly folder: string;
   readonly log: LogPort;
 }
 
 /**
- * Opens Keyway's own records in the data folder: a line for each write, with all that it changed. Rejects with the file
- * system's error.
+ * Opens Keyway's own records in the data folder: a line for each write, with everything it changed. Rejects with the
+ * file system's error.
  */
 export async function openRecordsFile({ fileSystem, folder, log }: RecordsFileOptions): Promise<LocalRecords> {
   const path = join(folder, RECORDS_FILE);
@@ -29,18 +29,15 @@ export async function openRecordsFile({ fileSystem, folder, log }: RecordsFileOp
   const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.counters));
   const table = new RecordTable();
   if (bytes !== null) {
-    // From here on it is acted on what a Keyway that was killed has left in the system's memory alone.
+    // A killed Keyway may have left records in the system's cache alone; they must be durable before they are acted
+    // upon.
     await fileSystem.sync(path);
     await fileSystem.syncFolder(folder);
     for (const changes of linesOf(bytes)) table.take(changes);
   }
   const journal = createLineJournal({
     ...{ fileSystem, path },
-    whole: (lines) =>
-      table
-        .all()
-        .map((record) => lineOf([record]))
-        .join('') + lines,
+    whole: (lines) => wholeOf(table.all(), lines),
   });
   let isFailing = false;
   return new LocalRecords(table, async (changes) => {
@@ -57,11 +54,24 @@ export async function openRecordsFile({ fileSystem, folder, log }: RecordsFileOp
   });
 }
 
+/** Reads the records in a data folder as they are, and changes nothing. Rejects with the file system's error. */
+export async function readRecordsFile(fileSystem: FileSystemPort, folder: string): Promise<RecordTable> {
+  const bytes = await unlessMissing(fileSystem.read(join(folder, RECORDS_FILE), FILE_LIMITS.counters));
+  const table = new RecordTable();
+  for (const changes of bytes === null ? [] : linesOf(bytes)) table.take(changes);
+  return table;
+}
+
+function* wholeOf(all: readonly RecordChange[], lines: string): Generator<string, void> {
+  for (const record of all) yield lineOf([record]);
+  yield lines;
+}
+
 function lineOf(changes: readonly RecordChange[]): string {
   return `${JSON.stringify(changes.map(({ kind, id, body }) => [kind, id, body]))}\n`;
 }
 
-/** Passes over a line that is torn. */
+/** Yields the changes of each line, skipping torn ones. */
 function* linesOf(bytes: Buffer): Generator<readonly RecordChange[]> {
   for (let from = 0; from < bytes.length; ) {
     const end = bytes.indexOf(LF, from);
@@ -84,6 +94,6 @@ function changeOf(change: unknown): readonly RecordChange[] {
   const [kind, id, body]: readonly unknown[] = Array.isArray(change) ? change : [];
   if (typeof kind !== 'string' || typeof id !== 'string') return [];
   if (typeof body !== 'string' && body !== null) return [];
-  // One of a later Keyway stays where it is.
+  // The record of a later Keyway is left alone.
   return [{ kind: kind as RecordKind, id, body }];
 }

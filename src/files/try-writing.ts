@@ -4,10 +4,10 @@ import { failureWords } from '../platform/failure-words.js';
 import { isMountPoint } from './mounts.js';
 import { temporaryPath } from './write-file.js';
 
-/** Something that a write of the configuration file would meet. */
+/** A problem that a write of the configuration file would meet. */
 export interface WritingProblem {
   readonly kind: 'missing' | 'notAFile' | 'mountPoint' | 'noMountPoint' | 'foreignOwner' | 'notWritable';
-  /** One sentence with its remedy. */
+  /** One sentence that includes the remedy. */
   readonly message: string;
 }
 
@@ -18,7 +18,7 @@ export interface TryWritingOptions {
   readonly inPlace: boolean;
 }
 
-/** Tries the way of writing without changing the file. Never rejects; an empty list says that a write would go well. */
+/** Tries out writing without changing the file. Never rejects; an empty list says that a write would succeed. */
 export async function tryWriting({ fileSystem, path, inPlace }: TryWritingOptions): Promise<readonly WritingProblem[]> {
   try {
     const realPath = await fileSystem.realPath(path);
@@ -76,12 +76,14 @@ async function tryReplacing(
     const message = `The folder ${dirname(realPath)} cannot be written to (${failureWords(error)}): make it writable for the user that Keyway runs as, because a change replaces the file in it.`;
     return [{ kind: 'notWritable', message }];
   }
+  let remedy = 'run Keyway as that user';
   try {
     const made = await fileSystem.stat(temporary);
+    if (made.uid === uid) remedy = `chgrp ${made.gid} ${realPath}`;
     if (made.uid !== uid || made.gid !== gid) await fileSystem.setOwner(temporary, uid, gid);
     return [];
   } catch (error) {
-    const message = `${realPath} belongs to user ${uid}, group ${gid}, which Keyway may not give to a new file (${failureWords(error)}): run Keyway as that user.`;
+    const message = `${realPath} belongs to user ${uid}, group ${gid}, which Keyway may not give to a new file (${failureWords(error)}): ${remedy}.`;
     return [{ kind: 'foreignOwner', message }];
   } finally {
     await fileSystem.remove(temporary).catch(() => undefined);

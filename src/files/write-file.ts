@@ -5,19 +5,19 @@ import type { FileRights, FileStat, FileSystemPort } from '../core/ports.js';
 import { createFailure, failureCode, tooLarge } from '../platform/failure-words.js';
 import { exists } from '../platform/presence.js';
 
-/** A file as it was found: what a replacement of it starts from and is checked against. */
+/** A file as it was found, which its replacement starts from and is checked against. */
 export interface TargetFile {
   /** The path as it is configured, possibly a symbolic link. */
   readonly path: string;
-  /** The file's real path; a replacement goes there, so that links stay. */
+  /** The file's real path, where a replacement goes, so that links stay. */
   readonly realPath: string;
   readonly bytes: Buffer;
   readonly stat: FileStat;
-  /** The bytes were not read for this, but are what was known of a file with this stat. */
+  /** True if the bytes were not read now, but are known to belong to a file with this stat. */
   readonly isAssumed?: boolean;
 }
 
-/** The file was changed by somebody else between reading and replacing it. Nothing was written; read it again. */
+/** Another program changed the file between reading and replacing it. Nothing was written; read it again. */
 export class TargetChangedError extends Error {
   constructor(path: string) {
     super(`${path} was changed by another program while it was being written`);
@@ -25,21 +25,21 @@ export class TargetChangedError extends Error {
   }
 }
 
-/** Two modifications no further apart than this may carry the same time stamp: FAT counts in 2 s, others in 1 s or in ticks. */
+/** Milliseconds within which changes may have one time stamp: FAT counts in 2 s, others in 1 s or in ticks. */
 export const TICK_MS = 2_000;
 const READ_ATTEMPTS = 10;
 const WRITE_ATTEMPTS = 20;
 const NEW_FILE_MODE = 0o600;
 
-/** True when two looks at a path saw the same file, unmodified. */
+/** Tells whether two stats of a path are of the same file, unmodified. */
 export function sameFile(a: FileStat, b: FileStat): boolean {
   return a.dev === b.dev && a.ino === b.ino && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs;
 }
 
 /**
- * Reads the file at `path`, through links, together with a stat that belongs to exactly these bytes. Where it holds what
- * is `expected`, those very bytes are returned: a second copy of a large file per write is what would make writes slow.
- * Rejects with the file system's error, also for a file that is larger than a configuration may be.
+ * Reads the file at `path`, through links, together with a stat that belongs to exactly these bytes. If it holds what
+ * is `expected`, returns those very bytes, because a second copy of a large file for each write would make writes slow.
+ * Rejects with the file system's error, also for a file larger than a configuration may be.
  */
 export async function readTarget(fileSystem: FileSystemPort, path: string, expected?: Buffer): Promise<TargetFile> {
   for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
@@ -53,7 +53,7 @@ export async function readTarget(fileSystem: FileSystemPort, path: string, expec
   throw alwaysChanging(path);
 }
 
-/** Makes an attempt that replaces the file again until nobody has changed the file meanwhile. */
+/** Repeats an attempt to replace the file until no other program changes the file meanwhile. */
 export async function undisturbed<T>(path: string, attempt: () => Promise<T>): Promise<T> {
   for (let attempts = 0; attempts < WRITE_ATTEMPTS; attempts++) {
     try {
@@ -69,66 +69,88 @@ function alwaysChanging(path: string): Error {
   return createFailure('EAGAIN', `${path} is being written by another program all the time`);
 }
 
-/** Throws for a content that could be written and never be read again. */
+/** Throws for a content that could be written but never read again. */
 export function checkReadable(path: string, content: Buffer): void {
   if (content.length > FILE_LIMITS.configuration) throw tooLarge(path, FILE_LIMITS.configuration);
 }
 
-/** True when every later change of the content shows in the stat: it comes with a time after the one of the last content. */
+/**
+ * Tells whether every later change of the content will show in the stat, because its time will be after that of the
+ * last content.
+ */
 export function showsChanges({ mtimeNs, ctimeNs }: FileStat): boolean {
   return ctimeNs > mtimeNs;
 }
 
-/** Rejects with `TargetChangedError` unless the file still is the one that was read, or holds what was assumed. */
+/** Rejects with `TargetChangedError` unless the file is still the one that was read, or holds what was assumed. */
 export async function checkUnchanged(fileSystem: FileSystemPort, target: TargetFile, nowNs: bigint): Promise<void> {
   const { path, bytes, stat, isAssumed = false } = target;
   const couldHide = isAssumed ? !showsChanges(stat) : nowNs - stat.mtimeNs <= BigInt(TICK_MS) * 1_000_000n;
   try {
     const isSame = !couldHide || (await fileSystem.matches(path, bytes));
-    // A network file system asks its server for the stat of a file that is opened, and may remember it otherwise.
-    if (isAssumed && !couldHide) await (await fileSystem.open(path)).close();
-    // Two paths to one file are none here: a file with further names is not taken.
-    if (isSame && sameFile(await fileSystem.stat(path), stat)) return;
+    const present = await (isAssumed && !couldHide ? statOfOpened(fileSystem, path) : fileSystem.stat(path));
+    // Two paths to one file cannot occur here, because a file with further names is refused.
+    if (isSame && sameFile(present, stat)) return;
   } catch (error) {
     if (failureCode(error) !== 'ENOENT') throw error;
   }
   throw new TargetChangedError(target.path);
 }
 
+/** Resolves to the stat of a file by opening it: a network file system may have cached that of its path. */
+async function statOfOpened(fileSystem: FileSystemPort, path: string): Promise<FileStat> {
+  const opened = await fileSystem.open(path);
+  await opened.close();
+  return opened.stat;
+}
+
+/** Work during a replacement, concurrent with its syncs. */
+export interface ReplacementNotes {
+  /** The file is not replaced before this resolves, nor if it rejects. */
+  readonly before?: Promise<void>;
+  /** Called once the file is replaced; the replacement waits for it. Never rejects. */
+  readonly after?: () => Promise<void>;
+}
+
 /**
- * Replaces the file atomically and durably: a temporary file beside it with the same mode and owner, synced, renamed
- * over it, the folder synced. Either all of it has happened when this resolves, or it rejects; after a rejection the file
- * holds the old or the new content whole. Returns the new stat, or null when the file has already been changed again.
+ * Replaces the file atomically and durably: writes a temporary file next to it with the same mode and owner, syncs it,
+ * renames it over the file, and syncs the folder. Resolves once all of that is done; after a rejection the file holds
+ * the old or the new content whole. Returns the new stat, or null if the file has already been changed again.
  */
 export async function replaceTarget(
   fileSystem: FileSystemPort,
   target: TargetFile,
   content: Buffer,
+  { before, after }: ReplacementNotes = {},
 ): Promise<FileStat | null> {
   checkReadable(target.realPath, content);
   const { realPath, stat } = target;
   const displaced = temporaryPath(realPath);
   const rights = { mode: stat.mode, owner: stat };
-  const letGo = () => fileSystem.remove(displaced).catch(() => undefined);
+  const removeDisplaced = () => fileSystem.remove(displaced).catch(() => undefined);
   try {
     const prepare = async ({ mtimeNs }: FileStat): Promise<void> => {
+      await before;
       await checkUnchanged(fileSystem, target, mtimeNs);
-      // A file system without hard links is not protected against what `putBackWritten` looks for.
+      // Without hard links, a file system has no protection against what `putBackWritten` looks for.
       await fileSystem.hardLink(realPath, displaced).catch(() => undefined);
     };
     const written = await throughTemporary(fileSystem, { realPath, content, rights }, prepare);
+    const syncing = syncName(fileSystem, realPath, written);
+    syncing.catch(() => undefined);
     await putBackWritten(fileSystem, target, displaced);
-    const [present] = await Promise.all([syncName(fileSystem, realPath, written), letGo()]);
+    const [present] = await Promise.all([syncing, removeDisplaced(), after?.()]);
     return present;
   } catch (error) {
-    await letGo();
+    await removeDisplaced();
     throw error;
   }
 }
 
 /**
- * A program that truncates the file and writes into it, as servers do, may have begun between the last look and the
- * replacing, and would write into a file that nobody sees: that file gets its place back. Rejects with `TargetChangedError`.
+ * Puts the replaced file back if another program has written into it. A program that truncates and writes the file, as
+ * servers do, may have begun between the last check and the rename, and would write into a file without a name. Rejects
+ * with `TargetChangedError` then.
  */
 async function putBackWritten(fileSystem: FileSystemPort, target: TargetFile, displaced: string): Promise<void> {
   const { size, mtimeNs } = target.stat;
@@ -138,7 +160,7 @@ async function putBackWritten(fileSystem: FileSystemPort, target: TargetFile, di
   throw new TargetChangedError(target.path);
 }
 
-/** Creates the file durably where there is none, readable by its owner alone. A dangling link is an error and stays. */
+/** Creates a missing file durably, readable by its owner alone. A dangling link is an error and stays. */
 export async function createTarget(
   fileSystem: FileSystemPort,
   path: string,
@@ -154,7 +176,7 @@ export async function createTarget(
   return syncName(fileSystem, path, written);
 }
 
-/** Removes what a Keyway that was killed has left beside the file. Only call while no other one writes it. */
+/** Removes what a killed Keyway has left next to the file. Call only while no other one writes it. */
 export async function removeStaleTemporaries(fileSystem: FileSystemPort, realPath: string): Promise<void> {
   const folder = dirname(realPath);
   for (const name of await fileSystem.list(folder)) {
@@ -162,7 +184,7 @@ export async function removeStaleTemporaries(fileSystem: FileSystemPort, realPat
   }
 }
 
-/** The number of the file's names besides its own and those that a Keyway gives it while it replaces it. */
+/** Returns the number of the file's names, not counting its own and those that a Keyway uses while replacing it. */
 export async function otherNames(fileSystem: FileSystemPort, realPath: string): Promise<number> {
   const { dev, ino, kind, links } = await fileSystem.stat(realPath);
   if (kind !== 'file' || links === 1) return 0;
@@ -173,7 +195,7 @@ export async function otherNames(fileSystem: FileSystemPort, realPath: string): 
   return links - 1 - own;
 }
 
-/** A new name beside the file, recognisable as ours and hidden from programs that read a whole folder of `*.json`. */
+/** Returns a new name next to the file, recognisable as ours and hidden from readers of every `*.json`. */
 export function temporaryPath(realPath: string): string {
   return join(dirname(realPath), `.${basename(realPath)}.keyway-${randomBytes(6).toString('hex')}.tmp`);
 }
@@ -203,15 +225,15 @@ async function throughTemporary(
   });
 }
 
-/** Syncs the name of what was written; resolves to its stat now, null when the file has already been changed again. */
+/** Syncs the name of a written file; resolves to its stat, or null if it has already been changed again. */
 async function syncName(fileSystem: FileSystemPort, realPath: string, written: FileStat): Promise<FileStat | null> {
   const [present] = await Promise.all([fileSystem.stat(realPath), fileSystem.syncFolder(dirname(realPath))]);
   return present.ino === written.ino && present.mtimeNs === written.mtimeNs ? present : null;
 }
 
 /**
- * Renames what `write` makes under the temporary name, in the same folder, and syncs: the file comes to its path whole or
- * not at all, and where something fails nothing is left of it. The folder is for the caller to sync.
+ * Renames what `write` makes under the temporary name, in the same folder, so that the file appears whole or not at
+ * all; a failure leaves nothing behind. Syncing the content is up to `write`, syncing the folder up to the caller.
  */
 export async function createWhole<T>(
   fileSystem: FileSystemPort,
@@ -223,7 +245,7 @@ export async function createWhole<T>(
     await fileSystem.rename(temporary, path);
     return written;
   } catch (error) {
-    // The error to tell is this one.
+    // The first error is the one to report.
     await fileSystem.remove(temporary).catch(() => undefined);
     throw error;
   }

@@ -9,7 +9,7 @@ const MOUNT: Readonly<Record<keyof GatewayMount, null>> = {
   sunset: null,
 };
 
-/** Every option, with the names of the members of those that are records of settings themselves; null for all others. */
+/** Every option, with the member names of those that are records of settings; null for all others. */
 const OPTIONS: { readonly [Name in keyof Required<GatewayOptions>]: readonly string[] | null } = {
   mounts: null,
   configPath: null,
@@ -51,8 +51,8 @@ const OPTIONS: { readonly [Name in keyof Required<GatewayOptions>]: readonly str
 const EXAMPLE = "mounts: [{ revision: 'current' }]";
 
 /**
- * Returns a warning for each option that is gone. Throws an `Error` for people that names the first option which is none, or of
- * another form, as a program without types may give it.
+ * Returns a warning for each removed option that is given. Throws an `Error` for the user that names the first unknown
+ * option, or the first of a wrong form, because a program without types may pass anything.
  */
 export function checkOptions(options: unknown): readonly string[] {
   if (!isRecord(options)) throw new Error(`createGateway: expected options, at least ${EXAMPLE}`);

@@ -1,12 +1,14 @@
 import type { FastifyInstance } from 'fastify';
+import { SERVER_FILES } from '../../revisions/all.js';
 import { commandRevision } from '../../revisions/index.js';
+import { Actors } from '../core/actors.js';
 import type { Backend } from '../core/backend.js';
 import { type Core, createCore } from '../core/core.js';
 import { KeyMakers } from '../core/keys/key-makers.js';
+import { KeyNotes } from '../core/keys/key-notes.js';
 import { createKeyOperations } from '../core/keys/operations.js';
 import type { KeyReader } from '../core/keys/types.js';
-import { mapMaybeAsync } from '../core/maybe-async.js';
-import { type AnnouncedServer, type Credentials, DEFAULT_ANNOUNCED, type Published } from '../core/model.js';
+import type { AnnouncedServer, Credentials, Published } from '../core/model.js';
 import { NamedTokens } from '../core/named-tokens.js';
 import { OperationUse } from '../core/operation-use.js';
 import { createTokenGuard, NO_TOKEN_GUARD, type TokenGuard } from '../core/token-guard.js';
@@ -33,12 +35,14 @@ import { createOwnApi } from '../own-api/server.js';
 import { secretBytes, Webhook, type WebhookOptions } from '../own-api/webhook.js';
 import { SubscriptionDoor } from '../subscription/door.js';
 import type { OfferFacts } from '../subscription/offer.js';
+import { Announced } from './announced.js';
 import type { Home, HomeParts } from './homes/home.js';
 import { openHome } from './homes/open.js';
-import type { ComposeOptions, TestControls } from './options.js';
+import type { ComposeOptions, TestControls, WatchedWebhook } from './options.js';
+import { serveReplacements } from './replacement-calls.js';
 import { createTestControls } from './test-controls.js';
 
-/** A composed gateway: the app, and what stands behind it. `app.close()` closes all of it. */
+/** A composed gateway: the app and the parts behind it. `app.close()` closes all of it. */
 export interface Gateway extends HomeParts {
   readonly app: FastifyInstance;
   /** The open home of the state. */
@@ -49,18 +53,23 @@ export interface Gateway extends HomeParts {
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
   readonly use: OperationUse;
-  /** The faults and the state of a gateway for tests; null for every other. */
+  /** Null without a webhook. */
+  readonly webhook: WatchedWebhook | null;
+  /** The faults and the state of a gateway for tests; null in any other gateway. */
   readonly test: TestControls | null;
-  /** Asked wherever a token is. */
+  /** Consulted wherever a token is checked. */
   readonly tokens: TokenGuard;
   readonly callerOf: CallerOf;
-  /** Another app over the same core that answers the subscriptions of every mount, and nothing else. */
+  /** Makes another app over the same core that answers the subscriptions of every mount, and nothing else. */
   readonly subscriptions: (own: Pick<AppOptions, 'createServer'>) => FastifyInstance;
-  /** Another app over the same core, for whoever may open the socket that it listens on: the newest revision, without a credential. */
+  /**
+   * Makes another app over the same core for a socket whose file mode is its access check: the newest revision, without
+   * a credential.
+   */
   readonly control: () => FastifyInstance;
 }
 
-/** Opens the state that the options name and assembles the gateway over it. Rejects with an `Error` whose message is for people. */
+/** Opens the state that the options name and assembles the gateway over it. Rejects with an `Error` for the user. */
 export async function composeGateway(options: ComposeOptions): Promise<Gateway> {
   return assembleGateway(options, await openHome(options));
 }
@@ -68,7 +77,7 @@ export async function composeGateway(options: ComposeOptions): Promise<Gateway> 
 /** The options for a gateway over a home that is open. */
 type AssembleOptions = Omit<ComposeOptions, 'home'>;
 
-/** The gateway over a home that is open; where it rejects, with an `Error` whose message is for people, it has closed it. */
+/** Assembles the gateway over an open home. If it rejects, with an `Error` for the user, it has closed the home. */
 export async function assembleGateway(options: AssembleOptions, home: Home): Promise<Gateway> {
   try {
     return assemble(options, home);
@@ -98,7 +107,9 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     );
   });
   backend.onChange(endSessions);
-  const announced = () => announcedBy(options, backend.settings().announced);
+  const { keepHost } = home;
+  const told = new Announced({ given: options.announced, backend, keepHost });
+  const announced = told.now;
   const tokens = options.loginGuard === 'off' ? NO_TOKEN_GUARD : createTokenGuard(clock, random);
   const callerOf = createCallerOf(options.trustProxy ?? [], (address) =>
     log.warn(
@@ -113,34 +124,38 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     toldHost: backend.settings().told?.host ?? null,
     ownDns: core.hasOwnDns(),
   });
-  const offerFacts = () => mapMaybeAsync(core.published(), factsOf);
+  const offerFacts = async () => factsOf(await core.published());
   const { records } = home.backend;
   const addresses = new KeptAddresses(records, clock, random);
   const door = new SubscriptionDoor({ core, offerFacts: factsOf, clock, keptKey: addresses.keyOf });
   const named = new NamedTokens({ records, clock, random });
   const makers = new KeyMakers(records, clock);
+  const notes = new KeyNotes(records, backend.keys);
+  const actors = new Actors(clock);
   const use = new OperationUse({ records, clock });
   const server = serverOf(home);
   const isFollowing = options.webhook != null;
-  const events = new Events({ backend, records, server, isFollowing, clock, random, log });
+  const rotating = () => jobs.rotating();
+  const events = new Events({ backend, records, server, actors, rotating, isFollowing, clock, random, log });
   const rotations = new Rotations({
-    ...{ core, backend, records, makers, addresses, clock, random, log },
-    // One that cannot be written down is logged by whoever writes them.
-    onRotated: (successor) => void events.emitKeys('key.rotated', [successor]).catch(() => undefined),
+    ...{ core, backend, records, makers, notes, addresses, clock, random, log },
+    // A failure to record the event has already been logged.
+    onRotated: (rotated) => void events.emitRotated([rotated]).catch(() => undefined),
     isInCharge: () => jobs.isInCharge(),
   });
   const jobs = new Jobs({
-    ...{ core, backend, records, makers, named, rotations, clock, random, log },
-    onEnded: ({ id, owner, state, total }, { done, failed, successors }, told) => {
+    ...{ core, backend, records, makers, notes, actors, named, rotations, clock, random, log },
+    onEnded: ({ id, owner, state, total }, { done, failed, rotated }, told) => {
       const data = { job: id, by: owner, state, total, done, failed };
-      return events.emitOnce([...events.ofKeys('key.rotated', successors), { type: 'job.ended', data }], told);
+      return events.emitOnce([...events.ofRotated(rotated, owner), { type: 'job.ended', data }], told);
     },
   });
   const sunsets = sunsetsOf(options.mounts);
   const servesTokens = options.subscriptionTokens ?? options.subscriptions != null;
   const own = createOwnContext({
-    ...{ core, backend, named, makers, addresses, offerFacts, use, sunsets, servesTokens },
-    ...{ clock, random, log, jobs, rotations, events },
+    ...{ core, backend, named, makers, notes, actors, addresses, offerFacts, use, sunsets, servesTokens },
+    keepAddress: (host, port) => told.keep(host, port),
+    ...{ serverFiles: SERVER_FILES, clock, random, log, jobs, rotations, events },
   });
   const webhook = webhookOf(options, { events, records, clock, log });
   const access = { mounts, credentials: listener.credentials, named, tokens, callerOf, isTerminal: false };
@@ -154,6 +169,8 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     offerFacts,
     named,
     makers,
+    notes,
+    actors,
     use,
     tokens,
     callerOf,
@@ -165,19 +182,22 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   };
   const app = createApp({ ...appOptions, ...(createServer === undefined ? {} : { createServer }) });
   app.addHook('onClose', backend.close);
-  // Hooks of this kind run in the reverse order.
+  // Hooks of this kind run in reverse order.
   app.addHook('onClose', () => events.close());
   app.addHook('onClose', () => webhook?.close());
   app.addHook('onClose', async () => {
     await rotations.close();
     await jobs.close();
   });
-  if (options.ownApi !== false || webhook !== null) events.start();
+  if (options.ownApi !== false || webhook !== null) events.start({ mayHold: home.hasAllKeys });
   webhook?.start();
-  jobs.start();
-  rotations.start();
+  if (home.hasAllKeys) {
+    jobs.start();
+    rotations.start();
+  }
   app.addHook('onClose', keepWriting(use));
-  const sweeping = setInterval(() => void sweep([makers, addresses], home, log), SWEEP).unref();
+  const swept = home.hasAllKeys ? [makers, addresses, notes] : [];
+  const sweeping = setInterval(() => void sweep(swept, home, log), SWEEP).unref();
   app.addHook('onClose', async () => clearInterval(sweeping));
   return {
     app,
@@ -193,6 +213,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     credentials: listener.credentials,
     announced,
     use,
+    webhook,
     tokens,
     callerOf,
     subscriptions: (own) =>
@@ -205,10 +226,8 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
       }),
     control: () => {
       const controlled = [controlMount()];
-      const { refusing } = backend;
-      const coreForCommands =
-        refusing === null ? core : { ...core, ...createKeyOperations({ ...backend, ...refusing }, random) };
-      return createApp({
+      const coreForCommands = { ...core, ...createKeyOperations(backend, random, { refuses: true }) };
+      const app = createApp({
         ...appOptions,
         ...DEFAULT_APP_SETTINGS,
         core: coreForCommands,
@@ -222,14 +241,17 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
         faulty: null,
         refusesOpen: () => false,
       });
+      const replacements = home.parts.local?.replacements;
+      if (replacements !== undefined) serveReplacements(app, replacements);
+      return app;
     },
   };
 }
 
-/** Milliseconds between two looks for keys that went by other ways. */
+/** Milliseconds between two sweeps for keys that disappeared without a call to this Keyway. */
 const SWEEP = 3_600_000;
 
-/** Has what is kept beside keys follow those that went by other ways, where it is known which are there. Never rejects. */
+/** Removes records about keys that no longer exist, if it is known which keys do. Never rejects. */
 async function sweep(
   followers: readonly { sweep(keys: KeyReader): Promise<void> }[],
   { backend }: Home,
@@ -239,11 +261,11 @@ async function sweep(
     await backend.replica?.lastKnown();
     for (const each of followers) await each.sweep(backend.keys);
   } catch (error) {
-    log.debug({ err: error }, 'what is kept beside keys is looked at later');
+    log.debug({ err: error }, 'records about keys are looked at later');
   }
 }
 
-/** The announced ends of revisions. */
+/** Returns the announced end of each revision. */
 function sunsetsOf(mounts: AssembleOptions['mounts']): ReadonlyMap<string, number> {
   return new Map(mounts.flatMap(({ revision, sunset }) => (sunset === undefined ? [] : [[revision.id, sunset]])));
 }
@@ -251,7 +273,7 @@ function sunsetsOf(mounts: AssembleOptions['mounts']): ReadonlyMap<string, numbe
 /** Milliseconds. */
 const USE_WRITTEN_EVERY = 60_000;
 
-/** Writes from now on what was counted; returns what stops it, having written the rest. */
+/** Writes the counted use from now on; returns a function that stops that after writing the rest. */
 function keepWriting(use: OperationUse): () => Promise<void> {
   const timer = setInterval(() => void use.write(), USE_WRITTEN_EVERY).unref();
   return () => {
@@ -260,7 +282,7 @@ function keepWriting(use: OperationUse): () => Promise<void> {
   };
 }
 
-/** The server behind this gateway as events tell of it; null where there is none. */
+/** Returns the server behind this gateway in the form that events need; null without a server. */
 function serverOf({ backend, parts }: Home): EventServer | null {
   const server = parts.upstream?.server;
   if (server === undefined) return null;
@@ -286,7 +308,7 @@ function controlMount(): Mount {
   return { ...createMount({ revision, version: revision.reportedVersion, webpath: '', panel }), hidesRest: true };
 }
 
-/** The listener that the state describes now, under the options' overrides. */
+/** Returns the listener that the state describes at present, with the options' overrides. */
 function listenerOf({ listener: overrides = {} }: AssembleOptions, backend: Backend) {
   const described = () => backend.settings().listener;
   return {
@@ -295,12 +317,12 @@ function listenerOf({ listener: overrides = {} }: AssembleOptions, backend: Back
       username: overrides.username ?? described()?.username ?? '',
       passwordHash: overrides.passwordHash ?? described()?.passwordHash ?? '',
     }),
-    /** The web path at the start: paths stay while Keyway runs. */
+    /** The web path at the start; paths stay the same while Keyway runs. */
     webpath: overrides.webpath ?? described()?.webpath ?? '',
   };
 }
 
-/** Returns a check for every change; it calls back when the credentials differ from those at the call before. */
+/** Returns a function to call after every change, which calls back if the credentials differ from before. */
 function whenCredentialsChange(credentials: () => Credentials, changed: () => void): () => void {
   let before = JSON.stringify(credentials());
   return () => {
@@ -309,11 +331,6 @@ function whenCredentialsChange(credentials: () => Credentials, changed: () => vo
     before = now;
     changed();
   };
-}
-
-function announcedBy(options: AssembleOptions, stated: Partial<AnnouncedServer>): AnnouncedServer {
-  const own = Object.entries(options.announced ?? {}).filter(([, value]) => value !== null);
-  return { ...DEFAULT_ANNOUNCED, ...stated, ...Object.fromEntries(own) };
 }
 
 function createMounts(

@@ -28,9 +28,9 @@ declare module 'fastify' {
 }
 
 /**
- * Creates the gateway as a Fastify app, for embedding and for `inject` in tests. It opens no socket until `listen`, starts no
- * resolver, and follows the protocol on mounts that their own rule leaves open. Rejects with an `Error` whose message is for
- * people when a revision is unknown, two mounts clash or the configuration file cannot be read.
+ * Creates the gateway as a Fastify app, for embedding and for `inject` in tests. It opens no socket until `listen`,
+ * starts no resolver, and follows the protocol on mounts that their own rule leaves open. Rejects with an `Error` for
+ * the user if a revision is unknown, two mounts clash or the configuration file cannot be read.
  */
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
   const warnings = checkOptions(options);
@@ -48,7 +48,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   return gateway.app;
 }
 
-/** Says in the log what a gateway does without, which is easily left out by mistake. */
+/** Logs what a gateway lacks and what is easily left out by mistake. */
 function reportAbsent({ refusesOpen, ...given }: GatewayOptions, { mounts, credentials }: Gateway, log: LogPort): void {
   const hasHome = LASTING.some((name) => given[name] !== undefined) || given.test !== undefined;
   if (!hasHome) log.info({}, 'no configPath is given: the state lives in memory, and goes with the gateway');
@@ -66,13 +66,13 @@ function resolveMount(wanted: GatewayMount): ResolvedMount {
   return { ...wanted, revision, version };
 }
 
-/** The homes that a state for tests is never put before. */
+/** The options that must not be combined with a state for tests. */
 const LASTING = ['configPath', 'upstream', 'database', 'backend', 'dataDir'] as const;
 
 function testHomeOf({ state, fault = 'none' }: TestOptions, options: GatewayOptions): HomePlace {
-  const beside = LASTING.find((name) => options[name] !== undefined);
-  if (beside !== undefined)
-    throw new Error(`test: expected no ${beside} beside it, so that nobody has faults by accident`);
+  const lasting = LASTING.find((name) => options[name] !== undefined);
+  if (lasting !== undefined)
+    throw new Error(`test: expected no ${lasting} with it, so that nobody has faults by accident`);
   return testHome({ path: null, state: state === undefined ? null : stateBytes(state), fault: faultNamed(fault) });
 }
 
@@ -93,7 +93,7 @@ function homeOf(options: GatewayOptions): HomePlace {
     : fileHome(configPath, { dataDir, serverVersion, ...(inPlace === undefined ? {} : { inPlace }) });
 }
 
-/** Address and line of a running server. Throws an `Error` whose message is for people. */
+/** Returns address and line of a running server. Throws an `Error` for the user. */
 function serverOf(given: GatewayUpstream) {
   const { url, revision, token = null, username, password = '', ca } = given;
   if (!URL.canParse(url)) throw new Error('upstream: expected a URL as http(s)://host:port/webpath');

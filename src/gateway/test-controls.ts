@@ -5,14 +5,14 @@ import type { TestHome } from './homes/home.js';
 import { stateBytes } from './homes/test-state.js';
 import type { TestControls } from './options.js';
 
-/** The fault that a text names. Throws an `Error` whose message is for people. */
+/** Returns the fault that a text names. Throws an `Error` for the user. */
 export function faultNamed(text: string): Fault {
   const fault = readFault(text);
   if (fault === undefined) throw new Error(`fault: expected ${FAULT_EXPECTED}, got ${JSON.stringify(text)}`);
   return fault;
 }
 
-/** The faults and the state of a gateway for tests: as its app suffers them, and as a test sets them. */
+/** Creates the faults and state of a gateway for tests: the app's side, and the side that a test sets. */
 export function createTestControls(
   { faults, replaceState }: TestHome,
   mounts: readonly Mount[],

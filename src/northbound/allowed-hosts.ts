@@ -13,14 +13,14 @@ export type HostCheck = (request: AddressedRequest) => boolean;
 /** RFC 9110, 15.5.20. */
 const MISDIRECTED = 421;
 
-/** The text for a refused request. It repeats nothing of the request, and names none of the hosts that are answered. */
-const MISDIRECTED_WORDS = 'misdirected request: its host is none of the names given with --allow-host';
+/** The text for a refused request. It repeats nothing of the request and names no allowed host. */
+const MISDIRECTED_WORDS = 'misdirected request: its host is not one of the names given with --allow-host';
 
 /**
- * Admits requests to these hosts, against DNS rebinding: a page of a foreign name that is made to mean this machine is
- * sent with that name. The case of a name, a dot at its end and a port do not count. IP addresses and `localhost` always
- * pass: no foreign page has such a name (RFC 6761, 6.3). `X-Forwarded-Host` is not read. Null, which looks at nothing,
- * when there are no names.
+ * Admits requests to these hosts only, against DNS rebinding: a page whose name was made to resolve to this machine
+ * sends that name. Case, a trailing dot and the port are ignored. IP addresses and `localhost` always pass, because no
+ * foreign page can have such a name (RFC 6761, 6.3). `X-Forwarded-Host` is not read. Returns null, for no check, when
+ * no names are given.
  */
 export function createHostCheck(names: readonly string[]): HostCheck | null {
   if (names.length === 0) return null;
@@ -32,7 +32,7 @@ export function createHostCheck(names: readonly string[]): HostCheck | null {
   };
 }
 
-/** Has the app answer requests to other hosts with 421 before anything else is looked at; nothing when there are no names. */
+/** Makes the app answer requests to other hosts with 421 before it does anything else; does nothing without names. */
 export function refuseOtherHosts(app: FastifyInstance, names: readonly string[], observer: RouteObserver): void {
   const admits = createHostCheck(names);
   if (admits === null) return;
@@ -46,7 +46,7 @@ export function refuseOtherHosts(app: FastifyInstance, names: readonly string[],
 
 /**
  * Lists a request's hosts: the authority of a target that is a whole URL, else each `Host` (RFC 9112, 3.2.2). All must
- * be allowed: Node looks at the first alone, and whatever stands in front of it may have looked at the last.
+ * be allowed: Node looks at the first one only, and a proxy in front of it may have looked at the last.
  */
 function hostsOf({ url = '', rawHeaders }: AddressedRequest): readonly (string | null)[] {
   const [, authority] = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url) ?? [];
@@ -55,7 +55,7 @@ function hostsOf({ url = '', rawHeaders }: AddressedRequest): readonly (string |
   return rawHeaders.filter(isHost).map(hostOf);
 }
 
-/** The host of `host[:port]` in the form by which two are compared; null where it is none. */
+/** Normalizes the host of `host[:port]` for comparison; null if the text is not of that form. */
 function hostOf(value: string): string | null {
   const [, host] = /^(\[[^\]]*\]|[^:@\s]+)(?::\d*)?$/.exec(value) ?? [];
   return host === undefined ? null : comparable(host);

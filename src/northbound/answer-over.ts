@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Callbacks for the end of a connection, by connection: one listener each, however many answers are due on it. */
+/** Callbacks for the end of a connection: one listener for each connection, however many answers are due on it. */
 const due = new WeakMap<Socket, Set<() => void>>();
 
 /**
- * Calls back once, when the answer has been sent or will not be. An answer that is due behind others on a connection does
- * not hear of its end from Node: whoever pipelines requests and hangs up would never be heard of.
+ * Calls back once, when the answer has been sent or never will be. Node does not report the end of an answer that is
+ * queued behind others on its connection, so a client that pipelines requests and hangs up would otherwise go
+ * unnoticed.
  */
 export function whenAnswerIsOver(response: ServerResponse, socket: Socket, over: () => void): void {
   if (socket.destroyed) {

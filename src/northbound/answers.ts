@@ -23,15 +23,18 @@ function sendEnvelope(reply: FastifyReply, status: number, error: string): Fasti
   return reply.code(status).header('content-type', JSON_TYPE).send(failureEnvelope(error));
 }
 
-/** Sends a failure envelope to a request whose body may still be coming: a client that is sending it gets to the answer. */
+/**
+ * Sends a failure envelope while the request's body may still be coming, so that a client that is sending it reads the
+ * answer.
+ */
 export function sendEarlyFailure(reply: FastifyReply, status: number, error: string): FastifyReply {
   keepReading(reply.request.raw, reply.raw);
   return sendFailure(reply, status, error);
 }
 
 /**
- * Refuses a request of which too many come without a credential, for so many seconds, and closes its connection: for a thousand in one packet
- * there is one refusal.
+ * Refuses a request for `seconds`, because too many come without a credential. It closes the connection, so that a
+ * thousand requests in one packet get one refusal.
  */
 export function sendTooMany(reply: FastifyReply, seconds: number): FastifyReply {
   const { status, text } = commonErrors.tooManyRequests;
@@ -48,26 +51,26 @@ export function answerUnmatched(mounts: readonly Mount[], request: FastifyReques
 }
 
 /**
- * Bytes handed to the system at once. All of a list of 100,000 keys (19 MB) keeps every other connection waiting for 10 ms
- * and more while the system copies it; much smaller slices make the list itself slow.
+ * Bytes handed to the system at once. A whole list of 100,000 keys (19 MB) keeps every other connection waiting for 10
+ * ms and more while the system copies it; much smaller slices make the list itself slow.
  */
 const SLICE_BYTES = 1 << 20;
 
-/** Pieces that follow one another. */
+/** The pieces of a body, in order. */
 type Body = string | Buffer | readonly Buffer[];
 
-/** In bytes. */
+/** Returns the length of a body in bytes. */
 export function bodyLength(body: Body): number {
   if (typeof body === 'string') return Buffer.byteLength(body);
   return piecesOf(body).reduce((sum, { length }) => sum + length, 0);
 }
 
 /**
- * Ends an answer whose header is written with this body of so many bytes: a large one slice by slice, others being served
- * in between.
+ * Ends an answer whose header has been written. A large body goes out in slices, so that other requests are served in
+ * between.
  */
 export function sendBody(response: ServerResponse, body: Body, length: number): void {
-  // A text with a byte for each character is ASCII, which Node writes faster when it need not look for anything else.
+  // A text with one byte for each character is ASCII; Node writes that faster when told so.
   if (typeof body === 'string') response.end(body, body.length === length ? 'latin1' : 'utf8');
   else if (length <= SLICE_BYTES) response.end(Buffer.isBuffer(body) ? body : Buffer.concat(body));
   else sendSlices(response, slicesOf(piecesOf(body)));
@@ -98,7 +101,7 @@ function sendSlices(response: ServerResponse, slices: Iterator<Buffer, void>): v
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** True for what pages of other origins may not read. */
+    /** True if pages of other origins may not read the answer. */
     readonly ownOriginOnly?: boolean;
   }
 }

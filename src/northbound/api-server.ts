@@ -9,8 +9,9 @@ import { methodsAt, notAllowed } from './matching.js';
 import type { Mount } from './mount.js';
 
 /**
- * The same servers, answering with an envelope what Node would refuse without one, before the app sees it: a request of
- * HTTP/1.1 without `Host` or with two (RFC 9112, 3.2), an expectation that is not known (RFC 9110, 10.1.1), and CONNECT.
+ * Wraps `create` so that its servers answer with an envelope what Node would refuse without one, before the app sees
+ * it: an HTTP/1.1 request without `Host` or with two (RFC 9112, 3.2), an unknown expectation (RFC 9110, 10.1.1), and
+ * CONNECT.
  */
 export function withEnvelopes(mounts: readonly Mount[], create: CreateServer = createPlain): CreateServer {
   return (options, listener) => {
@@ -25,9 +26,9 @@ export function withEnvelopes(mounts: readonly Mount[], create: CreateServer = c
   };
 }
 
-/** Answers behind nothing: while an answer before it is still on its way, the connection ends without one. */
+/** Refuses a CONNECT; while an earlier answer is still being sent, it closes the connection without an answer. */
 function refuseConnect(mounts: readonly Mount[], request: IncomingMessage, socket: Duplex): void {
-  // Node has taken its own listener away.
+  // Node has removed its own listener.
   socket.on('error', () => socket.destroy());
   if (!(socket instanceof Socket) || answerUnderWay(socket) !== null) {
     socket.destroy();
@@ -56,12 +57,12 @@ const ANSWERS: Readonly<Record<string, readonly [status: string, error: string]>
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the request header is too large'],
 };
 
-/** Connections that end behind the answers that are under way on them. */
+/** Connections that end once the answers under way on them are sent. */
 const ending = new WeakSet<Socket>();
 
 /**
- * Answers what the HTTP parser refused with an envelope, and closes: there is no request that a route could see. Where
- * requests before it wait for their answers, these go out first.
+ * Answers what the HTTP parser refused with an envelope, and closes the connection: there is no request that a route
+ * could see. Answers to earlier requests go out first.
  */
 export function answerBrokenConnections(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -85,13 +86,16 @@ export function answerBrokenConnections(error: Error & { readonly code?: string 
 function endBehindAnswers(socket: Socket, farewell: Buffer): void {
   const answer = answerUnderWay(socket);
   if (answer === null) socket.end(farewell);
-  // The request that is broken has one, too, which never comes.
+  // The broken request has an answer object, too, but its request never becomes complete.
   else if (answer.req.complete) answer.once('close', () => endBehindAnswers(socket, farewell));
   else if (answer.headersSent) socket.destroySoon();
   else socket.end(farewell);
 }
 
-/** The answer that a connection is taken by, or null; Node's own answer to a broken request looks there, too, and it has no public name. */
+/**
+ * Returns the answer that is using a connection, or null. Node's own reply to a broken request reads the same member,
+ * which has no public name.
+ */
 function answerUnderWay(socket: Socket & { readonly _httpMessage?: ServerResponse | null }): ServerResponse | null {
   return socket._httpMessage ?? null;
 }

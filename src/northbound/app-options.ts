@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Actors } from '../core/actors.js';
 import type { Core } from '../core/core.js';
 import type { KeyMakers } from '../core/keys/key-makers.js';
-import type { MaybeAsync } from '../core/maybe-async.js';
+import type { KeyNotes } from '../core/keys/key-notes.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { NamedTokens } from '../core/named-tokens.js';
 import type { OperationUse } from '../core/operation-use.js';
@@ -19,13 +20,13 @@ import type { ServedSubscriptions } from './subscriptions.js';
 
 /** The settings that the northbound side reads by itself, each under the name of its row in the table of settings. */
 export interface AppSettings {
-  /** The slowing of guessed passwords; `off` slows that of tokens neither. */
+  /** The limit on guessed passwords; `off` leaves the limit on guessed tokens in force. */
   readonly loginGuard: LoginGuardLimit | 'off';
-  /** The host names that requests may be sent to, besides addresses and `localhost`; none for any. */
+  /** The host names that requests may be sent to, in addition to IP addresses and `localhost`; empty for any name. */
   readonly allowHosts: readonly string[];
   /** The requests that get a line in the log. */
   readonly requestLog: LoggedRequests;
-  /** True where the audit operations ask for the mount's credential, which by the protocol they do not. */
+  /** True if the audit operations require the mount's credential, which by the protocol they do not. */
   readonly protectAudit: boolean;
 }
 
@@ -36,10 +37,13 @@ export const DEFAULT_APP_SETTINGS: AppSettings = {
   protectAudit: false,
 };
 
-/** Paths that are served beside each mount's API, and answer by themselves. */
+/** Paths that are served next to each mount's API and answer for themselves. */
 export interface BesideMounts {
   serve(app: FastifyInstance, mount: Mount, observing: Observing): void;
-  /** Refuses a request whose path cannot be read, where that stands below its own; else does nothing and returns false. */
+  /**
+   * Refuses a request whose path cannot be decoded if it is below a path of its own; otherwise does nothing and returns
+   * false.
+   */
   refuses(request: FastifyRequest, reply: FastifyReply, text: string): boolean;
 }
 
@@ -49,28 +53,34 @@ export interface AppOptions extends AppSettings {
   readonly mounts: readonly Mount[];
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
-  /** The place where clients find the server, as far as that can be told. */
-  readonly offerFacts: () => MaybeAsync<OfferFacts>;
+  /** Returns where clients find the server, as far as that is known. */
+  readonly offerFacts: () => Promise<OfferFacts>;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
-  /** Makes the server that listens; absent for a plain one. */
+  /** Makes the server that listens; a plain one if absent. */
   readonly createServer?: CreateServer;
-  /** Asked wherever a token is. */
+  /** Consulted wherever a token is checked. */
   readonly tokens: TokenGuard;
   readonly named: NamedTokens;
   readonly makers: KeyMakers;
-  /** Counts who uses what; null where nobody does. */
+  readonly notes: KeyNotes;
+  /** Told who changes what. */
+  readonly actors: Actors;
+  /** Counts the use of operations; null if it is not counted. */
   readonly use: OperationUse | null;
   readonly callerOf: CallerOf;
-  /** Null where Keyway's own interface is not served. */
+  /** Null if Keyway's own interface is not served. */
   readonly ownApi: BesideMounts | null;
-  /** Null where no subscription is answered by its token. */
+  /** Null if no subscription is answered by its token. */
   readonly subscriptions: ServedSubscriptions | null;
-  /** The faults of a gateway for tests; null for every other. */
+  /** The faults of a gateway for tests; null in any other gateway. */
   readonly faulty: FaultyOptions | null;
-  /** Told of every answer and login. */
+  /** Notified of every answer and login. */
   readonly observer?: RequestsObserver;
-  /** Tells whether a mount that its own rule leaves open must refuse everyone all the same (design: "A mount that its own rule leaves open"). */
+  /**
+   * Tells whether a mount that its own rule leaves open must still refuse everyone (design: "A mount that its own rule
+   * leaves open").
+   */
   readonly refusesOpen: (mount: Mount) => boolean;
 }

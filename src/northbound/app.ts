@@ -24,18 +24,18 @@ import { serveOperations } from './routes.js';
 import { createStrangerRate } from './stranger-rate.js';
 import { type AnswerSubscription, serveSubscriptions } from './subscriptions.js';
 
-/** Milliseconds. A configuration of 256 MiB may take its time. */
+/** Milliseconds that a whole request may take; uploading a configuration of 256 MiB is slow. */
 const REQUEST_TIMEOUT = 300_000;
 
-/** Bytes. A key of 10,000 characters outside ASCII takes 60,000 and more in a path. */
+/** In bytes. A key of 10,000 characters outside ASCII takes 60,000 and more in a path. */
 const MAX_HEADER_SIZE = 128 * 1024;
 
 const LIMITS: ServerLimits = { requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: MAX_HEADER_SIZE };
 
-/** Half of a surrogate pair has no UTF-8 either. */
+/** Also covers half of a surrogate pair. */
 const NOT_UTF8 = 'the path is no UTF-8, percent-encoded (RFC 3986, 2.5)';
 
-/** Creates the Fastify app that serves every mount over one core. It does not listen yet. */
+/** Creates the Fastify app that serves every mount over one core. It is not listening yet. */
 export function createApp(options: AppOptions): FastifyInstance {
   const { core, mounts } = options;
   const requestLog = options.requestLog === 'none' ? null : createRequestLog(options);
@@ -51,8 +51,8 @@ export function createApp(options: AppOptions): FastifyInstance {
         if (options.ownApi?.refuses(request, reply, text) !== true) sendFailure(reply, 400, text);
         other.answered(request, reply);
       };
-      if (answerSubscription === null) refuse();
-      else answerSubscription(request, reply, refuse);
+      const outcome = answerSubscription?.(request, reply) ?? Promise.resolve('not ours');
+      outcome.then((which) => which === 'answered' || refuse(), refuse);
     },
     clientErrorHandler: answerBrokenConnections,
   });
@@ -104,10 +104,13 @@ function answerError(
     if (error.code === 'tooManyBodies') reply.header('retry-after', DROPPED_RETRY_AFTER);
     else if (error.code === 'bodyTooSlow') reply.raw.shouldKeepAlive = false;
     else if (error.retryAfter !== null) reply.header('retry-after', error.retryAfter);
+    // The framework would close the connection after any failed body; one that has arrived whole, or is read to its
+    // end, needs no close.
+    reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close');
     return sendEarlyFailure(reply, status, text);
   }
   const status = error.statusCode ?? 500;
-  // A path where nobody looks at bodies says nothing of what is wrong with one, or that QUERY has none.
+  // On an unserved path an error must not reveal what is wrong with the body, or that QUERY lacks one.
   if (status < 500 && request.is404) return answerUnmatched(mounts, request, reply);
   if (status < 500) return sendFailure(reply, status, error.message);
   log.error({ err: error }, 'a request failed for a reason that is no answer of the API');

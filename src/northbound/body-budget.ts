@@ -1,9 +1,9 @@
-/** Bytes that bodies of requests without an accepted credential hold in all, while they are being received. */
+/** The most bytes that bodies of requests without an accepted credential hold together while they are received. */
 export const BODY_BUDGET = 16 * 1024 * 1024;
 
 /** The share of one body in the budget. */
 export interface HeldBody {
-  /** Takes so many more bytes; others, or this one, may have to give way. */
+  /** Reserves more bytes; another body, or this one, may have to give way. */
   take(bytes: number): void;
   /** Gives all of it back. */
   release(): void;
@@ -15,9 +15,9 @@ interface Holding {
 }
 
 /**
- * Room for bodies that anybody can send. When it is short, the longest body gives way. Whoever sends many long bodies and
- * never ends them takes the room from such bodies alone: to crowd out one as short as a login, all that is held would have
- * to be as short, and there are not connections enough for that.
+ * Makes a budget for bodies that anybody can send. When it is used up, the longest body gives way. A client that sends
+ * many long bodies and never ends them takes the room from such bodies alone: to crowd out one as short as a login, all
+ * the others would have to be as short, and there are not enough connections for that.
  */
 export function createBodyBudget(most: number) {
   const held = new Set<Holding>();
@@ -34,7 +34,7 @@ export function createBodyBudget(most: number) {
   }
 
   return {
-    /** A body that holds nothing yet. Its `drop` is called at most once, when it has to give way. */
+    /** Opens a body that holds nothing yet. Its `drop` is called at most once, when it has to give way. */
     open(drop: () => void): HeldBody {
       const holding: Holding = { bytes: 0, drop };
       held.add(holding);

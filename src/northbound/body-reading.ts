@@ -6,8 +6,8 @@ import { parseBody } from '../wire/json-body.js';
 import { checked, expectation, objectsFromArrays, SchemaError } from '../wire/schema-check.js';
 
 /**
- * Keeps the framework from judging a content type: ours to judge, with an envelope. Operations without a body see none,
- * whatever a client sends (design: "A body with another content type").
+ * Keeps the framework from judging a content type, because Keyway answers a wrong one with an envelope. Operations
+ * without a body never see one, whatever a client sends (design: "A body with another content type").
  */
 export function keepBodyUninterpreted(hasBody: boolean, request: FastifyRequest): void {
   const { headers } = request.raw;
@@ -20,9 +20,9 @@ export function keepBodyUninterpreted(hasBody: boolean, request: FastifyRequest)
 }
 
 /**
- * The body as a value that the schema describes, integers as bigint. Throws `notJson` for another content type and
- * `invalidBody`, whose detail names the member and what was expected, for anything else that is wrong with it.
- * `takesArrays`: an array may stand for an object, its elements in the order of the members.
+ * Returns the body as a value that fits the schema, integers as bigint. Throws `notJson` for another content type and
+ * `invalidBody`, whose detail names the member and what was expected, for anything else that is wrong with it. With
+ * `takesArrays` an array may stand for an object, its elements in the order of the members.
  */
 export function readBody(
   schema: TSchema,
@@ -41,7 +41,7 @@ export function readBody(
   return value;
 }
 
-/** The body's bytes when they are there and declared to be JSON. */
+/** Returns the body's bytes if there are any and they are declared to be JSON. */
 export function jsonBytes(schema: TSchema | null, contentType: string | undefined, bytes: Buffer | undefined): Buffer {
   if (bytes === undefined || bytes.length === 0) {
     throw new DomainError('invalidBody', `body is missing: expected ${expectation(schema) ?? 'a JSON object'}`);

@@ -4,18 +4,18 @@ import { type Caller, callerAt, canonicalAddress, peerOf, UNIX_PEER } from './pe
 
 export interface CallingRequest {
   readonly headers: IncomingHttpHeaders;
-  /** A Unix socket has no address. */
+  /** Undefined for a Unix socket. */
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-/** The caller, for the log and the guards. */
+/** Returns the caller, for the log and the guards. */
 export type CallerOf = (request: CallingRequest) => Caller;
 
 /**
- * Finds the address that calls. `X-Forwarded-For` is read from the right, over trusted addresses only: the caller is the
- * first that is not trusted, and what stands left of it, which the caller may have made up, counts for nothing. A value
- * that is no address (`unknown`, an empty one) ends the search at the proxy that wrote it. Ports are dropped. `onUntrusted` is told
- * once of a peer that sends the header and is not trusted.
+ * Finds the address of the caller. `X-Forwarded-For` is read from the right, over trusted addresses only: the caller is
+ * the first that is not trusted, and anything left of it, which the caller may have made up, is ignored. A value that
+ * is no address (`unknown`, an empty one) ends the search at the proxy that wrote it. Ports are dropped. `onUntrusted`
+ * is called once for each untrusted peer that sends the header.
  */
 export function createCallerOf(trusted: readonly string[], onUntrusted?: (address: string) => void): CallerOf {
   const isTrusted = trustOf(trusted);
@@ -40,13 +40,16 @@ export function createCallerOf(trusted: readonly string[], onUntrusted?: (addres
   };
 }
 
-/** Several headers of the name are one list, in their order (RFC 9110, 5.2). */
+/** Joins several headers of the name into one list, in their order (RFC 9110, 5.2). */
 function forwardedFor(headers: IncomingHttpHeaders): string {
   const value = headers['x-forwarded-for'] ?? '';
   return typeof value === 'string' ? value : value.join(',');
 }
 
-/** Tells whether an address, in its canonical spelling, is among these addresses and networks; `unix` names itself. */
+/**
+ * Returns a test of whether an address, in its canonical spelling, is among these addresses and networks; `unix`
+ * matches itself.
+ */
 export function trustOf(trusted: readonly string[]): (address: string) => boolean {
   const ranges = new BlockList();
   for (const range of trusted.filter((one) => one !== UNIX_PEER)) {

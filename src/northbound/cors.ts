@@ -6,8 +6,8 @@ import type { Mount } from './mount.js';
 import type { RouteObserver } from './request-observer.js';
 
 /**
- * Serves OPTIONS, preflight or not: 200 with `Allow` wherever a path is served that any origin may call, else 404 or 405. The plugin stands in a scope of
- * its own, so that its hook runs for no other request.
+ * Serves OPTIONS, preflight or not: 200 with `Allow` for a path that any origin may call, else 404 or 405. The plugin
+ * has a scope of its own, so that its hook runs for no other request.
  */
 export function servePreflights(app: FastifyInstance, mounts: readonly Mount[], observer: RouteObserver): void {
   const answer = observer.around((request, reply) => answerOptions(mounts, request, reply));
@@ -35,8 +35,8 @@ function corsOf(mounts: readonly Mount[], request: FastifyRequest): FastifyCorsO
 }
 
 /**
- * Grants a preflight anywhere below an API that hides nothing, so that a page of another origin can read its 404; any
- * other OPTIONS where a path is served.
+ * Tells whether a preflight is granted: anywhere below an API that hides nothing, so that a page of another origin can
+ * read its 404. Any other OPTIONS is granted on served paths only.
  */
 function isGranted(mounts: readonly Mount[], request: FastifyRequest): boolean {
   if (isOfOwnOrigin(mounts, request.url)) return false;
@@ -45,7 +45,7 @@ function isGranted(mounts: readonly Mount[], request: FastifyRequest): boolean {
   return request.headers['access-control-request-method'] !== undefined && isApiPath(open, request.url);
 }
 
-/** Sends what the plugin has granted, or 404. `Vary` is the constant one: no answer differs by origin. */
+/** Sends what the plugin has granted, or 404. `Vary` is constant, because no answer differs by origin. */
 function answerOptions(mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (!isGranted(mounts, request)) {
     reply.removeHeader('vary');
@@ -59,7 +59,7 @@ function answerOptions(mounts: readonly Mount[], request: FastifyRequest, reply:
     .send();
 }
 
-/** The value when it is a list of HTTP tokens (RFC 9110, 5.6.2), so that nothing else is ever echoed. */
+/** Returns the value if it is a list of HTTP tokens (RFC 9110, 5.6.2), so that nothing else is ever echoed. */
 function tokens(value: string | undefined): string | null {
   return value !== undefined && /^[\w!#$%&'*+.^`|~, -]{1,4096}$/.test(value) ? value : null;
 }

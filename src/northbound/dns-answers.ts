@@ -2,7 +2,7 @@ import { DomainError } from '../core/errors.js';
 import type { DnsExplanation, DnsFigures, DnsLogEntry, ResolverSettings } from '../core/model.js';
 import type { Encodable } from '../wire/json/write-json.js';
 
-/** The figures as the newer DNS endpoints tell them. */
+/** Returns the figures in the form of the newer DNS endpoints. */
 export function dnsStats(figures: DnsFigures): Encodable {
   return {
     enabled: figures.enabled,
@@ -31,13 +31,13 @@ export function dnsExplanation({ name, outcome, detail, ...by }: DnsExplanation)
   return { name, outcome, detail, ...decidedBy({ ...by, upstream: null }) };
 }
 
-/** Leaves out what is not known. */
+/** Returns the parts that are known. */
 function decidedBy(parts: Pick<DnsLogEntry, 'rule' | 'source' | 'upstream'>): { readonly [name: string]: Encodable } {
   const { rule, source, upstream } = parts;
   return Object.fromEntries(Object.entries({ rule, source, upstream }).filter(([, value]) => value !== null));
 }
 
-/** Throws `invalidBody` for what would be switched on and nobody here does; what is on already stays. */
+/** Throws `invalidBody` if the change switches on a feature that Keyway lacks; one that is already on may stay. */
 export function refuseUnserved(wanted: ResolverSettings, present: ResolverSettings): void {
   if (wanted.safeSearch && !present.safeSearch)
     throw new DomainError('invalidBody', 'dns.safe_search: Keyway does not do this');

@@ -5,45 +5,45 @@ import { operationsOf } from '../wire/operations.js';
 import { capabilitiesOf, type Revision } from '../wire/traits/revision.js';
 import { contentType, type PanelFile, type PanelFiles } from './panel-files.js';
 
-/** The facts of a server that the panel of one mount is told. Nothing of it is secret: anyone who reaches the page reads it. */
+/** Facts about a server for the panel of one mount. None of them is secret: anyone who reaches the page reads them. */
 export interface EmbeddedPanelOptions {
   readonly revision: Revision;
-  /** The server package version that the mount stands for. */
+  /** The version of the server package whose API the mount serves. */
   readonly version: string;
-  /** Further servers that the panel may speak to (`--panel-server`). */
+  /** Further servers that the panel may talk to (`--panel-server`). */
   readonly servers: readonly PanelServer[];
-  /** Keyway's own version, shown beside the one that the mount stands for; null is not told. */
+  /** Keyway's own version, shown next to `version`; null hides it. */
   readonly keyway: string | null;
-  /** The address where subscriptions alone are served; null where clients get them from the API. */
+  /** The address that serves only subscriptions; null if clients get them from the API. */
   readonly subscriptions: SubscriptionAddress | null;
-  /** Keyway's own interface is served beside the mount. */
+  /** True if Keyway's own interface is served next to the mount. */
   readonly ownApi: boolean;
-  /** Tells whether the mount answers without a credential just now. */
+  /** Tells whether the mount answers without a credential at present. */
   readonly isOpen: () => boolean;
 }
 
-/** A server that the panel may speak to. */
+/** A server that the panel may talk to. */
 export interface PanelServer {
   /** Its API root, without a trailing slash. */
   readonly root: string;
-  /** Its name in the panel; empty for its host and path. */
+  /** Its name in the panel; if empty, the panel shows its host and path. */
   readonly name: string;
 }
 
 export interface SubscriptionAddress {
-  /** Null where it listens on every address: then it is the one that the panel was reached by. */
+  /** Null if it listens on every address; the panel then uses the host that it was loaded from. */
   readonly host: string | null;
   readonly port: number;
   readonly tls: boolean;
 }
 
-/** The place of the build as the sources see it, whose own `panel/` is no build, and then as the compiled code does. */
+/** The folder of the build as seen from the sources, whose `panel/` is no build, and from the compiled code. */
 const FOLDERS = ['../../dist/panel/', '../../panel/'];
 const INDEX = 'index.html';
 const CONFIG = 'panel-config.json';
 
 /**
- * The panel that comes with the package, kept in memory; a plain page where it was not built. Beside it stands
+ * Serves the panel that comes with the package, from memory, or a plain page if it was not built. Next to it is
  * `panel-config.json`, made at each request: what the mount offers, whether it is open, and the other servers.
  */
 export function embeddedPanel(options: EmbeddedPanelOptions): PanelFiles {
@@ -80,7 +80,10 @@ function configFile(options: EmbeddedPanelOptions, headers: Headers): PanelFile 
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The policy lets the page load nothing and reach nobody but its own origin and the servers it was told of. */
+/**
+ * Returns the page's headers. Their policy lets it load from, and connect to, only its own origin and the servers it
+ * was given.
+ */
 function headersFor(servers: readonly PanelServer[]): Headers {
   const reachable = [...new Set(servers.map(({ root }) => new URL(root).origin))];
   const policy = [
@@ -103,13 +106,13 @@ function headersFor(servers: readonly PanelServer[]): Headers {
   };
 }
 
-/** Names with a hash never change their content. */
+/** For names that contain a hash: their content never changes. */
 const FOREVER: Headers = { 'cache-control': 'public, max-age=31536000, immutable' };
 const NEVER: Headers = { 'cache-control': 'no-cache' };
 
 let built: ReadonlyMap<string, PanelFile> | null | undefined;
 
-/** The files of the build by path, or null where there is none. Read once. */
+/** Returns the files of the build by path, read once; null without a build. */
 function builtPanel(): ReadonlyMap<string, PanelFile> | null {
   if (built === undefined) {
     const folders = FOLDERS.map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
@@ -144,9 +147,10 @@ function encoded(name: string, coding: 'br' | 'gzip', extension: string): PanelF
   return existsSync(path) ? { [coding]: readFileSync(path) } : {};
 }
 
-/** A page without scripts that says what is running and lists the API; it holds nothing that needs a credential. */
+/** Tells whether the panel has been built. */
 export const isPanelBuilt = (): boolean => builtPanel() !== null;
 
+/** Serves a page without scripts that says what is running and lists the API; it needs no credential. */
 function plainPage(revision: Revision, version: string): PanelFiles {
   const rows = operationsOf(revision).map(
     ({ method, path, summary, access }) =>

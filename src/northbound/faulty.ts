@@ -11,11 +11,11 @@ import type { RouteObserver } from './request-observer.js';
 /** The faults of a gateway for tests, and what sets them. */
 export interface FaultyOptions {
   readonly credentials: () => Credentials;
-  /** The fault that the next request meets. */
+  /** Returns the fault for the next request. */
   next(): Fault;
-  /** Throws an `Error` whose message is for people. */
+  /** Throws an `Error` whose message is meant for the user. */
   setFault(text: string): void;
-  /** Rejects with an `Error` whose message is for people. */
+  /** Rejects with an `Error` whose message is meant for the user. */
   replaceState(bytes: Buffer): Promise<void>;
 }
 
@@ -23,11 +23,11 @@ export interface FaultyOptions {
 const CONTROL = '/.keyway/';
 const MOST_STATE = 64 * 1024 * 1024;
 
-/** Gives an app the faults of a gateway for tests, on every path but those that set them. */
+/** Gives an app the faults of a gateway for tests, on every path except the control paths. */
 export function serveFaults(app: FastifyInstance, options: FaultyOptions, observer: RouteObserver): void {
   app.addHook('onRequest', async (request, reply) => {
     if (request.url.startsWith(CONTROL)) {
-      // The body of a state is let in as that of a client with a credential is.
+      // A new state's body is received like that of a client with a credential.
       request.hasCredential = true;
       acceptBody(request.raw);
       return;
@@ -48,7 +48,7 @@ export function serveFaults(app: FastifyInstance, options: FaultyOptions, observ
   });
 }
 
-/** Lets the request go on where the fault does not answer it. */
+/** Applies the fault; the request goes on if the fault has not answered it. */
 async function suffer(
   { kind, milliseconds }: Fault,
   request: FastifyRequest,
@@ -64,7 +64,7 @@ async function suffer(
     request.raw.destroy();
   } else if (kind === 'signed-out') {
     const { authorization = '' } = request.headers;
-    // Without a credential it is refused as its revision does that, and counts as no guess.
+    // Without a credential it is refused as its revision does that, and does not count as a guess.
     if (authorization.replace(/^Bearer /, '') === credentials().token) delete request.headers.authorization;
   }
 }

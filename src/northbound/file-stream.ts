@@ -1,15 +1,16 @@
 import { Readable } from 'node:stream';
 import type { OpenFile } from '../core/ports.js';
 
-/** Bytes that are read of a file before it is answered; one that has no more is not streamed. */
+/** Bytes of a file that are read before it is answered; a file that is no longer than this is not streamed. */
 export const FIRST_BYTES = 64 * 1024;
 
-/** Bytes read at a time: what a reader that has stopped taking them holds in memory, twice at most. */
+/** Bytes read at a time. A reader that has stopped reading holds at most twice as many in memory. */
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * The bytes that a file had when it was opened, of which these first ones have been read. The next piece is read once the
- * reader has taken the one before. Fails when the file has become shorter; closes it at the end, and when destroyed.
+ * Streams the bytes that a file had when it was opened, beginning with `first`, which has already been read. The next
+ * piece is read once the reader has taken the one before. Fails if the file has become shorter; closes the file at the
+ * end, and when destroyed.
  */
 export function streamFrom(file: OpenFile, first: Buffer): Readable {
   let at = 0;

@@ -8,7 +8,7 @@ import type { MaybeAsync } from '../core/maybe-async.js';
 import type { ClockPort } from '../core/ports.js';
 import type { Revision } from '../wire/traits/revision.js';
 
-/** The time for which a list may miss what the data plane reported, in milliseconds (design: "What lists must reach"). */
+/** Milliseconds for which a list may lack what the data plane reported (design: "What lists must reach"). */
 const USAGE_DELAY = 200;
 
 export type ContentCoding = 'br' | 'gzip';
@@ -20,13 +20,13 @@ const EMPTY = Buffer.from('{"ok":true,"data":[]}');
 const COMMA = 0x2c;
 const BRACKET = 0x5b;
 
-/** A fast compression of each coding. */
+/** Compresses a body fast, by coding. */
 export const compressors: Readonly<Record<ContentCoding, (body: Buffer) => Promise<Buffer>>> = {
   gzip: (body) => promisify(gzip)(body, { level: 1 }),
   br: (body) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
 };
 
-/** The `GET /users` answer of one revision, kept between requests and rebuilt only where keys changed. */
+/** Builds the `GET /users` answer of one revision, kept between requests and rebuilt only where keys changed. */
 export function createListBody(keys: KeyReader, traits: Pick<Revision, 'snapshot' | 'online'>, clock: ClockPort) {
   const buffers = createBufferReuse();
   const lent = new Map<Buffer, number>();
@@ -59,7 +59,7 @@ export function createListBody(keys: KeyReader, traits: Pick<Revision, 'snapshot
     builtAt = clock.monotonic();
   }
 
-  /** Shows every change answered before the call; counters from the data plane may be 200 ms older. */
+  /** Returns the list with every change answered before the call; counters from the data plane may be 200 ms older. */
   function read(): Buffer {
     if (!isFresh()) build();
     const { body } = layout;
@@ -67,7 +67,7 @@ export function createListBody(keys: KeyReader, traits: Pick<Revision, 'snapshot
     return body;
   }
 
-  /** To be called at most once for each `read`: its caller no longer looks at the bytes, which may come to hold others. */
+  /** Releases the bytes of a `read`, at most once for each: they may be overwritten afterwards. */
   function giveBack(body: Buffer): void {
     const readers = (lent.get(body) ?? 0) - 1;
     if (readers > 0) {
@@ -81,7 +81,7 @@ export function createListBody(keys: KeyReader, traits: Pick<Revision, 'snapshot
   return {
     read,
     giveBack,
-    /** The entity tag of what `read` and `compressed` give in the same turn of the event loop. */
+    /** Returns the entity tag of what `read` and `compressed` return in the same turn of the event loop. */
     tag(): MaybeAsync<string> {
       const body = read();
       tagged ??= bodyTag(body);
@@ -90,7 +90,7 @@ export function createListBody(keys: KeyReader, traits: Pick<Revision, 'snapshot
       else tagged.then(isDigested, isDigested);
       return tagged;
     },
-    /** The same, compressed once per change. */
+    /** Returns the list compressed, which is done once per change. */
     compressed(coding: ContentCoding): Promise<Buffer> {
       const body = read();
       compressing[coding] ??= compressors[coding](body);
@@ -105,7 +105,7 @@ export function createListBody(keys: KeyReader, traits: Pick<Revision, 'snapshot
 /** Bytes that are digested in one turn of the event loop: about a millisecond. */
 const DIGESTED_AT_ONCE = 1 << 20;
 
-/** A weak entity tag (RFC 9110, 8.8.3) of these bytes, whatever the coding that they are sent in. */
+/** Returns a weak entity tag (RFC 9110, 8.8.3) of these bytes, whichever coding they are sent in. */
 function bodyTag(body: Buffer): MaybeAsync<string> {
   const hash = createHash('sha256');
   const end = () => `W/"${hash.digest('base64url').slice(0, 22)}"`;
@@ -122,33 +122,33 @@ function bodyTag(body: Buffer): MaybeAsync<string> {
   })();
 }
 
-/** For the keys that come next. */
+/** Slots that are reserved for new keys. */
 const SPARE_SLOTS = 1024;
 
-/** A body, and where in it each key's fragment (with its leading comma) stands, by slot. */
+/** A body, and the place of each key's fragment (with its leading comma) in it, by slot. */
 interface Layout {
   readonly body: Buffer;
   readonly starts: Float64Array;
   readonly lengths: Uint32Array;
-  /** The slot of the first fragment, whose comma was written over; -1 in an empty list. */
+  /** The slot of the first fragment, whose comma is overwritten; -1 in an empty list. */
   readonly first: number;
 }
 
 const NOTHING: Layout = { body: EMPTY, starts: new Float64Array(0), lengths: new Uint32Array(0), first: -1 };
 
-/** The state from which a new layout starts. */
+/** The state that a new layout starts from. */
 interface Earlier {
   readonly present: Layout;
   /** The generation that it was built for. */
   readonly at: number;
-  /** An older one, whose numbers nobody needs any more. */
+  /** An older layout, whose numbers are no longer needed. */
   readonly spare: Layout;
   readonly allocate: Allocate;
 }
 
 /**
- * Lays out the list anew. Fragments of keys that did not change since the layout before are copied from there, whole runs
- * of neighbours at once: rendering and joining 100,000 snapshots is what makes a list slow.
+ * Lays out the list again. Fragments of unchanged keys are copied from the previous layout, whole runs of neighbours at
+ * once, because rendering and joining 100,000 snapshots is what makes a list slow.
  */
 function layOut(
   ordered: readonly KeyEntry[],
@@ -163,7 +163,7 @@ function layOut(
   const lengths = fits ? spare.lengths : new Uint32Array(slots + SPARE_SLOTS);
   const rendered = createArena();
   let end = OPENING.length;
-  /** The place of the fragment whose comma the present layout has written over. */
+  /** The place of the fragment whose comma is overwritten in the present layout. */
   let withoutComma = -1;
   for (const key of ordered) {
     if (key.slot === before.first) withoutComma = end;
@@ -187,20 +187,20 @@ function layOut(
   return { body, starts, lengths, first: first.slot };
 }
 
-/** Bytes that are allocated for few changed keys, and each time when there are more. */
+/** Bytes that are allocated first, for a few changed keys, and then each time more are needed. */
 const FIRST_PAGE = 64 * 1024;
 const PAGE = 1024 * 1024;
 
 /**
- * Bytes of texts one after the other, which come back in that order; a buffer of its own per text would cost more than the
- * texts, and one for all that grows leaves behind more than it holds.
+ * Stores texts as bytes one after the other and hands them out in the same order. A buffer for each text would cost
+ * more than the texts, and one growing buffer for all would leave more garbage than it holds.
  */
 function createArena() {
   const pages: { readonly bytes: Buffer; end: number }[] = [];
   let reading = 0;
   let from = 0;
   return {
-    /** Returns how many bytes the text took. */
+    /** Returns the length of the text in bytes. */
     append(text: string): number {
       const most = text.length * 3;
       let page = pages.at(-1);
@@ -213,7 +213,7 @@ function createArena() {
       page.end += length;
       return length;
     },
-    /** Gives the next text, of so many bytes. */
+    /** Hands the next text, of `length` bytes, to `use`. */
     take(length: number, use: (bytes: Buffer, from: number, length: number) => void): void {
       if (from === pages[reading]?.end) {
         reading += 1;
@@ -226,7 +226,7 @@ function createArena() {
   };
 }
 
-/** Copies ranges to a target one after the other, those that follow one another in their source at once. */
+/** Copies ranges to a target one after the other, adjacent ones of a source together. */
 function createRun(target: Buffer, start: number) {
   let at = start;
   let source = target;
@@ -249,7 +249,7 @@ function createRun(target: Buffer, start: number) {
   };
 }
 
-/** The coding to use for an `Accept-Encoding` value (RFC 9110, 12.5.3), or null for none. */
+/** Returns the coding to use for an `Accept-Encoding` value (RFC 9110, 12.5.3), or null for no coding. */
 export function acceptedCoding(header: string | undefined): ContentCoding | null {
   if (header === undefined) return null;
   const accepted = header.split(',').flatMap((item) => {

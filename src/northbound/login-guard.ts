@@ -1,6 +1,10 @@
 import type { ClockPort } from '../core/ports.js';
+import { RecentMap } from '../core/recent-map.js';
 
-/** The failures within so many milliseconds that close the login for a network (design: "Login guessing"). */
+/**
+ * The number of failures, and the milliseconds within which they must occur, that close the login for a network
+ * (design: "Login guessing").
+ */
 export interface LoginGuardLimit {
   readonly failures: number;
   readonly window: number;
@@ -8,14 +12,14 @@ export interface LoginGuardLimit {
 
 export const DEFAULT_LOGIN_GUARD: LoginGuardLimit = { failures: 5, window: 5 * 60_000 };
 
-/** Networks remembered at most, so that guessing from many does not fill the memory. */
+/** The most networks that are remembered, so that guesses from many networks cannot fill the memory. */
 const MOST_NETWORKS = 10_000;
 
 export type LoginGuard = ReturnType<typeof createLoginGuard>;
 
-/** Without a limit it never closes. */
+/** Makes a guard; with `off` it never closes the login. */
 export function createLoginGuard(limit: LoginGuardLimit | 'off', clock: ClockPort) {
-  const failures = new Map<string, readonly number[]>();
+  const failures = new RecentMap<string, readonly number[]>(MOST_NETWORKS);
 
   function recent(network: string, window: number): readonly number[] {
     const since = clock.monotonic() - window;
@@ -23,7 +27,7 @@ export function createLoginGuard(limit: LoginGuardLimit | 'off', clock: ClockPor
   }
 
   return {
-    /** Seconds until the network may try again, or null when it may now. */
+    /** Returns the seconds until the network may try again; null if it may now. */
     retryAfter(network: string): number | null {
       if (limit === 'off') return null;
       const times = recent(network, limit.window);
@@ -34,12 +38,7 @@ export function createLoginGuard(limit: LoginGuardLimit | 'off', clock: ClockPor
     failed(network: string): void {
       if (limit === 'off') return;
       const times = [...recent(network, limit.window), clock.monotonic()].slice(-limit.failures);
-      failures.delete(network);
       failures.set(network, times);
-      for (const oldest of failures.keys()) {
-        if (failures.size <= MOST_NETWORKS) break;
-        failures.delete(oldest);
-      }
     },
     succeeded(network: string): void {
       failures.delete(network);

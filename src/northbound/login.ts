@@ -12,17 +12,17 @@ import type { RequestsObserver } from './request-observer.js';
 
 export type Login = ReturnType<typeof createLogin>;
 
-/** Attempts whose passwords are looked at or wait for that, and those of one network, so that it holds up no other. */
+/** The most attempts in comparison or in the queue, in all and of one network, so that none holds up another. */
 const MOST_WAITING = 32;
 const MOST_OF_NETWORK = 8;
-/** Seconds until there may be room among them. */
+/** Seconds after which a refused attempt may find room in the queue. */
 const ROOM_AGAIN = 1;
 
 function isConfigured({ username, passwordHash }: Credentials): boolean {
   return username !== '' && passwordHash !== '';
 }
 
-/** The operator login (protocol: "Login"). */
+/** Serves the operator login (protocol: "Login"). */
 export function createLogin(
   credentials: () => Credentials,
   guard: LoginGuard,
@@ -46,14 +46,14 @@ export function createLogin(
     else waitingOf.set(network, left);
   }
 
-  /** Judges an attempt; one that fails counts at the guard before the next one is looked at. */
+  /** Judges an attempt; a failure counts with the guard before the next attempt is judged. */
   function judged(isRight: boolean, network: string): 'refused' | 'right' {
     if (isRight) return 'right';
     guard.failed(network);
     return 'refused';
   }
 
-  /** Passwords that take long to compare are looked at one at a time, so that guesses take one processor at most. */
+  /** Compares slow hashes one at a time, so that guessing occupies one processor at most. */
   async function judgedInTurn(nameFits: boolean, password: string, kept: string, network: string) {
     changeWaiting(network, 1);
     try {
@@ -68,17 +68,21 @@ export function createLogin(
   }
 
   return {
-    /** Seconds that the guard, or passwords that are looked at before, keep the caller waiting, or null. */
+    /** Returns the seconds that the guard or the queue keeps the caller waiting; null if neither does. */
     retryAfter: ({ network }: Caller): number | null => retryAfter(network),
-    /** The same as `retryAfter` before a body is read: the attempt counts as one that was kept waiting. */
+    /**
+     * Counts the attempt as one that was kept waiting, and returns the seconds like `retryAfter`. For use before the
+     * body is read.
+     */
     keepsWaiting(mount: Mount, { network }: Caller): number | null {
       const wait = isConfigured(credentials()) ? retryAfter(network) : null;
       if (wait !== null) observer?.login(mount, 'waiting');
       return wait;
     },
     /**
-     * Begins the mount's session and resolves to its token. Rejects with `authNotConfigured`, `unauthorized`, or
-     * `tooManyLogins` where `retryAfter` keeps the caller waiting: the password is then not looked at; and as the session's begin does.
+     * Begins the mount's session and resolves to its token. Rejects with `authNotConfigured`, `unauthorized`,
+     * `tooManyLogins` if `retryAfter` keeps the caller waiting (the password is then not compared), or an error of the
+     * session.
      */
     async begin(mount: Mount, { network }: Caller, username: string, password: string): Promise<string> {
       const configured = credentials();
@@ -96,7 +100,7 @@ export function createLogin(
         ? await judgedInTurn(nameFits, password, passwordHash, network)
         : judged(isPassword(password, passwordHash) && nameFits, network);
       if (outcome !== 'right') throw refused(outcome);
-      // They may have been changed meanwhile, which ended every session.
+      // The credentials may have changed meanwhile, which ended every session.
       const present = credentials();
       if (present.passwordHash !== passwordHash || present.username !== configured.username) throw refused('refused');
       guard.succeeded(network);

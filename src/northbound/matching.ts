@@ -1,6 +1,6 @@
 import { type Mount, servesPanel } from './mount.js';
 
-/** The methods that some mount serves at this path, for `Allow`; empty where none does. */
+/** Lists the methods that some mount serves at this path, for `Allow`. */
 export function methodsAt(mounts: readonly Mount[], url: string): readonly string[] {
   const path = pathOf(url);
   const methods = new Set(mounts.flatMap((mount) => methodsOf(mount, path)));
@@ -8,18 +8,21 @@ export function methodsAt(mounts: readonly Mount[], url: string): readonly strin
   return withHead;
 }
 
-/** Says which methods a path is served with instead. */
+/** Returns the error text that names the methods a path is served with. */
 export function notAllowed(methods: readonly string[]): string {
   return `method not allowed: use ${methods.join(', ')}`;
 }
 
-/** Returns whether the path belongs to a mount's API, so that it is never a panel's page (design: "Unmatched API path"). */
+/** Tells whether a path belongs to a mount's API, and never to a panel (design: "Unmatched API path"). */
 export function isApiPath(mounts: readonly Mount[], url: string): boolean {
   const path = pathOf(url);
   return mounts.some(({ api }) => isUnder(api, path));
 }
 
-/** Tells whether pages of other origins may not call a path: that of a mount which says so, or one of none where all say so. */
+/**
+ * Tells whether pages of other origins may not call a path: a mount of the path forbids it, or the path has no mount
+ * and all mounts forbid it.
+ */
 export function isOfOwnOrigin(mounts: readonly Mount[], url: string): boolean {
   const path = pathOf(url);
   const isOwn = ({ revision }: Mount) => !revision.anyOrigin;
@@ -31,21 +34,21 @@ function isUnder(root: string, path: string): boolean {
   return path === root || path.startsWith(`${root}/`);
 }
 
-/** The path and query of a request target, of one in absolute form, too (RFC 9112, 3.2.2). */
+/** Returns the path and query of a request target, also of one in absolute form (RFC 9112, 3.2.2). */
 export function originForm(url: string): string {
   return url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '');
 }
 
 /**
- * The path by which the router judges a request target: without a query,
- * escapes decoded but those of reserved characters.
+ * Returns the path by which the router judges a request target: without a query, and with every escape decoded except
+ * those of reserved characters.
  */
 function pathOf(url: string): string {
   const [path = ''] = originForm(url).split(/[?#]/, 1);
   try {
     return decodeURI(path);
   } catch {
-    return path; // The router refuses it where it is not passed by for its method.
+    return path; // The router refuses it, if it looks at a path with this method at all.
   }
 }
 

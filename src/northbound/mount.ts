@@ -4,39 +4,39 @@ import { type Operation, operationsOf } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { PanelFiles } from './panel-files.js';
 
-/** A `--revision R[@webpath]`, resolved. */
+/** A resolved `--revision R[@webpath]`. */
 export interface MountRequest {
   readonly revision: Revision;
-  /** The server package version that the mount stands for. */
+  /** The version of the server package whose API the mount serves. */
   readonly version: string;
   readonly webpath: string;
   readonly panel: PanelFiles;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One revision served at its place, with its own single session (design: "Several mounts"). */
+/** One revision served at its path, with its own single session (design: "Several mounts"). */
 export interface Mount extends MountRequest {
-  /** For people: the revision and where its API stands. */
+  /** Names the revision and the path of its API, for the log and messages. */
   readonly label: string;
-  /** Without a trailing slash; empty where the API stands at the server's root. */
+  /** The base path without a trailing slash; empty if the API is at the server's root. */
   readonly base: string;
   readonly api: string;
   readonly session: Session;
-  /** The operations of the API that it serves. */
+  /** The operations that its API serves. */
   readonly operations: readonly Operation[];
-  /** True where everything but its operations is answered as if nothing were there, the panel and preflights included. */
+  /** True if everything but its operations is answered as missing, including the panel and preflights. */
   readonly hidesRest: boolean;
 }
 
 const DAY = 86_400_000;
 
-/** Says that a mount goes at a time (RFC 8594), and is not to be built upon from this day on (RFC 9745). */
+/** Returns the headers that announce when a mount ends (RFC 8594) and since when it is deprecated (RFC 9745). */
 export function leavingHeaders(sunset: number, now: number): Readonly<Record<string, string>> {
   const today = Math.floor(now / DAY) * DAY;
   return { deprecation: `@${Math.floor(Math.min(today, sunset) / 1000)}`, sunset: new Date(sunset).toUTCString() };
 }
 
-/** `sessions` holds the session where several gateways have it in common. */
+/** Makes a mount; `sessions` holds its session if several gateways share it. */
 export function createMount(request: MountRequest, sessions: Backend['sessions'] = null): Mount {
   const { base, api } = request.revision.root.paths(request.webpath);
   const label = `${request.revision.id} at ${api}`;
@@ -44,7 +44,7 @@ export function createMount(request: MountRequest, sessions: Backend['sessions']
   return { ...request, base, api, label, session: sessions?.(api) ?? createSession(), operations, hidesRest: false };
 }
 
-/** The same mount with its subscriptions alone, for an address that anybody may reach. */
+/** Returns the mount reduced to its subscriptions, for a public address. */
 export function subscriptionsOf(mount: Mount): Mount {
   return { ...mount, operations: mount.operations.filter(({ name }) => name === 'subscribe'), hidesRest: true };
 }
@@ -53,7 +53,7 @@ export function servesPanel({ revision, hidesRest }: Mount): boolean {
   return !hidesRest && revision.capabilities.panel !== undefined;
 }
 
-/** One sentence for each two mounts that would answer the same paths, naming both. */
+/** Returns one sentence, naming both, for each two mounts that would answer the same paths. */
 export function mountClashes(mounts: readonly Mount[]): readonly string[] {
   return mounts.flatMap((mount, index) =>
     mounts
@@ -71,7 +71,7 @@ function overlaps(mount: Mount, other: Mount): boolean {
   return root === mount.api || root.startsWith(`${mount.api}/`) || mount.api === other.api;
 }
 
-/** Why a web path cannot be served, or null. */
+/** Returns why a web path cannot be served, or null. */
 export function webpathProblem(webpath: string): string | null {
   if (/[*?#%\\]/.test(webpath)) return 'expected a web path without * ? # % or \\';
   const inner = webpath.replace(/^\/+|\/+$/g, '').split('/');

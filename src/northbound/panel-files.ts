@@ -6,38 +6,38 @@ import type { FileSystemPort, LogPort } from '../core/ports.js';
 import { FIRST_BYTES, streamFrom } from './file-stream.js';
 import type { ContentCoding } from './list-body.js';
 
-/** One static file as it is answered. */
+/** One static file of an answer. */
 export interface PanelFile {
   readonly content: Buffer | StreamedContent;
   readonly contentType: string;
-  /** Further headers of the answer. */
+  /** Further headers for the answer. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The content as it was compressed when it was built. */
+  /** The content as the build has compressed it. */
   readonly compressed?: { readonly [Coding in ContentCoding]?: Buffer };
 }
 
-/** A content that is read while it is sent. Whoever takes it reads the stream to its end, or destroys it. */
+/** Content that is read while it is sent. Its consumer must read the stream to the end or destroy it. */
 export interface StreamedContent {
-  /** Bytes. */
+  /** In bytes. */
   readonly size: number;
   readonly stream: Readable;
 }
 
 /** The static files of a panel build (protocol: "Static panel"). */
 export interface PanelFiles {
-  /** The file at this path below the panel's root, already percent-decoded; null where there is none. */
+  /** Finds the file at this percent-decoded path below the panel's root; null if it does not exist. */
   file(path: string): Promise<PanelFile | null>;
 }
 
-/** A browser is to go by the content type, and not by what a file looks like. */
+/** Makes browsers trust the content type instead of guessing from the content. */
 const HEADERS = { 'x-content-type-options': 'nosniff' };
 
-/** Files that are named in the log; of whatever else cannot be read, nothing more is said. */
+/** The most unreadable files that are named in the log; further ones are not logged. */
 const MOST_NAMED = 100;
 
 /**
- * Serves another panel build from a folder. Links are followed only within it, and nothing outside it is ever read. A file
- * that cannot be read is answered as a missing one and named in the log, once until it can be read again.
+ * Serves another panel build from a folder. Links are followed only within it, and nothing outside it is ever read. An
+ * unreadable file is answered as a missing one and named in the log, once until it can be read again.
  */
 export function panelFolder(folder: string, fileSystem: FileSystemPort, log: LogPort): PanelFiles {
   const unreadable = new Set<string>();
@@ -67,7 +67,7 @@ export function panelFolder(folder: string, fileSystem: FileSystemPort, log: Log
   };
 }
 
-/** A small file is there at once. The beginning of a large one shows that it can be read, before anything is answered. */
+/** Reads a small file whole, and the first part of a large one, to find unreadable ones before the answer. */
 async function readBeginning(
   fileSystem: FileSystemPort,
   path: string,
@@ -89,12 +89,15 @@ async function readBeginning(
   }
 }
 
-/** Guessed from the extension (protocol: "Static panel"), without a charset as recorded servers send it. */
+/** Guesses the content type from the extension (protocol: "Static panel"), without a charset like recorded servers. */
 export function contentType(path: string): string {
   return mime.getType(path) ?? 'application/octet-stream';
 }
 
-/** Nothing outside the folder, and nothing hidden: `.env` and `.git` are no part of a panel (RFC 8615 has one that is). */
+/**
+ * Tells whether a path may be served: nothing outside the folder, and nothing hidden, because `.env` and `.git` do not
+ * belong to a panel (`.well-known` of RFC 8615 does).
+ */
 function isServed(path: string): boolean {
   return !/[\0\\]/.test(path) && path.split('/').every((part) => !part.startsWith('.') || part === '.well-known');
 }

@@ -26,7 +26,7 @@ export function servePanel(app: FastifyInstance, mount: Mount, { mounts, observi
   const observer = observing('panel', mount);
   const unmatched = observing('other', null);
   const config = { observer, ownOriginOnly: !mount.revision.anyOrigin };
-  const base = mount.base.replaceAll(':', '::'); // The router reads a lone colon as a parameter.
+  const base = mount.base.replaceAll(':', '::'); // The router would read a single colon as a parameter.
   const redirect = observer.around((_request, reply) => {
     allowAnyOrigin(reply);
     return reply
@@ -56,7 +56,7 @@ interface FileAnswer {
   readonly reply: FastifyReply;
   /** The `Accept-Encoding` of the request. */
   readonly accepted: string | undefined;
-  /** Takes down how many bytes go out. */
+  /** Counts the bytes that are sent. */
   readonly sends: (bytes: number) => void;
 }
 
@@ -87,7 +87,7 @@ function send(file: PanelFile, type: string, { reply, accepted, sends }: FileAns
   return reply.send(content);
 }
 
-/** An answer to HEAD has the length and none of the bytes: the framework would read them all and throw them away. */
+/** Answers HEAD with the length alone; the framework would read all the bytes and throw them away. */
 function sendStreamed({ size, stream }: StreamedContent, reply: FastifyReply): FastifyReply {
   reply.header('content-length', size);
   if (reply.request.method !== 'HEAD') return reply.send(stream);

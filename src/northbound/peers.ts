@@ -9,15 +9,15 @@ export interface Caller {
   readonly network: string;
 }
 
-/** The name of a peer on a Unix socket, as caller and among the trusted. */
+/** The name of a peer on a Unix socket, as a caller and in the list of trusted addresses. */
 export const UNIX_PEER = 'unix';
 
-/** The name of a peer that had reset its connection before anybody could ask who it is. */
+/** The name of a peer that reset its connection before its address was read. */
 const UNKNOWN_PEER = 'unknown';
 
 const peers = new WeakMap<object, Caller>();
 
-/** Takes down who is at the other end while the system still knows: of a connection that was reset it tells nothing. */
+/** Records each peer's address at once, because the system forgets it when a connection is reset. */
 export function notePeers(server: Server): void {
   const note = (socket: Socket) => {
     const nameless = typeof server.address() === 'string' ? UNIX_PEER : UNKNOWN_PEER;
@@ -27,7 +27,7 @@ export function notePeers(server: Server): void {
   server.on('secureConnection', note);
 }
 
-/** Returns whether a peer is of this machine: loopback (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3), or on a Unix socket. */
+/** Tells whether a peer is on this machine: loopback (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3) or a Unix socket. */
 export function isThisMachine(address: string): boolean {
   return address === UNIX_PEER || address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
@@ -37,14 +37,14 @@ export function peerOf(socket: { readonly remoteAddress?: string | undefined }):
   return peers.get(socket) ?? callerAt(canonicalAddress(socket.remoteAddress ?? '') ?? UNIX_PEER);
 }
 
-/** The caller at an address in its canonical spelling. */
+/** Returns the caller with this address, which is in its canonical spelling. */
 export function callerAt(address: string): Caller {
   return { address, network: callerNetwork(address) };
 }
 
 /**
- * The address in a value such as `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`, in its canonical
- * spelling (RFC 5952); IPv4 in its IPv6 form (RFC 4291, 2.5.5.2) is IPv4. Null for another value.
+ * Returns the address in a value such as `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`, in its
+ * canonical spelling (RFC 5952); IPv4 in its IPv6 form (RFC 4291, 2.5.5.2) becomes IPv4. Null for another value.
  */
 export function canonicalAddress(value: string): string | null {
   const text = value.trim();
@@ -55,7 +55,7 @@ export function canonicalAddress(value: string): string | null {
   return family === 4 ? bare : null;
 }
 
-/** Spells an IPv6 address in its canonical form; none of its groups is spelled as IPv4. */
+/** Spells an IPv6 address in its canonical form, without any group spelled as IPv4. */
 function canonicalIPv6(address: string): string {
   return new URL(`http://[${address}]`).hostname.slice(1, -1);
 }

@@ -1,40 +1,52 @@
-import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
+import type { FastifyRequest } from 'fastify';
 import type { Credentials } from '../core/model.js';
 import type { NamedTokens } from '../core/named-tokens.js';
 import { type Principal, SESSION, STATIC } from '../core/principal.js';
-import type { Rightness } from '../core/token-guard.js';
+import type { Look, TokenGuard } from '../core/token-guard.js';
 import { acceptedKind } from '../wire/traits/auth.js';
+import type { CallerOf } from './caller.js';
 import type { Mount } from './mount.js';
 
-/** The credentials that callers may show: those of the listener, and named tokens. */
+/** The credentials that callers may show: the listener's own and named tokens. */
 export interface KnownCredentials {
   readonly credentials: () => Credentials;
   readonly named: NamedTokens;
 }
 
-/** Finds the caller whom an `Authorization` value shows to a mount; null for nobody. An open mount's rule lets nobody in here. */
-export function principalShown(
+/** Identifies the caller by an `Authorization` value; null if it is wrong. Ignores the rule of an open mount. */
+export async function principalShown(
   mount: Pick<Mount, 'revision' | 'session'>,
   { credentials, named }: KnownCredentials,
   authorization: string,
-): MaybeAsync<Principal | null> {
-  return mapMaybeAsync(named.principalShown(authorization), (holder) => {
-    if (holder !== null) return holder;
-    return mapMaybeAsync(acceptedKind(mount.revision.auth, authorization, credentials(), mount.session), (kind) => {
-      if (kind === null) return null;
-      return kind === 'token' ? STATIC : SESSION;
-    });
-  });
+): Promise<Principal | null> {
+  const holder = await named.principalShown(authorization);
+  if (holder !== null) return holder;
+  const kind = await acceptedKind(mount.revision.auth, authorization, credentials(), mount.session);
+  if (kind === null) return null;
+  return kind === 'token' ? STATIC : SESSION;
 }
 
-/** The outcome of a look at a credential, as the token guard goes by it. */
-export function rightnessOf(principal: Principal | null): Rightness {
-  return principal === STATIC || principal === SESSION ? 'own' : principal !== null;
+/** The parts that check a caller's credential. */
+export interface Access extends KnownCredentials {
+  readonly tokens: TokenGuard;
+  readonly callerOf: CallerOf;
+}
+
+/** Checks a request's credential, unless its network has to wait. */
+export function lookAtCredential(
+  mount: Pick<Mount, 'revision' | 'session'>,
+  access: Access,
+  request: FastifyRequest,
+): Promise<Look> {
+  const { network } = access.callerOf(request.raw);
+  return access.tokens.check(network, request.headers.authorization, (authorization) =>
+    principalShown(mount, access, authorization),
+  );
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null until a credential was found right where callers are told apart. */
+    /** The caller; null until a credential has been accepted. */
     principal: Principal | null;
   }
 }

@@ -7,10 +7,10 @@ import type { Caller } from './peers.js';
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
-/** The path of a subscription as it shows: its token is a secret, and so is the way to it. */
+/** The logged path of a subscription, because its token is a secret, and so is its prefix. */
 const SUBSCRIPTION_PATH = '(subscription)';
 
-/** The requests that get a line: reads that were answered are many, and `changes` leaves them out. */
+/** The requests that get a line; `changes` leaves out successful reads, which are many. */
 export type LoggedRequests = 'changes' | 'all' | 'none';
 
 export interface RequestLogOptions {
@@ -22,11 +22,11 @@ export interface RequestLogOptions {
 
 const READS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
-/** The path is the route's template: a key in it shows as its digest (design: "Secrets in logs"). */
+/** Logs requests. The path is the route's template; a key in it appears as its digest (design: "Secrets in logs"). */
 export function createRequestLog({ requestLog, log, clock, callerOf }: RequestLogOptions) {
   const whenClosed = createClosings();
 
-  /** The request begins: takes down who calls, which the system may not tell later. */
+  /** Records the caller when the request begins, because the system may not know it later. */
   function begun(request: FastifyRequest): void {
     request.caller ??= callerOf(request.raw);
   }
@@ -51,7 +51,7 @@ export function createRequestLog({ requestLog, log, clock, callerOf }: RequestLo
 
   return {
     begun,
-    /** It has its answer; the line is written when that has gone out, or cannot any more. */
+    /** Writes the line once the answer has been sent, or can no longer be. */
     answered(request: FastifyRequest, reply: FastifyReply): void {
       if (requestLog === 'changes' && READS.includes(request.method) && reply.statusCode < 400) return;
       begun(request);
@@ -64,7 +64,7 @@ export function createRequestLog({ requestLog, log, clock, callerOf }: RequestLo
         if (stopWaiting()) write(request, reply, taken);
       };
       const stopWaiting = whenClosed(socket, () => settle(false));
-      // Node says so as well when the system did not take it.
+      // Node emits `finish` even if the system did not accept the bytes.
       reply.raw.once('finish', () => settle(!socket.errored));
       // An injected request has no connection, and is finished by now.
       reply.raw.once('close', () => settle(!socket.destroyed));
@@ -78,8 +78,9 @@ function keyIn(params: unknown): string | undefined {
 }
 
 /**
- * Calls back when a connection closes: an answer that waits behind another one of its connection is not told of it. Gives
- * what ends the waiting, and says whether it had not ended before. One listener for all answers of a connection.
+ * Calls back when a connection closes, because an answer that is queued behind another one on its connection is not
+ * notified. Returns a function that stops the waiting, and tells whether it was still waiting. All answers of a
+ * connection share one listener.
  */
 function createClosings() {
   const waiting = new WeakMap<Socket, Set<() => void>>();
@@ -101,7 +102,7 @@ function createClosings() {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null where nobody logs. */
+    /** Null if requests are not logged. */
     caller: Caller | null;
   }
 }

@@ -5,37 +5,40 @@ import type { Mount } from './mount.js';
 import type { RequestLog } from './request-log.js';
 
 /**
- * The subject of a request. `v1.…`: a call of Keyway's own interface. `subscription`: one by its token, known or not. `other`: preflights, and
- * what no mount serves.
+ * The subject of a request. `v1.…`: a call of Keyway's own interface. `subscription`: a subscription by its token,
+ * known or not. `other`: a preflight, or a path that no mount serves.
  */
 export type Asked = OperationName | `v1.${string}` | 'panel' | 'subscription' | 'other';
 
-/** The end of a login; `waiting`: the guard had the caller wait, and the password was not looked at. */
+/** The outcome of a login; `waiting`: the guard kept the caller waiting, and the password was not compared. */
 export type LoginOutcome = 'begun' | 'refused' | 'waiting';
 
-/** Told of one answer: its status, and the milliseconds from the request's head to it, without the sending of a long one. */
+/**
+ * Called with an answer's status, and the milliseconds from the request's head to the answer, without the sending of a
+ * long one.
+ */
 export type AnswerObserver = (status: number, milliseconds: number) => void;
 
-/** Told of every answer to a request that was understood as HTTP, and of logins; for metrics. Nothing of it may throw. */
+/** Observes every answer to a request that was understood as HTTP, and logins, for metrics. It must not throw. */
 export interface RequestsObserver {
-  /** Asked once for everything that can be asked for. The mount is null for `other`. */
+  /** Returns the observer of one kind of request; called once for each. The mount is null for `other`. */
   answersTo(asked: Asked, mount: Mount | null): AnswerObserver;
   login(mount: Mount, outcome: LoginOutcome): void;
 }
 
 type Handler<Request extends FastifyRequest> = (request: Request, reply: FastifyReply) => unknown;
 
-/** The observing of one route. Called directly: the framework's own hook for it costs a tenth of a small answer. */
+/** Observes one route. Called directly, because the framework's hook would take a tenth of a small answer. */
 export interface RouteObserver {
-  /** The request begins; to be called where that is before its handler. */
+  /** Records that the request begins; called where that happens before its handler. */
   begun(request: FastifyRequest): void;
-  /** It has its answer, and not by the handler. */
+  /** Records an answer that did not come from the handler. */
   answered(request: FastifyRequest, reply: FastifyReply): void;
-  /** The same handler, observed. When it fails, whoever answers then is to say so. */
+  /** Wraps a handler so that it is observed. If it fails, the code that answers instead reports the answer. */
   around<Request extends FastifyRequest>(handler: Handler<Request>): Handler<Request>;
 }
 
-/** Gives what observes a route: nothing, at no cost, when there is neither observer nor log. */
+/** Returns what observes a route: an empty observer, which costs nothing, if there is neither observer nor log. */
 export type Observing = (asked: Asked, mount: Mount | null) => RouteObserver;
 
 const NOBODY: RouteObserver = { begun() {}, answered() {}, around: (handler) => handler };
@@ -63,28 +66,22 @@ function observeRoute(told: AnswerObserver | null, log: RequestLog | null, clock
   return {
     begun,
     answered,
-    around: (handler) => (request, reply) => {
+    around: (handler) => async (request, reply) => {
       begun(request);
-      const result = handler(request, reply);
-      if (!(result instanceof Promise)) {
-        answered(request, reply);
-        return result;
-      }
-      return result.then((value) => {
-        answered(request, reply);
-        return value;
-      });
+      const result = await handler(request, reply);
+      answered(request, reply);
+      return result;
     },
   };
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Milliseconds of the monotonic clock; null where nobody observes. */
+    /** Milliseconds of the monotonic clock; null if the request is not observed. */
     begunAt: number | null;
   }
   interface FastifyContextConfig {
-    /** Told when the framework answers in the handler's place. */
+    /** Called when the framework answers in the handler's place. */
     readonly observer?: RouteObserver;
   }
 }

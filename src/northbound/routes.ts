@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { DomainError, type DomainErrorCode } from '../core/errors.js';
-import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
+import { type Changed, SETTINGS } from '../core/actors.js';
+import { DomainError } from '../core/errors.js';
 import { permits } from '../core/principal.js';
 import type { StrangersWaiting } from '../core/strangers-waiting.js';
 import type { TokenVerdict } from '../core/token-guard.js';
@@ -8,6 +8,7 @@ import { acceptBody, acceptClient, allowLongBody } from '../sockets/awaited-bodi
 import { changeBegins } from '../sockets/connection-to-blame.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError, forStrangers } from '../wire/errors.js';
+import type { Subject } from '../wire/operations/operation.js';
 import { accessOf, type Operation } from '../wire/operations.js';
 import { whenAnswerIsOver } from './answer-over.js';
 import {
@@ -23,7 +24,7 @@ import type { AppOptions } from './app-options.js';
 import { jsonBytes, keepBodyUninterpreted, readBody } from './body-reading.js';
 import { HANDLERS, type HandlerContext, type OperationAnswer } from './handlers.js';
 import type { Mount } from './mount.js';
-import { principalShown, rightnessOf } from './principal.js';
+import { lookAtCredential } from './principal.js';
 import type { Observing } from './request-observer.js';
 
 export interface RouteContext extends AppOptions, HandlerContext {
@@ -32,104 +33,62 @@ export interface RouteContext extends AppOptions, HandlerContext {
 }
 
 export function serveOperations(app: FastifyInstance, mount: Mount, context: RouteContext): void {
-  for (const operation of mount.operations) {
-    const path = mount.api.replaceAll(':', '::') + operation.path.replace('{key}', ':key');
-    const admits = (request: FastifyRequest) =>
-      isOpenToAll(operation, mount, context) ? 'open' : admission(operation, mount, context, request);
-    const refuse = (reply: FastifyReply, verdict: Refusal, code: DomainErrorCode = 'unauthorized') => {
-      const wait = typeof verdict === 'number' ? verdict : null;
-      const error = new DomainError(verdict === 'not permitted' ? 'notPermitted' : code, '', wait);
-      const { status, text } = encodeError(mount.revision.errors, operation, error);
-      if (wait !== null) reply.header('retry-after', wait);
-      return sendEarlyFailure(reply, status, text);
-    };
-    const isAudit = operation.capability === 'audit';
-    /** Seconds until a stranger may ask again; null where he may now, and for a caller who shows a credential that is right. */
-    const waitOfStranger = (request: FastifyRequest, verdict: Admission): MaybeAsync<number | null> => {
-      request.hasCredential = verdict === 'right';
-      const wait = isAudit && verdict === 'open' ? context.rate.retryAfter(request.raw) : null;
-      if (wait === null) return null;
-      // To be let by is an answer to a guess, so that a wrong credential counts with the guard here as anywhere, and one that
-      // the guard does not look at is a stranger's. Within the rate none is looked at: what is not asked for cannot be wrong.
-      return mapMaybeAsync<Admission, number | null>(admission(operation, mount, context, request), (own) => {
-        request.hasCredential = own === 'right';
-        return request.hasCredential ? null : wait;
-      });
-    };
-    const observer = context.observing(operation.name, mount);
-    const headers = Object.entries(mount.headers ?? {});
-    const begun = (reply: FastifyReply): void => {
-      for (const [name, value] of headers) reply.raw.setHeader(name, value);
-    };
-    const used = context.use?.counting(mount.revision.id, operation.name) ?? null;
-    const answer = (request: FastifyRequest, reply: FastifyReply) => {
-      used?.(request.principal, request.headers['user-agent']);
-      return serve(operation, mount, context, request, reply);
-    };
-    const route = {
-      method: operation.method,
-      url: path,
-      bodyLimit: operation.bodyLimit,
-      config: { observer, ownOriginOnly: !mount.revision.anyOrigin },
-    };
-    // The framework reads no body of a GET: nothing is to be decided before it, and a hook costs as much as the check.
-    if (operation.method === 'GET') {
-      app.route({
-        ...route,
-        handler: observer.around((request, reply) => {
-          begun(reply);
-          const admitted = (verdict: Admission) => {
-            if (verdict !== 'open' && verdict !== 'right') return refuse(reply, verdict);
-            if (verdict === 'right') acceptClient(request.raw);
-            return mapMaybeAsync<number | null, unknown>(waitOfStranger(request, verdict), (wait) =>
-              wait === null ? answer(request, reply) : sendTooMany(reply, wait),
-            );
-          };
-          return mapMaybeAsync<Admission, unknown>(admits(request), admitted);
-        }),
-      });
-      continue;
-    }
+  for (const operation of mount.operations) serveOperation(app, operation, mount, context);
+}
+
+function serveOperation(app: FastifyInstance, operation: Operation, mount: Mount, context: RouteContext): void {
+  const observer = context.observing(operation.name, mount);
+  const headers = Object.entries(mount.headers ?? {});
+  const used = context.use?.counting(mount.revision.id, operation.name) ?? null;
+  /** Answers a request that may not be admitted. */
+  const admitOrRefuse = async (request: FastifyRequest, reply: FastifyReply): Promise<'admitted' | 'refused'> => {
+    for (const [name, value] of headers) reply.raw.setHeader(name, value);
+    const refusal = await refusalOf(operation, mount, context, request);
+    if (refusal === null) return 'admitted';
+    if (refusal instanceof DomainError) sendRefusal(operation, mount, refusal, reply);
+    else sendTooMany(reply, refusal);
+    return 'refused';
+  };
+  const answer = (request: FastifyRequest, reply: FastifyReply) => {
+    used?.(request.principal, request.headers['user-agent']);
+    return serve(operation, mount, context, request, reply);
+  };
+  const route = {
+    method: operation.method,
+    url: mount.api.replaceAll(':', '::') + operation.path.replace('{key}', ':key'),
+    bodyLimit: operation.bodyLimit,
+    config: { observer, ownOriginOnly: !mount.revision.anyOrigin },
+  };
+  // The framework reads no body of a GET, so nothing has to be decided earlier, and a hook would cost as much as the
+  // check.
+  if (operation.method === 'GET') {
     app.route({
       ...route,
-      onRequest(request, reply, done) {
+      async handler(request, reply) {
         observer.begun(request);
-        begun(reply);
-        const admitted = (verdict: Admission): void => {
-          if (verdict !== 'open' && verdict !== 'right') {
-            refuse(reply, verdict);
-            observer.answered(request, reply);
-            return;
-          }
-          const wait =
-            operation.name === 'login' ? context.login.keepsWaiting(mount, context.callerOf(request.raw)) : null;
-          if (wait !== null) {
-            refuse(reply, wait, 'tooManyLogins');
-            observer.answered(request, reply);
-            return;
-          }
-          const begin = (rateWait: number | null): void => {
-            if (rateWait !== null) {
-              sendTooMany(reply, rateWait);
-              observer.answered(request, reply);
-              return;
-            }
-            if (request.hasCredential) acceptBody(request.raw);
-            else if (!isOpenToAll(operation, mount, context)) allowLongBody(request.raw);
-            keepBodyUninterpreted(operation.body.kind !== 'none', request);
-            done();
-          };
-          const stranger = waitOfStranger(request, verdict);
-          if (stranger instanceof Promise) stranger.then(begin).catch(done);
-          else begin(stranger);
-        };
-        const verdict = admits(request);
-        if (verdict instanceof Promise) verdict.then(admitted).catch(done);
-        else admitted(verdict);
+        if ((await admitOrRefuse(request, reply)) === 'admitted') {
+          if (request.hasCredential) acceptClient(request.raw);
+          await answer(request, reply);
+        }
+        observer.answered(request, reply);
       },
-      handler: observer.around(answer),
     });
+    return;
   }
+  app.route({
+    ...route,
+    async onRequest(request, reply) {
+      observer.begun(request);
+      if ((await admitOrRefuse(request, reply)) === 'refused') {
+        observer.answered(request, reply);
+        return;
+      }
+      if (request.hasCredential) acceptBody(request.raw);
+      else if (!isOpenToAll(operation, mount, context)) allowLongBody(request.raw);
+      keepBodyUninterpreted(operation.body.kind !== 'none', request);
+    },
+    handler: observer.around(answer),
+  });
 }
 
 function isOpenToAll(operation: Operation, { revision }: Mount, { protectAudit, core }: RouteContext): boolean {
@@ -137,80 +96,114 @@ function isOpenToAll(operation: Operation, { revision }: Mount, { protectAudit, 
   return operation.capability !== 'audit' || !(protectAudit || core.audit.isProtected());
 }
 
-/** The way in which a request is let in: without being asked for a credential, or by one; or why it is not. */
-type Admission = 'open' | TokenVerdict | 'not permitted';
-type Refusal = Exclude<Admission, 'open' | 'right'>;
-
-/** Protocol: "Access check for protected endpoints". A named token gets in everywhere, to what it may do. */
-function admission(
+/**
+ * Decides whether to admit a request. Returns null if so, otherwise the error, or the seconds after which a caller
+ * without a credential may retry. Records on the request whether its credential was accepted.
+ */
+async function refusalOf(
   operation: Operation,
   mount: Mount,
   context: RouteContext,
   request: FastifyRequest,
-): MaybeAsync<Admission> {
+): Promise<DomainError | number | null> {
+  const verdict = isOpenToAll(operation, mount, context) ? 'open' : await admission(operation, mount, context, request);
+  request.hasCredential = verdict === 'right';
+  if (typeof verdict === 'number') return new DomainError('unauthorized', '', verdict);
+  if (verdict === 'not permitted') return new DomainError('notPermitted');
+  if (verdict === 'wrong') return new DomainError('unauthorized');
+  if (operation.name === 'login') {
+    const wait = context.login.keepsWaiting(mount, context.callerOf(request.raw));
+    return wait === null ? null : new DomainError('tooManyLogins', '', wait);
+  }
+  if (operation.capability !== 'audit' || verdict !== 'open') return null;
+  const wait = context.rate.retryAfter(request.raw);
+  if (wait === null) return null;
+  // Only above the rate is an open list's caller asked for a credential, since the rate does not apply to those with
+  // one. Accepting it reveals that it is right, so the token guard counts failures here too.
+  request.hasCredential = (await admission(operation, mount, context, request)) === 'right';
+  return request.hasCredential ? null : wait;
+}
+
+/** How a request is admitted (`open`: without a credential), or why it is refused. */
+type Admission = 'open' | TokenVerdict | 'not permitted';
+
+/** Checks access (protocol: "Access check for protected endpoints"). A named token is accepted on every mount. */
+async function admission(
+  operation: Operation,
+  mount: Mount,
+  context: RouteContext,
+  request: FastifyRequest,
+): Promise<Admission> {
   const { authorization } = request.headers;
   if (mount.revision.auth.isOpen(context.credentials())) {
     if (!context.refusesOpen(mount)) return 'open';
     if (!context.named.isShown(authorization)) return 'wrong';
   }
-  const { network } = context.callerOf(request.raw);
-  const verdict = context.tokens.check(network, authorization, (shown) =>
-    mapMaybeAsync(principalShown(mount, context, shown), (principal) => {
-      request.principal = principal;
-      return rightnessOf(principal);
-    }),
-  );
-  return mapMaybeAsync<TokenVerdict, Admission>(verdict, (judged) => {
-    const { principal } = request;
-    return judged === 'right' && principal !== null && !permits(principal, operation.presets)
-      ? 'not permitted'
-      : judged;
-  });
+  const { verdict, principal } = await lookAtCredential(mount, context, request);
+  request.principal = principal;
+  return principal === null || permits(principal, operation.presets) ? verdict : 'not permitted';
 }
 
-/** Answers at once where the handler does: a promise per request is what small reads would spend most on. */
-function serve(
+function sendRefusal(operation: Operation, mount: Mount, error: DomainError, reply: FastifyReply): void {
+  const { status, text } = encodeError(mount.revision.errors, operation, error);
+  if (error.retryAfter !== null) reply.header('retry-after', error.retryAfter);
+  sendEarlyFailure(reply, status, text);
+}
+
+async function serve(
   operation: Operation,
   mount: Mount,
   context: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<void> | undefined {
-  const fail = (error: unknown): void => {
-    if (!(error instanceof DomainError)) throw error;
-    const isLogin = operation.name === 'login' && (error.code === 'unauthorized' || error.code === 'tooManyLogins');
-    const wait = isLogin ? context.login.retryAfter(context.callerOf(request.raw)) : null;
-    if (wait !== null) reply.header('retry-after', wait);
-    sendDomainError(operation, mount, isOpenToAll(operation, mount, context) ? forStrangers(error) : error, reply);
-  };
+): Promise<void> {
   const key = keyOf(request);
   if (key === null) {
     answerUnmatched(context.mounts, request, reply);
-    return undefined;
+    return;
   }
   try {
     const body = bodyOf(operation, mount, request);
     const waiting = isStrangers(operation, mount, context, request) ? context.strangers : null;
     waiting?.expectRoom();
     if (operation.method !== 'GET') changeBegins();
-    const answer = HANDLERS[operation.name]({ context, mount, request, key, body });
-    if (answer instanceof Promise) {
-      const counted = waiting === null ? answer : waiting.count(answer);
-      return counted.then((settled) => sendAnswer(settled, mount, reply)).catch(fail);
-    }
-    sendAnswer(answer, mount, reply);
+    const handle = () => HANDLERS[operation.name]({ context, mount, request, key, body });
+    const call =
+      operation.effect.kind === 'reads'
+        ? handle()
+        : context.actors.during(request.principal, changedBy(operation, key), handle);
+    sendAnswer(await (waiting === null ? call : waiting.count(call)), mount, reply);
   } catch (error) {
-    fail(error);
+    if (!(error instanceof DomainError)) throw error;
+    const isLogin = operation.name === 'login' && (error.code === 'unauthorized' || error.code === 'tooManyLogins');
+    const wait = isLogin ? context.login.retryAfter(context.callerOf(request.raw)) : null;
+    if (wait !== null) reply.header('retry-after', wait);
+    sendDomainError(operation, mount, isOpenToAll(operation, mount, context) ? forStrangers(error) : error, reply);
   }
-  return undefined;
 }
 
-/** Tells whether a request is one that anybody can make: without a credential, and for what needs none or changes nothing. */
+/**
+ * Tells whether a request without a credential counts against the rate for such requests: it reads, or its operation
+ * needs no credential.
+ */
 function isStrangers(operation: Operation, mount: Mount, context: RouteContext, request: FastifyRequest): boolean {
   return !request.hasCredential && (operation.effect.kind === 'reads' || isOpenToAll(operation, mount, context));
 }
 
-/** The decoded key of the path, empty where the route has none; null for `/users/`, which no operation serves. */
+/** Returns what an operation changes, as far as its path tells. */
+function changedBy({ subject }: Operation, key: string): readonly Changed[] {
+  return key === '' ? CHANGED_BY[subject] : [key];
+}
+
+const CHANGED_BY: Readonly<Record<Subject, readonly Changed[]>> = {
+  ...{ keys: [], audit: [], session: [], other: [] },
+  ...{ configuration: [SETTINGS], rules: [SETTINGS], dns: [SETTINGS] },
+};
+
+/**
+ * Returns the decoded key of the path, or an empty text if the route has no key; null for `/users/`, which no operation
+ * serves.
+ */
 function keyOf(request: FastifyRequest): string | null {
   const { params } = request;
   if (typeof params !== 'object' || params === null || !('key' in params)) return '';
@@ -232,9 +225,9 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
 }
 
 /**
- * Sends a success past the framework, which would append a charset to a text (design: "Content types"), and costs more
- * than the rest of a small answer. Texts rather than bytes, because Node sends a text together with the header, and the
- * fields as a flat list, which Node takes as it is.
+ * Sends a success past the framework, which would append a charset to a text (design: "Content types") and costs more
+ * than the rest of a small answer. The body is a text because Node sends a text in one packet with the header; the
+ * fields are a flat list because Node takes that without a conversion.
  */
 function sendAnswer(
   { status = 200, payload, headers, settled }: OperationAnswer,
@@ -244,7 +237,7 @@ function sendAnswer(
   reply.hijack();
   if (settled !== undefined) whenAnswerIsOver(reply.raw, reply.request.raw.socket, settled);
   const length = bodyLength(payload);
-  // The length of a 304 would be that of the answer which it stands for (RFC 9110, 8.6).
+  // On a 304 the length would describe the answer that it replaces (RFC 9110, 8.6).
   const content = status === 304 ? [] : ['content-type', JSON_TYPE, 'content-length', `${length}`];
   const fields = [...(revision.anyOrigin ? ANY_ORIGIN : []), ...content];
   if (headers !== undefined) fields.push(...Object.entries(headers).flat());

@@ -1,20 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import { callerNetwork, SHARE_NETWORK } from '../core/caller-network.js';
 import type { ClockPort } from '../core/ports.js';
+import { RecentMap } from '../core/recent-map.js';
 import type { CallerOf } from './caller.js';
 import { isThisMachine } from './peers.js';
 
-/** Bytes a second that one network is sent without a credential, and bytes that it may be sent at once. */
+/** Bytes a second that are sent to one network without a credential, and bytes that may be sent to it at once. */
 const PER_SECOND = 512 * 1024;
 const BURST = 2 * 1024 * 1024;
 
-/** Bytes of an answer beside its body, about. */
+/** The approximate size of an answer's header, in bytes. */
 const HEAD = 512;
 
-/** Bytes that an answer counts for until its length is known. */
+/** Bytes that are reserved for an answer until its length is known. */
 const UNKNOWN = 64 * 1024;
 
-/** Networks that are remembered; one forgotten begins anew. */
+/** The most networks that are remembered; a forgotten one starts with a full allowance. */
 const MOST_NETWORKS = 10_000;
 
 export type StrangerRate = ReturnType<typeof createStrangerRate>;
@@ -24,11 +25,11 @@ interface Allowance {
   at: number;
 }
 
-/** Bounds what anyone is sent for a few bytes: static files and the audit list, per network (IPv6: one /56). */
+/** Limits, per network (IPv6: one /56), the large answers that need no credential: static files and the audit list. */
 export function createStrangerRate(clock: ClockPort, callerOf: CallerOf) {
-  const allowances = new Map<string, Allowance>();
+  const allowances = new RecentMap<string, Allowance>(MOST_NETWORKS);
 
-  /** Null for a caller that has no bound. A proxy on this machine speaks for others. */
+  /** Returns the caller's allowance; null on this machine, where a proxy may speak for many clients. */
   function allowanceOf(request: IncomingMessage): Allowance | null {
     const { address } = callerOf(request);
     if (isThisMachine(address)) return null;
@@ -37,12 +38,7 @@ export function createStrangerRate(clock: ClockPort, callerOf: CallerOf) {
     const known = allowances.get(network);
     const bytes = known === undefined ? BURST : known.bytes + ((now - known.at) / 1000) * PER_SECOND;
     const allowance = { bytes: Math.min(BURST, bytes), at: now };
-    allowances.delete(network);
     allowances.set(network, allowance);
-    for (const oldest of allowances.keys()) {
-      if (allowances.size <= MOST_NETWORKS) break;
-      allowances.delete(oldest);
-    }
     return allowance;
   }
 
@@ -52,16 +48,16 @@ export function createStrangerRate(clock: ClockPort, callerOf: CallerOf) {
   }
 
   return {
-    /** Seconds until this caller may ask again; null where it may now, as one of this machine always may. */
+    /** Returns the seconds until this caller may ask again; null if he may now, as always on this machine. */
     retryAfter(request: IncomingMessage): number | null {
       const { bytes } = allowanceOf(request) ?? { bytes: BURST };
       return bytes > 0 ? null : Math.max(1, Math.ceil(-bytes / PER_SECOND));
     },
-    /** Takes down that an answer with so many bytes of body goes out. */
+    /** Counts an answer with a body of `bytes`. */
     sends: (request: IncomingMessage, bytes: number): void => take(request, bytes + HEAD),
     /**
-     * Takes down that an answer is on its way whose length is told later, once, to the function returned: until then it counts
-     * for 64 KiB, since many requests of one packet are looked at before the first of their answers.
+     * Reserves 64 KiB for an answer of unknown length; the function returned replaces the reservation once, by the real
+     * length. Without it all requests of one packet would pass before the first answer is counted.
      */
     begins(request: IncomingMessage): (bytes: number) => void {
       take(request, UNKNOWN);

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import { keepReading } from '../sockets/early-answer.js';
 import { DECOYED, type SubscriptionDoor, type SubscriptionOutcome } from '../subscription/door.js';
 import { sendTooMany } from './answers.js';
@@ -8,10 +7,10 @@ import type { Mount } from './mount.js';
 import type { RouteObserver } from './request-observer.js';
 import type { StrangerRate } from './stranger-rate.js';
 
-/** Subscriptions by token, as one listener serves them. */
+/** Subscriptions by token on one listener. */
 export interface ServedSubscriptions {
   readonly door: SubscriptionDoor;
-  /** True where every path that nothing serves is answered like an unknown token. */
+  /** True if every unserved path is answered like an unknown token. */
   readonly hidesRest: boolean;
 }
 
@@ -21,56 +20,52 @@ export interface SubscriptionContext {
   readonly rate: StrangerRate;
 }
 
-/** Answers a request that no mount serves; calls `leave` instead where it is for nobody here, with what went wrong if anything did. */
-export type AnswerSubscription = (request: FastifyRequest, reply: FastifyReply, leave: (error?: Error) => void) => void;
+/** Answers a request that no mount serves, if it is for a subscription. */
+export type AnswerSubscription = (request: FastifyRequest, reply: FastifyReply) => Promise<'answered' | 'not ours'>;
 
 /**
- * Has the app answer subscriptions where nothing else is served, before the body of a request has come. The prefix may become
- * another while Keyway runs, so that it is no route.
+ * Makes the app answer subscriptions on paths that nothing else serves, before a request's body has come. They are not
+ * routes because the prefix may change while Keyway runs.
  */
 export function serveSubscriptions(
   app: FastifyInstance,
   { door, hidesRest }: ServedSubscriptions,
   { mounts, observer, rate }: SubscriptionContext,
 ): AnswerSubscription {
-  const settle = (
+  async function tell(
     request: FastifyRequest,
     reply: FastifyReply,
-    answer: () => MaybeAsync<SubscriptionOutcome>,
-  ): MaybeAsync<void> => {
+    answered: () => Promise<SubscriptionOutcome>,
+  ): Promise<void> {
     observer.begun(request);
     const wait = rate.retryAfter(request.raw);
-    if (wait !== null) {
-      sendTooMany(reply, wait);
-      observer.answered(request, reply);
-      return undefined;
-    }
-    return mapMaybeAsync(answer(), (outcome) => {
+    if (wait === null) {
+      const outcome = await answered();
       request.subscriber = outcome.accessKey;
       rate.sends(request.raw, outcome.answer.cost);
       send(reply, outcome);
-      observer.answered(request, reply);
-    });
-  };
+    } else sendTooMany(reply, wait);
+    observer.answered(request, reply);
+  }
 
-  function answer(request: FastifyRequest, reply: FastifyReply, leave: (error?: Error) => void): void {
+  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<'answered' | 'not ours'> {
     const { accept = '', 'accept-language': acceptLanguage = '' } = request.headers;
     const asked = { method: request.method, url: originForm(request.url), accept, acceptLanguage };
-    const opened = (found: (() => MaybeAsync<SubscriptionOutcome>) | null): MaybeAsync<void> =>
-      found === null && !hidesRest ? leave() : settle(request, reply, found ?? (() => DECOYED));
-    const done = mapMaybeAsync(door.open(asked), opened);
-    if (done instanceof Promise) done.catch(leave);
+    const opened = await door.open(asked);
+    if (opened === null && !hidesRest) return 'not ours';
+    await tell(request, reply, opened ?? (async () => DECOYED));
+    return 'answered';
   }
 
   app.addHook('onRequest', (request, reply, done) => {
     const isUnserved = (request.is404 || request.method === 'OPTIONS') && methodsAt(mounts, request.url).length === 0;
-    if (isUnserved) answer(request, reply, done);
+    if (isUnserved) answer(request, reply).then((outcome) => outcome === 'answered' || done(), done);
     else done();
   });
   return answer;
 }
 
-/** Sends past the framework, which has an order and fields of its own. */
+/** Sends past the framework, which would add fields and reorder them. */
 function send(reply: FastifyReply, { answer: { status, fields, body } }: SubscriptionOutcome): void {
   reply.hijack();
   const { raw } = reply;

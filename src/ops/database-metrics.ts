@@ -62,7 +62,7 @@ export function databaseFamilies(figures: () => DatabaseFigures): readonly Famil
     counter('keyway_database_looks_total', 'Looks for changes in the database.', () => figures().looks),
     counter(
       'keyway_database_reloads_total',
-      'Times that everything was read anew, because the database had lost writes or too much had changed.',
+      'Times that everything was read again, because the database had lost writes or too much had changed.',
       () => figures().reloads,
     ),
     gauge('keyway_database_listening', '1 while hints of changes are heard.', () => (figures().isListening ? 1 : 0)),

@@ -10,7 +10,7 @@ export interface DnsFigures {
   readonly cachedAnswers: number;
   /** In the configuration's order. */
   readonly lists: readonly ListFigures[];
-  /** Milliseconds since the epoch, null for never. */
+  /** Milliseconds since the epoch; null if never refreshed. */
   readonly lastRefresh: number | null;
 }
 
@@ -18,12 +18,12 @@ export interface ListFigures {
   readonly names: number;
   readonly exceptions: number;
   readonly unsupported: number;
-  /** Milliseconds since the epoch, null for never. */
+  /** Milliseconds since the epoch; null if never fetched. */
   readonly fetchedAt: number | null;
   readonly error: string | null;
 }
 
-/** A list's label is its place in the settings, from 1: its URL may hold what nobody else is to know. */
+/** A list's label is its position in the settings, from 1, because its URL may contain a secret. */
 const LIST = ['list'] as const;
 
 export function dnsFamilies(figures: () => DnsFigures): readonly Family[] {

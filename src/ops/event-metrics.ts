@@ -1,14 +1,14 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 
-/** Changes of a batch, from one key to a bulk creation and beyond. */
+/** Changes in a batch, from one key to a bulk creation and beyond. */
 const SIZES = [1, 2, 5, 10, 50, 100, 1000, 10_000];
 /** Seconds; a write waits for the disk. */
 const DURATIONS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 const REASONS = ['edited', 'replaced', 'restored'] as const;
 
-/** Writes of the configuration file and contents from outside, counted as they happen. */
+/** Counts writes of the configuration file, and contents from outside, as they happen. */
 export function registerConfiguration(registry: Registry): ConfigurationObserverPort {
   const registers = [registry];
   const sizes = new Histogram({
@@ -41,7 +41,7 @@ export function registerConfiguration(registry: Registry): ConfigurationObserver
     help: 'Changes that another program took back from the configuration file, made again.',
     registers,
   });
-  // From zero on: the first of its kind is then seen to be one more.
+  // Series start at zero, so that the first event of its kind shows as an increase.
   for (const kind of ['changes', 'whole']) {
     durations.zero({ kind });
     failures.inc({ kind }, 0);
@@ -78,7 +78,7 @@ export function registerLogins(registry: Registry) {
   });
   return {
     count: (mount: MountLabels, outcome: string): void => logins.inc({ ...mount, outcome }),
-    /** Shows a mount before anybody has logged in. */
+    /** Makes a mount's series appear before anybody has logged in. */
     beginAtZero(mount: MountLabels): void {
       for (const outcome of OUTCOMES) logins.inc({ ...mount, outcome }, 0);
     },

@@ -5,9 +5,9 @@ export interface Sample {
   readonly value: number;
 }
 
-/** A metric whose values are read when somebody asks for them. */
+/** A metric whose values are read when Prometheus asks for them. */
 export interface Family {
-  /** By the Prometheus conventions: a counter ends in `_total`, a unit is a base unit and stands before that. */
+  /** Follows the Prometheus conventions: a counter ends in `_total`, preceded by the base unit. */
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge';

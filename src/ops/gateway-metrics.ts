@@ -86,9 +86,9 @@ type Counts = Readonly<Record<(typeof REASONS)[number], number>>;
 export interface ConnectionFigures {
   readonly listener: string;
   readonly open: number;
-  /** Idle ones that made room, because the listener was full or an address had its share. */
+  /** Idle connections that were closed to make room, because the listener was full or a network had its share. */
   readonly closedIdle: Counts;
-  /** New ones that found none. */
+  /** New connections that were refused because there was no idle one to close. */
   readonly refused: Counts;
 }
 
@@ -158,6 +158,37 @@ export function feedFamilies(figures: () => FeedFigures): readonly Family[] {
       'keyway_feed_refused_requests_total',
       'Requests to the feed without its token, or that it could not read.',
       () => figures().refused,
+    ),
+  ];
+}
+
+/** Deliveries of the webhook; counts are since the start. */
+export interface WebhookFigures {
+  readonly accepted: number;
+  readonly failed: number;
+  readonly abandoned: number;
+  /** Null where the last attempt succeeded; else for how long the event has been waiting, in milliseconds. */
+  readonly failing: { readonly since: number } | null;
+}
+
+export function webhookFamilies(figures: () => WebhookFigures): readonly Family[] {
+  return [
+    counter(
+      'keyway_webhook_deliveries_total',
+      'Events sent to the webhook, by outcome: accepted, failed (an attempt, made again later) or abandoned after a day.',
+      () => {
+        const { accepted, failed, abandoned } = figures();
+        return Object.entries({ accepted, failed, abandoned }).map(([outcome, value]) => ({
+          labels: { outcome },
+          value,
+        }));
+      },
+      ['outcome'],
+    ),
+    gauge(
+      'keyway_webhook_waiting_seconds',
+      'Age of the event that the webhook does not take; 0 where it takes events.',
+      () => (figures().failing?.since ?? 0) / 1000,
     ),
   ];
 }

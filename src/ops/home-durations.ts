@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 
-/** Told of every call to the server behind this gateway. */
+/** Observes every call to the server behind this gateway. */
 export interface UpstreamCalls {
   called(call: { readonly operation: string; readonly outcome: string; readonly milliseconds: number }): void;
   sessionLost(): void;
@@ -9,7 +9,7 @@ export interface UpstreamCalls {
 /** Seconds: a small read on loopback, a write of a large server, one that is silent. */
 const CALLS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 5, 10];
 
-/** Counts calls as they happen. A gateway in front of no server has none of these: they begin with the first call. */
+/** Counts calls as they happen. Without a server behind the gateway no series appears: the first call creates it. */
 export function registerUpstreamCalls(registry: Registry): UpstreamCalls {
   let made: Recorder | null = null;
   const recorder = (): Recorder => {
@@ -59,7 +59,7 @@ function createRecorder(registry: Registry): Recorder {
 /** Seconds: a statement on the same machine, a commit that waits for a standby, a lock, and what is given up. */
 const STATEMENTS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 5, 10];
 
-/** Counts how long looks, writes and batches took as they happen. A gateway over no database has none of these. */
+/** Counts how long looks, writes and batches took, as they happen. Without a database no series appears. */
 export function registerDatabaseDurations(registry: Registry): (operation: string, milliseconds: number) => void {
   let made: Histogram<'operation'> | null = null;
   return (operation, milliseconds) => {

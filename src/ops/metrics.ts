@@ -11,24 +11,27 @@ import {
   gatewayFamilies,
   hasLogin,
   labelsOf,
+  type WebhookFigures,
+  webhookFamilies,
 } from './gateway-metrics.js';
 import { registerDatabaseDurations, registerUpstreamCalls } from './home-durations.js';
 import { type ProcessFigures, registerProcess } from './process-metrics.js';
 import { registerFamilies } from './register-families.js';
 import { createRequestCounts, registerRequests } from './request-counts.js';
 
-/** Figures of a gateway and what stands beside it. */
+/** Figures of a gateway and its other listeners. */
 export interface WatchedFigures {
   readonly gateway: GatewayFigures;
   readonly home: readonly Family[];
-  /** Null where nobody counts them. */
+  /** Null if connections are not counted. */
   readonly connections: (() => readonly ConnectionFigures[]) | null;
-  /** Null where there is none. */
+  /** Null without a feed. */
   readonly feed: (() => FeedFigures) | null;
   readonly dns: (() => DnsFigures) | null;
+  readonly webhook: (() => WebhookFigures) | null;
 }
 
-/** All that Prometheus is told. */
+/** All metrics for Prometheus. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Makes metrics in a registry of their own. */
@@ -39,21 +42,22 @@ export function createMetrics(figures: ProcessFigures) {
   registerRequests(registry, requests);
   const logins = registerLogins(registry);
   return {
-    /** Counts that are taken as it happens. */
+    /** Counts that are updated as events happen. */
     requests,
     logins,
     configuration: registerConfiguration(registry),
     upstreamCalls: registerUpstreamCalls(registry),
     databaseDurations: registerDatabaseDurations(registry),
-    /** Adds what is read when somebody asks; once. */
-    watch({ gateway, home, connections, feed, dns }: WatchedFigures): void {
+    /** Adds the families that are read on request; called once. */
+    watch({ gateway, home, connections, feed, dns, webhook }: WatchedFigures): void {
       for (const mount of gateway.mounts.filter(hasLogin)) logins.beginAtZero(labelsOf(mount));
       registerFamilies(registry, [...gatewayFamilies(gateway), ...home]);
       if (connections !== null) registerFamilies(registry, connectionFamilies(connections));
       if (feed !== null) registerFamilies(registry, feedFamilies(feed));
       if (dns !== null) registerFamilies(registry, dnsFamilies(dns));
+      if (webhook !== null) registerFamilies(registry, webhookFamilies(webhook));
     },
-    /** The text format 0.0.4 of Prometheus. Its cost does not depend on the number of keys. */
+    /** Returns the text format 0.0.4 of Prometheus. Its cost does not depend on the number of keys. */
     text: () => registry.metrics(),
     contentType: registry.contentType,
     close: endProcess,

@@ -10,13 +10,13 @@ import type { Metrics } from './metrics.js';
 export interface OpsOptions {
   readonly readiness: Readiness;
   readonly health: Health;
-  /** The identity of a state that several gateways share; null, and not told, for others. */
+  /** The identity of a state that several gateways share; null, and left out of the answer, for others. */
   readonly state?: () => string | null;
   readonly metrics: { readonly contentType: string } & Pick<Metrics, 'text'>;
-  /** Makes the server that listens; absent for a plain one. */
+  /** Makes the server that listens; a plain one if absent. */
   readonly createServer?: CreateServer;
   readonly log: LogPort;
-  /** Tells whether a request may be answered, by the host that it was sent to; null where any may. */
+  /** Tells whether a request may be answered, by the host that it was sent to; null if any host is allowed. */
   readonly admitsHost: ((request: IncomingMessage) => boolean) | null;
 }
 
@@ -28,11 +28,11 @@ const TEXT = 'text/plain; charset=utf-8';
 const UNAVAILABLE = 503;
 /** RFC 9110, 15.5.20. */
 const MISDIRECTED = 421;
-const MISDIRECTED_WORDS = 'misdirected request: its host is none of the names given with --allow-host';
+const MISDIRECTED_WORDS = 'misdirected request: its host is not one of the names given with --allow-host';
 
 /**
- * Makes the operator's listener as an app that does not listen yet: `/healthz`, `/readyz` and `/metrics`. It asks for no
- * credential and tells nothing secret.
+ * Makes the operator's listener as an app that is not listening yet: `/healthz`, `/readyz` and `/metrics`. It requires
+ * no credential and reveals nothing secret.
  */
 export function createOpsApp({
   readiness,
@@ -52,14 +52,14 @@ export function createOpsApp({
     reply.header('cache-control', 'no-store');
     if (admitsHost?.(request.raw) === false) return sendText(reply, MISDIRECTED, MISDIRECTED_WORDS);
     if (request.method === 'GET' || request.method === 'HEAD') return done();
-    // Nobody reads what such a request brings.
+    // The body of such a request is never read.
     reply.header('connection', 'close');
     if (!PATHS.includes(pathOf(request.url))) return sendNotFound(reply);
     return sendText(reply.header('allow', 'GET, HEAD'), 405, 'method not allowed: use GET or HEAD');
   });
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   app.setErrorHandler((error: FastifyError, _request, reply) => {
-    // Such as a method that Node knows and the framework does not.
+    // For example a method that Node knows and the framework does not.
     if ((error.statusCode ?? 500) < 500) return sendText(reply, 400, error.message);
     log.error({ err: error }, 'a request to the ops listener failed');
     return sendText(reply, 500, 'internal error');
@@ -94,7 +94,7 @@ function sendText(reply: FastifyReply, status: number, text: string): FastifyRep
   return reply.code(status).header('content-type', TEXT).send(`${text}\n`);
 }
 
-/** On lines, so that it reads well in a terminal, too. */
+/** Sends JSON on several lines, to be readable in a terminal, too. */
 function sendState(reply: FastifyReply, isWell: boolean, state: object): FastifyReply {
   return reply
     .code(isWell ? 200 : UNAVAILABLE)

@@ -4,20 +4,23 @@ import { collectDefaultMetrics, type Registry } from 'prom-client';
 import { counter, type Family } from './family.js';
 import { registerFamilies } from './register-families.js';
 
-/** Milliseconds. Waking more often takes more than its share of an idle processor: at 10 ms 0.5 %, at 20 ms 0.3 %. */
+/** Milliseconds. Waking more often takes too much of an idle processor: 0.5 % at 10 ms, 0.3 % at 20 ms. */
 const RESOLUTION = 20;
-/** The library's own measure counts the time between two wakings as delay: it is not shown. */
+/** The library's own measure counts the time between two wakings as delay, so it is not exposed. */
 const UNUSED_RESOLUTION = 60_000;
 const UNUSED = 'nodejs_eventloop_lag';
 
 export interface ProcessFigures {
-  /** Keyway's own. */
+  /** Keyway's version. */
   readonly version: string;
-  /** Lines of the log that could not be written, since the start. */
+  /** Returns the lines of the log that could not be written since the start. */
   linesLost(): number;
 }
 
-/** Figures of the process, and how long its event loop keeps work waiting. Returns what ends their gathering. */
+/**
+ * Registers figures of the process, and how long its event loop keeps work waiting. Returns a function that ends the
+ * measuring.
+ */
 export function registerProcess(registry: Registry, { version, linesLost }: ProcessFigures): () => void {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: UNUSED_RESOLUTION });
   for (const { name } of registry.getMetricsAsArray()) {
@@ -38,7 +41,7 @@ export function registerProcess(registry: Registry, { version, linesLost }: Proc
     type: 'gauge',
     labelNames: ['statistic'],
     async read() {
-      // Behind what kept the loop waiting, this request may come before the waking that was late by it.
+      // After a blocked loop, this request may run before the timer whose delay is to be measured.
       await sleep(1);
       const figures = { p50: delays.percentile(50), p99: delays.percentile(99), max: delays.max };
       delays.reset();
@@ -54,7 +57,7 @@ export function registerProcess(registry: Registry, { version, linesLost }: Proc
   return () => delays.disable();
 }
 
-/** Seconds beyond the time between two wakings, of nanoseconds between two wakings. */
+/** Converts nanoseconds between two wakings into seconds of delay. */
 function lateness(nanoseconds: number): number {
   return Math.max(0, nanoseconds / 1e9 - RESOLUTION / 1000);
 }

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Family, Sample } from './family.js';
 
-/** Adds the families to a registry. It stands apart from them, because the library of Prometheus takes long to load. */
+/** Adds the families to a registry. It has a file of its own because the Prometheus library takes long to load. */
 export function registerFamilies(registry: Registry, families: readonly Family[]): void {
   for (const family of families) registerFamily(registry, family);
 }
@@ -12,7 +12,7 @@ function registerFamily(registry: Registry, { type, read, ...family }: Family): 
     return typeof found === 'number' ? [{ value: found }] : found;
   };
   const configuration = { ...family, registers: [registry] };
-  // Every reading starts anew, so that figures which are gone do not stay.
+  // Each reading resets the metric, so that series which are gone disappear.
   if (type === 'counter') {
     new Counter({
       ...configuration,

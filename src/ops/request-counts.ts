@@ -2,9 +2,9 @@ import { Histogram, type Registry } from 'prom-client';
 import type { Family } from './family.js';
 import { registerFamilies } from './register-families.js';
 
-/** Labels of a request. All of them come from tables of our own: no path and no key of a request is among them. */
+/** Labels of a request. All of them come from tables of our own, so no path or key of a request is among them. */
 export interface RequestLabels {
-  /** The path of the mount's API; empty where the request belongs to none. */
+  /** The path of the mount's API; empty if the request belongs to no mount. */
   readonly mount: string;
   readonly revision: string;
   readonly operation: string;
@@ -15,18 +15,21 @@ export interface AnswerSeries {
   readonly labels: RequestLabels & { readonly status: string };
   readonly count: number;
   readonly seconds: number;
-  /** Answers that took at most as long as the bound of the same place. */
+  /** The number of answers that took at most the bound at the same index. */
   readonly upTo: readonly number[];
 }
 
 /** Upper bounds of time, in seconds. */
 export const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5] as const;
 
-/** Counts of answers and how long they took. Counting one takes no memory and a few dozen nanoseconds. */
+/** Counts answers and how long they took. Counting one takes no memory and a few dozen nanoseconds. */
 export type RequestCounts = ReturnType<typeof createRequestCounts>;
 
 const MILLISECONDS = BOUNDS.map((seconds) => seconds * 1000);
-/** A row: how many took at most each bound and longer than the one before, how many took longer than all, their sum. */
+/**
+ * A row holds the number of answers in each interval between two bounds, then the number above all bounds, then the sum
+ * of times.
+ */
 const LONGER = BOUNDS.length;
 const SUM = LONGER + 1;
 
@@ -46,7 +49,7 @@ export function createRequestCounts() {
   }
 
   return {
-    /** Gives what counts an answer: its status, and the milliseconds that it took. The same for the same labels. */
+    /** Returns the function that counts an answer by its status and its milliseconds. The same labels share one row. */
     counting(labels: RequestLabels): (status: number, milliseconds: number) => void {
       const { byStatus } = counted(labels);
       return (status, milliseconds) => {
@@ -61,7 +64,7 @@ export function createRequestCounts() {
         row[SUM] = (row[SUM] ?? 0) + milliseconds;
       };
     },
-    /** Only those that have occurred. */
+    /** Returns the series that have occurred. */
     series: (): readonly AnswerSeries[] =>
       [...all.values()].flatMap(({ labels, byStatus }) =>
         [...byStatus].map(([status, row]) => seriesOf({ ...labels, status: String(status) }, row)),
@@ -84,7 +87,10 @@ const DURATION = {
   help: "Time from a request's head to its answer, without the sending of a long one.",
 } as const;
 
-/** A histogram whose values are counted elsewhere: observing each request through the library would cost more than answering it. */
+/**
+ * A histogram whose values are counted elsewhere, because observing each request through the library would cost more
+ * than answering it.
+ */
 class CountedHistogram extends Histogram<(typeof LABELS)[number] | 'le'> {
   readonly #counts: RequestCounts;
 
@@ -98,7 +104,7 @@ class CountedHistogram extends Histogram<(typeof LABELS)[number] | 'le'> {
     this.#counts = counts;
   }
 
-  /** Read by the registry and the library's own `get`; prom-client 15 has it, and its types do not. */
+  /** Called by the registry and the library's own `get`; prom-client 15 has it, but its types do not. */
   async getForPromString() {
     return { ...DURATION, type: 'histogram', aggregator: 'sum', values: this.#values() };
   }
@@ -118,7 +124,7 @@ class CountedHistogram extends Histogram<(typeof LABELS)[number] | 'le'> {
   }
 }
 
-/** Requests and how long they took, by mount, operation and status. */
+/** Registers requests and how long they took, by mount, operation and status. */
 export function registerRequests(registry: Registry, counts: RequestCounts): void {
   const requests: Family = {
     name: 'keyway_http_requests_total',

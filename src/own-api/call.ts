@@ -1,10 +1,13 @@
 import type { FastifyRequest } from 'fastify';
+import type { Actors } from '../core/actors.js';
 import type { Backend } from '../core/backend.js';
 import type { Core } from '../core/core.js';
 import { type DomainError, isInMemory } from '../core/errors.js';
 import type { KeyMakers } from '../core/keys/key-makers.js';
+import type { KeyNotes } from '../core/keys/key-notes.js';
 import { createWaiting, type Waiting } from '../core/keys/waiting.js';
-import type { MaybeAsync } from '../core/maybe-async.js';
+import { LongPolls } from '../core/long-polls.js';
+import type { AnnouncedServer } from '../core/model.js';
 import type { NamedTokens } from '../core/named-tokens.js';
 import type { OperationUse } from '../core/operation-use.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
@@ -14,6 +17,7 @@ import { Turns } from '../core/steps.js';
 import type { OfferFacts } from '../subscription/offer.js';
 import { successEnvelope } from '../wire/envelope.js';
 import { type Encodable, encodeJson } from '../wire/json/write-json.js';
+import type { ServerFile } from '../wire/traits/server-file.js';
 import { failureRow, failureText, OwnError, wireCode } from './errors.js';
 import type { Events } from './events.js';
 import type { Jobs } from './jobs.js';
@@ -21,24 +25,31 @@ import type { KeptAddresses } from './kept-addresses.js';
 import { KeyChanges } from './key-changes.js';
 import { type ChangesPage, KeyPages } from './key-pages.js';
 import { KnownFingerprints } from './known-fingerprints.js';
+import { LargeAnswers } from './large-answers.js';
 import type { QueryValues } from './operation.js';
 import type { Rotations } from './rotations.js';
 import type { EventSource } from './streams.js';
 
-/** All that calls work on: the state, and what the room keeps beside it. */
+/** Everything that calls work on: the state, and what Keyway's own interface keeps. */
 export interface OwnContext {
   readonly core: Core;
   readonly backend: Backend;
   readonly named: NamedTokens;
   readonly makers: KeyMakers;
+  readonly notes: KeyNotes;
+  readonly actors: Actors;
   readonly addresses: KeptAddresses;
   /** The facts of the server that addresses name. */
-  readonly offerFacts: () => MaybeAsync<OfferFacts>;
+  readonly offerFacts: () => Promise<OfferFacts>;
+  /** Keeps the address that links name, and resolves to it. Rejects with `conflict` where something else decides it, and with `invalidBody`. */
+  readonly keepAddress: (host: string, port: number | null) => Promise<Pick<AnnouncedServer, 'host' | 'port'>>;
   readonly use: OperationUse;
   /** Subscriptions are answered by their tokens. */
   readonly servesTokens: boolean;
   /** The announced ends of revisions, in milliseconds since the epoch. */
   readonly sunsets: ReadonlyMap<string, number>;
+  /** How servers of each line read a configuration file. */
+  readonly serverFiles: readonly ServerFile[];
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -51,12 +62,14 @@ export interface OwnContext {
   readonly sharedChanges: SharedAnswers<Promise<ChangesPage | null>>;
   /** Lists of events that callers who see all keys are told. */
   readonly sharedEvents: SharedAnswers<OwnAnswer>;
-  /** The turns of those who read many keys. */
+  /** Takes turns between calls that read many keys. */
   readonly turns: Turns;
-  /** Callers who wait for the next change of keys. */
+  /** Calls that wait for the next change of keys. */
   readonly keysWaiting: Waiting;
   readonly events: Events;
   readonly eventsWaiting: Waiting;
+  readonly polls: LongPolls;
+  readonly largeAnswers: LargeAnswers;
 }
 
 /** The context of the calls to one gateway. */
@@ -71,9 +84,12 @@ export function createOwnContext(
     | 'sharedEvents'
     | 'keysWaiting'
     | 'eventsWaiting'
+    | 'polls'
+    | 'largeAnswers'
   >,
 ): OwnContext {
   const { keys } = parts.core;
+  const polls = new LongPolls();
   return {
     ...parts,
     fingerprints: new KnownFingerprints(),
@@ -84,12 +100,13 @@ export function createOwnContext(
     sharedEvents: new SharedAnswers(),
     keysWaiting: createWaiting(keys.changes),
     eventsWaiting: createWaiting(parts.events),
+    polls,
+    largeAnswers: new LargeAnswers(polls),
   };
 }
 
 /**
- * Has the keys followed for so many milliseconds where they stand elsewhere. Whoever holds them may be away: then they are as
- * last known.
+ * Follows keys that are held elsewhere for some milliseconds. While their holder is away they are as last known.
  */
 export async function follow({ backend }: Pick<OwnContext, 'backend'>, milliseconds: number): Promise<void> {
   try {
@@ -99,18 +116,23 @@ export async function follow({ backend }: Pick<OwnContext, 'backend'>, milliseco
   }
 }
 
-/** One call, its caller let in, its query and body read and found to fit their schemas. */
+/** A call whose caller was admitted, and whose query and body fit their schemas. */
 export interface OwnCall {
   readonly context: OwnContext;
   readonly principal: Principal;
   readonly request: FastifyRequest;
-  /** The API root of the mount beside which it was called, such as `/panel/keyway/v1`. */
+  /** The root of this interface at the mount that was called, such as `/panel/keyway/v1`. */
   readonly root: string;
   /** The parts of the path in braces, decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: QueryValues;
   /** The body that its row's schema describes; undefined where that has none. */
   readonly body: unknown;
+  /**
+   * Resolves once it is the turn of this call and its credential may have one more large answer; to be awaited before
+   * one is made. Rejects with `tooManyPolls`.
+   */
+  readonly awaitPlace: () => Promise<void>;
 }
 
 /** A success; `payload` is the whole envelope. */
@@ -119,8 +141,6 @@ export interface OwnAnswer {
   readonly status?: number;
   readonly payload: string | Buffer | readonly Buffer[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** To be called once the payload has been sent, or will not be. */
-  readonly settled?: () => void;
 }
 
 /** A stream of events in place of an answer. */
@@ -128,7 +148,7 @@ export interface OwnStream {
   readonly stream: EventSource;
 }
 
-export type OwnHandler = (call: OwnCall) => MaybeAsync<OwnAnswer | OwnStream>;
+export type OwnHandler = (call: OwnCall) => OwnAnswer | OwnStream | Promise<OwnAnswer | OwnStream>;
 
 const LONGEST_IDEMPOTENCY_KEY = 255;
 
@@ -163,6 +183,6 @@ export async function unsavedBy(change: Promise<void>): Promise<DomainError | nu
 
 /** Gives a handler its body typed; it has been found to fit its row's schema. */
 export const withBody =
-  <Body>(handler: (call: OwnCall, body: Body) => MaybeAsync<OwnAnswer>): OwnHandler =>
+  <Body>(handler: (call: OwnCall, body: Body) => OwnAnswer | Promise<OwnAnswer>): OwnHandler =>
   (call) =>
     handler(call, call.body as Body);

@@ -1,44 +1,7 @@
-import type { Backend, ChangeOutcome, KeyChange } from '../core/backend.js';
+import type { ChangeOutcome, KeyChange } from '../core/backend.js';
 import type { Core } from '../core/core.js';
 import { DomainError } from '../core/errors.js';
-import { keyFields, recordOf } from '../core/keys/key-record.js';
-import type { KeySnapshot } from '../core/model.js';
-
-/** Makes one change as a call of its own. Rejects as the backend's change does. */
-export async function changeKey(backend: Backend, asked: KeyChange): Promise<void> {
-  switch (asked.op) {
-    case 'create':
-      return backend.createKey(asked.key);
-    case 'update':
-      return backend.updateKey(asked.accessKey, asked.update);
-    case 'delete':
-      return backend.deleteKey(asked.accessKey);
-    case 'reset':
-      return backend.resetKey(asked.accessKey);
-    case 'rotate':
-      return replaceKey(backend, asked.accessKey, asked.successor);
-  }
-}
-
-/**
- * Makes a successor of a key and takes that away, where each is a call of its own. No API sets counters, so that the new limit
- * is what was left of the old one.
- */
-async function replaceKey(backend: Backend, accessKey: string, successor: string): Promise<void> {
-  const find = async (key: string) => (await backend.live?.key(key)) ?? backend.keys.get(key);
-  const present = await find(accessKey);
-  if (present === undefined) throw new DomainError('userNotFound');
-  if ((await find(successor)) === undefined)
-    await backend.createKey(recordOf(successor, { ...present, limitBytes: leftOf(present) }));
-  await backend.deleteKey(accessKey);
-}
-
-/** Bytes that are left of a key's limit; null for no limit. */
-function leftOf({ limitBytes, counters }: KeySnapshot): bigint | null {
-  if (limitBytes === null || counters === null) return limitBytes;
-  const left = limitBytes - counters.bytesUp - counters.bytesDown;
-  return left > 0n ? left : 0n;
-}
+import { keyFields } from '../core/keys/key-record.js';
 
 /**
  * The outcome of a change that was perhaps sent: null where it shows, undefined where it was not made for certain, and the error

@@ -1,10 +1,13 @@
 import type { KeptRecords } from '../core/kept-records.js';
 import { isOnce, onceIn } from './job-records.js';
 
-/** The most that is kept of one owner, so that nobody fills the records of all. */
+/** The most that is kept for one owner, so that no owner fills the records. */
 export const MOST_OF_OWNER = 10_000;
 
-/** Uses of `Idempotency-Key`s that have ended, by their owners, as they came: what is over is found without a look at all. */
+/**
+ * Uses of `Idempotency-Key`s that have ended, by their owners, as they came: what is over is found without a look at
+ * all.
+ */
 export class EndedOnces {
   readonly #records: KeptRecords;
   /** The times of their ends by their records, of each owner. */
@@ -16,7 +19,7 @@ export class EndedOnces {
     this.take([...records.of('jobs').keys()]);
   }
 
-  /** Takes in what became of records. */
+  /** Takes in changed records. */
   take(ids: readonly string[]): void {
     for (const id of ids) {
       if (!isOnce(id)) continue;

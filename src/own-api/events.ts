@@ -1,11 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { type Actors, type Changed, SETTINGS } from '../core/actors.js';
 import type { Backend, BackendSettings, ChangeReason, MissedChanges, PastChanges } from '../core/backend.js';
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
 import type { KeyChange } from '../core/keys/change-log.js';
+import type { KeyFieldValues } from '../core/keys/key-fields.js';
+import { keyFields } from '../core/keys/key-record.js';
 import { Lease } from '../core/lease.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
+import { parseJson } from '../wire/json/json.js';
 import { encodeJson } from '../wire/json/write-json.js';
+import type { RotatedKey } from './rotations.js';
 import { markOf, type StateMark } from './state-mark.js';
 
 /** The kinds of events. */
@@ -25,11 +30,20 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** A key that an event tells of, as it was then; `name` is null for one that is gone. */
-export type EventKey = { readonly access_key: string; readonly name: string | null };
+/** A member of a key that has become another one; a note is named without its text. */
+export type MemberChange =
+  | { readonly member: string; readonly from: string | bigint | null; readonly to: string | bigint | null }
+  | { readonly member: 'note' };
+
+/** A key that an event tells of, as it was then; `changes` is absent where they are not known. */
+export type EventKey = {
+  readonly access_key: string;
+  readonly name: string | null;
+  readonly changes?: readonly MemberChange[];
+};
 
 /** Texts and numbers that say more of an event, and `keys`, those that it tells of. */
-export type EventData = Readonly<Record<string, string | number | boolean | null | readonly EventKey[]>>;
+export type EventData = Readonly<Record<string, string | number | bigint | boolean | null | readonly EventKey[]>>;
 
 /** Something that happened. */
 export interface OwnEvent {
@@ -40,7 +54,7 @@ export interface OwnEvent {
   readonly data: EventData;
 }
 
-/** A running server behind Keyway, as far as events tell of it. */
+/** The upstream, as events describe it. */
 export interface EventServer {
   isAway(): Promise<boolean>;
   /** Null while it is not known. */
@@ -49,12 +63,14 @@ export interface EventServer {
 
 type Happened = Pick<OwnEvent, 'type' | 'data'>;
 
-/** What is written down in one with events. */
-interface Beside {
+/** Changes that are written in one step with events. */
+interface WrittenAlong {
   /** The mark of the state up to which these and those before are all that has changed. */
   readonly mark?: string | StateMark | null;
-  /** A record that becomes another one with them; they have been written down where it is not as expected. */
+  /** A record that changes with them; if it is not as expected, they have been written already. */
   readonly noted?: RecordChange;
+  /** Records of actors that these events have told. */
+  readonly told?: readonly string[];
 }
 
 export interface EventsOptions {
@@ -62,6 +78,9 @@ export interface EventsOptions {
   readonly records: KeptRecords;
   /** Null where no server stands behind Keyway. */
   readonly server: EventServer | null;
+  readonly actors: Pick<Actors, 'of' | 'forget'>;
+  /** The rotations that batches make just now, which are told at their ends. */
+  readonly rotating: () => readonly RotatedKey[];
   /** Follows the keys of a state elsewhere although nobody asks. */
   readonly isFollowing?: boolean;
   readonly clock: ClockPort;
@@ -75,18 +94,34 @@ const MOST_EVENTS = 20_000;
 const MOST_CHARACTERS = 16 * 2 ** 20;
 /** Milliseconds in which changes become one event a kind. */
 const GATHERED = 1_000;
-/** Keys of one event, and characters of the keys and names that are told of what happens at once: more would push out all that was kept. */
+/**
+ * Keys of one event, and characters of what is told of the keys to which something happens at once: more would push out
+ * all that was kept.
+ */
 const MOST_KEYS = 1_000;
 const MOST_TOLD = MOST_CHARACTERS / 8;
+/** Milliseconds for which a rotation that was told explains keys that come and go. */
+const ROTATED = 10_000;
 /** Milliseconds between two looks at the server. */
 const LOOK = 5_000;
 /** Digits of the time in an id, which ids are in the order of. */
 const TIME_DIGITS = 15;
 /** The record of the id of the last event, by which gateways write one behind the other. */
 const LAST = 'last';
-/** The record of the mark of the state up to which all changes are events: noted with events where gateways share it, elsewhere at start and end. */
+/**
+ * The record of the mark of the state up to which all changes are events: noted with events where gateways share it,
+ * elsewhere at start and end.
+ */
 const OBSERVED = 'observed';
-/** Milliseconds after which that mark is noted although nothing happened: what changed long before it may be forgotten. */
+/**
+ * The beginning of records by which a gateway that does not write events tells who changed what, before the one that
+ * does gathers them; each by what was changed, the settings under an empty key.
+ */
+const ACTORS = 'by/';
+const MOST_ACTORS = 1_000;
+/**
+ * Milliseconds after which that mark is noted although nothing happened: what changed long before it may be forgotten.
+ */
 const NOTED = 600_000;
 /** Events that are looked through in one go. */
 const AT_ONCE = 200;
@@ -95,18 +130,24 @@ const EVENT_ID = /^\d{15}-[0-9a-f]{8}$/;
 const TYPES: Readonly<Record<KeyChange, EventType>> = {
   created: 'key.created',
   changed: 'key.changed',
+  noted: 'key.changed',
   removed: 'key.removed',
   reset: 'key.reset',
   over_limit: 'key.over_limit',
 };
 
-/** Keeps for a week what happens to the state. Of several gateways over one state one at a time writes it down. */
+/** Keeps what happens to the state for a week. Of several gateways over one state, one at a time records it. */
 export class Events {
   readonly #options: EventsOptions;
   readonly #lease: Lease;
   readonly #listeners = new Set<() => void>();
   /** Ids of the kept events, oldest first. */
   #ids: string[] = [];
+  /** The characters of each, and of all. */
+  readonly #lengths = new Map<string, number>();
+  #characters = 0;
+  /** Records of actors that are not told yet. */
+  readonly #actors = new Map<string, Readonly<Record<string, string>>>();
   #seen = 0;
   #settings: BackendSettings | null = null;
   /** Changes of the settings that are no events yet. */
@@ -137,7 +178,9 @@ export class Events {
       onHeld: () => this.#fallBehind(0),
     });
     this.#take([...records.of('events').keys()]);
+    this.#takeActors([...records.of('events').keys()]);
     records.onChange('events', (ids) => {
+      this.#takeActors(ids);
       if (!this.#take(ids)) return;
       for (const listener of [...this.#listeners]) listener();
     });
@@ -148,10 +191,10 @@ export class Events {
     return this.#lease.isHeld();
   }
 
-  /** Observes the state from now on. */
-  start(): void {
+  /** Observes the state from now on. Where it may not hold the lease, another gateway records what happens. */
+  start({ mayHold } = { mayHold: true }): void {
     const { backend, server } = this.#options;
-    this.#lease.start();
+    if (mayHold) this.#lease.start();
     this.#settings = backend.settings();
     void this.#observeKeys();
     backend.onChange((reason) => {
@@ -159,14 +202,14 @@ export class Events {
       const isChanged = !isDeepStrictEqual(settings, this.#settings) || reason === 'replaced' || reason === 'restored';
       this.#settings = settings;
       if (!isChanged) return;
-      this.#configured.push(configured(reason));
+      this.#configured.push(configured(reason, this.#options.actors.of(SETTINGS)));
       this.#gatherSoon();
     });
     if (backend.past !== null) this.#noting = setInterval(() => this.#gather(true), NOTED).unref();
     if (server !== null) this.#look(server);
   }
 
-  /** The keys of a server that is away at the start are none that are made once it is back. */
+  /** Waits until the keys are known, so that those of a server which was away at the start do not count as created. */
   async #observeKeys(): Promise<void> {
     const { backend, clock } = this.#options;
     const { changes } = backend.keys;
@@ -181,7 +224,10 @@ export class Events {
     this.#stop = changes.onChange(() => this.#gatherSoon());
   }
 
-  /** Tells of what changed while nobody observed a state that this gateway has alone: before a crash, or while Keyway was stopped. */
+  /**
+   * Tells of what changed while nobody observed a state that this gateway has alone: before a crash, or while Keyway
+   * was stopped.
+   */
   #tellUnobserved(): void {
     const { backend, records, server } = this.#options;
     const mark = markOf(backend.keys, backend.settings());
@@ -194,11 +240,13 @@ export class Events {
     this.#write(happened, { mark }).catch(() => this.#lose());
   }
 
-  #gatherSoon(pause = GATHERED): void {
+  #gatherSoon(pause = this.isHolder() ? GATHERED : GATHERED / 4): void {
     if (!this.#isClosed) this.#gathering ??= setTimeout(() => this.#gather(), pause).unref();
   }
 
-  /** Tells whether the keys are known, and has them followed for so long. A list that fails is told to whoever asks for it. */
+  /**
+   * Resolves to whether the keys are known, after following them. A failed list is reported to those who ask for it.
+   */
   async #lastKnown(milliseconds = 0): Promise<boolean> {
     try {
       await this.#options.backend.replica?.lastKnown(milliseconds);
@@ -208,7 +256,7 @@ export class Events {
     }
   }
 
-  /** Writes down what was gathered, and observes nothing any more. */
+  /** Writes the gathered events, and stops observing. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#looking !== null) clearTimeout(this.#looking);
@@ -225,26 +273,26 @@ export class Events {
     return this.#write([{ type, data }]);
   }
 
-  /** Notes that something has happened to keys: nothing, where there are none. Resolves as `emit` does. */
-  emitKeys(type: EventType, accessKeys: readonly string[]): Promise<void> {
-    return this.#write(this.ofKeys(type, accessKeys));
+  /** Records rotations; does nothing without any. Resolves as `emit` does. */
+  emitRotated(rotated: readonly RotatedKey[]): Promise<void> {
+    return this.#write(this.ofRotated(rotated, this.#options.actors.of(rotated[0]?.accessKey ?? '')));
   }
 
-  /** Notes what has happened and changes a record, both or neither: neither where that is not as expected. */
+  /** Records what happened and changes a record, both or neither: neither if the record is not as expected. */
   emitOnce(happened: readonly Happened[], noted: RecordChange): Promise<void> {
     return this.#write(happened, { noted });
   }
 
-  /** What is to be told of keys. */
-  ofKeys(type: EventType, accessKeys: Iterable<string>): readonly Happened[] {
+  /** Returns the events of rotations by one caller. */
+  ofRotated(rotated: readonly RotatedKey[], by: string | null): readonly Happened[] {
     const { keys } = this.#options.backend;
-    const told = [...accessKeys].map((key): EventKey => ({ access_key: key, name: keys.get(key)?.name ?? null }));
-    const characters = told.reduce((sum, { access_key, name }) => sum + access_key.length + (name?.length ?? 0), 0);
-    if (characters > MOST_TOLD) return [{ type, data: WHOLE.data }];
-    return inParts(told).map((part) => ({ type, data: { keys: part } }));
+    const told = rotated.map(({ accessKey: from, successor: to }): EventKey => {
+      return { access_key: to, name: keys.get(to)?.name ?? null, changes: [{ member: 'access_key', from, to }] };
+    });
+    return ofKeys('key.rotated', told, by);
   }
 
-  /** Called after events have come. Returns what ends it. */
+  /** Calls back after new events. Returns the function that ends this. */
   readonly onChange = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => {
@@ -252,12 +300,12 @@ export class Events {
     };
   };
 
-  /** The id of the newest event; of none the one that all come after. */
+  /** Returns the id of the newest event; without events, one before all ids. */
   get newest(): string {
     return this.#ids.at(-1) ?? idOf(0, '00000000');
   }
 
-  /** The events after an id, oldest first; null where some of these are not kept any more, or it is no id. */
+  /** Returns the events after an id, oldest first; null if some of them are no longer kept, or it is not an id. */
   after(id: string, limit: number): readonly OwnEvent[] | null {
     if (!EVENT_ID.test(id) || id > this.newest) return null;
     const [oldest] = this.#ids;
@@ -266,7 +314,10 @@ export class Events {
     return from === -1 ? [] : this.#ids.slice(from, from + limit).flatMap((each) => this.#event(each));
   }
 
-  /** Has the event of an id looked for where it is not known here: another gateway may have written it. Rejects with `backendAway`. */
+  /**
+   * Has the event of an id looked for where it is not known here: another gateway may have written it. Rejects with
+   * `backendAway`.
+   */
   async lookFor(id: string): Promise<void> {
     if (EVENT_ID.test(id) && this.after(id, 1) === null) await this.#options.records.lookUp?.();
   }
@@ -278,15 +329,15 @@ export class Events {
 
   #event(id: string): readonly OwnEvent[] {
     const body = this.#options.records.of('events').get(id);
-    // Only this class writes records with such an id.
-    return body === undefined ? [] : [JSON.parse(body) as OwnEvent];
+    return body === undefined ? [] : [readEvent(body)];
   }
 
-  /** Takes in what became of records; false where none of them is an event. */
+  /** Takes in changed records; returns false if none of them is an event. */
   #take(ids: readonly string[]): boolean {
     const records = this.#options.records.of('events');
     const changed = new Set(ids.filter((id) => EVENT_ID.test(id)));
     if (changed.size === 0) return false;
+    for (const id of changed) this.#measure(id, records.get(id)?.length ?? 0);
     const coming = [...changed].filter((id) => records.has(id)).sort();
     const staying = this.#ids.filter((id) => !changed.has(id));
     const isLater = (staying.at(-1) ?? '') < (coming[0] ?? '');
@@ -295,10 +346,50 @@ export class Events {
     return true;
   }
 
-  #write(happened: readonly Happened[], beside: Beside = {}): Promise<void> {
-    if (happened.length === 0 && beside.mark == null) return Promise.resolve();
+  #measure(id: string, length: number): void {
+    this.#characters += length - (this.#lengths.get(id) ?? 0);
+    if (length === 0) this.#lengths.delete(id);
+    else this.#lengths.set(id, length);
+  }
+
+  #takeActors(ids: readonly string[]): void {
+    for (const id of ids.filter((each) => each.startsWith(ACTORS))) {
+      const body = this.#options.records.of('events').get(id);
+      if (body === undefined) this.#actors.delete(id);
+      // Only this class writes it.
+      else this.#actors.set(id, Object.assign(Object.create(null), JSON.parse(body)));
+    }
+  }
+
+  /** Tells the gateway that writes events who changed here what it will gather. */
+  #tellActors(changed: readonly Changed[]): void {
+    const { actors, records, random } = this.#options;
+    const by = changed.flatMap((each) => {
+      const actor = actors.of(each);
+      return actor === null ? [] : [[each === SETTINGS ? '' : each, actor] as const];
+    });
+    // Commands add to them where no gateway serves that would write the events.
+    if (by.length === 0 || this.#actors.size >= MOST_ACTORS) return;
+    const change = {
+      kind: 'events',
+      id: ACTORS + random.uuid(),
+      body: JSON.stringify(Object.fromEntries(by)),
+    } as const;
+    // Without it the events name nobody.
+    this.#writing = this.#writing.then(() => records.change([change])).catch(() => undefined);
+  }
+
+  /** Returns the name of who changed something, here or at another gateway; null where that is not known. */
+  #actorOf(changed: Changed): string | null {
+    const here = this.#options.actors.of(changed);
+    const name = changed === SETTINGS ? '' : changed;
+    return here ?? [...this.#actors.values()].findLast((by) => by[name] !== undefined)?.[name] ?? null;
+  }
+
+  #write(happened: readonly Happened[], along: WrittenAlong = {}): Promise<void> {
+    if (happened.length === 0 && along.mark == null) return Promise.resolve();
     const now = this.#options.clock.now();
-    const written = this.#writing.then(() => this.#writeDown(happened, now, beside));
+    const written = this.#writing.then(() => this.#writeDown(happened, now, along));
     this.#writing = written.catch((error: unknown) => this.#notWritten(error, happened.length));
     return written;
   }
@@ -308,10 +399,14 @@ export class Events {
   }
 
   /**
-   * Writes events behind all that there are, whoever wrote those: who has read up to one would never learn of another that
-   * came later with an id before it.
+   * Appends events after all existing ones, including other gateways': a reader who has seen an event would never learn
+   * of a later one with a smaller id.
    */
-  async #writeDown(happened: readonly Happened[], now: number, { mark = null, noted }: Beside): Promise<void> {
+  async #writeDown(
+    happened: readonly Happened[],
+    now: number,
+    { mark = null, noted, told = [] }: WrittenAlong,
+  ): Promise<void> {
     const { records, random } = this.#options;
     const time = new Date(now).toISOString();
     for (;;) {
@@ -330,34 +425,35 @@ export class Events {
         ...(last === undefined ? [] : [{ kind: 'events', id: LAST, body: JSON.stringify(last.id), expected } as const]),
         ...(mark === null ? [] : [{ kind: 'events', id: OBSERVED, body: JSON.stringify(mark) } as const]),
         ...(noted === undefined ? [] : [noted]),
+        ...told.map((id): RecordChange => ({ kind: 'events', id, body: null })),
         ...this.#tooOld(puts),
       ];
       if (await records.change(changes)) return;
     }
   }
 
-  /** The removal of what need not stay beside new events. */
+  /** Returns the removals that make room for new events. */
   #tooOld(puts: readonly { readonly body: string }[]): readonly RecordChange[] {
-    const { records, clock } = this.#options;
-    const since = idOf(Math.max(0, clock.now() - KEPT), '');
-    const kept = records.of('events');
-    let characters = puts.reduce((sum, { body }) => sum + body.length, 0);
-    for (const id of this.#ids) characters += kept.get(id)?.length ?? 0;
+    const since = idOf(Math.max(0, this.#options.clock.now() - KEPT), '');
+    let characters = puts.reduce((sum, { body }) => sum + body.length, this.#characters);
     let count = this.#ids.length + puts.length;
     const going: RecordChange[] = [];
     for (const id of this.#ids) {
       if (id >= since && count <= MOST_EVENTS && characters <= MOST_CHARACTERS) break;
       going.push({ kind: 'events', id, body: null });
       count -= 1;
-      characters -= kept.get(id)?.length ?? 0;
+      characters -= this.#lengths.get(id) ?? 0;
     }
     return going;
   }
 
-  /** Makes events of what changed since the last time; `isDue` where the mark of the state is to be noted although that is nothing. */
+  /**
+   * Makes events of what changed since the last time; `isDue` where the mark of the state is to be noted although that
+   * is nothing.
+   */
   #gather(isDue = false): void {
     this.#gathering = null;
-    const { backend, records } = this.#options;
+    const { actors, backend, records } = this.#options;
     const { keys, past } = backend;
     if (this.#isCatchingUp) return;
     const noted = records.of('events').get(OBSERVED);
@@ -369,17 +465,24 @@ export class Events {
     const changes = this.#stop === null ? [] : keys.changes.changesSince(this.#seen);
     if (this.#stop !== null) this.#seen = keys.changes.version;
     const configuration = this.#configured.splice(0);
+    const changed = [...new Set<Changed>((changes ?? []).map(([accessKey]) => accessKey))];
+    if (configuration.length > 0) changed.push(SETTINGS);
     if (!this.isHolder()) {
       this.#isBehind = past !== null;
+      if (past !== null) this.#tellActors(changed);
       return;
     }
-    const events = [...configuration, ...(this.#areLost ? [WHOLE] : this.#ofChanges(changes))];
+    const told = [...this.#actors.keys()];
+    const configured = configuration.map((each) => this.#configuredBy(each));
+    const events = [...configured, ...(this.#areLost ? [WHOLE] : this.#ofChanges(changes))];
+    // What others change of them later is theirs.
+    actors.forget(changed);
     this.#isBehind = false;
     this.#areLost = false;
     const isLast = past === null && this.#isClosed && this.#stop !== null;
     if (events.length === 0 && !notes && !isLast) return;
     const mark = isLast ? markOf(keys, backend.settings()) : (past?.mark() ?? null);
-    this.#write(events, { mark }).catch(() => (past === null ? this.#lose() : this.#fallBehind(LOOK)));
+    this.#write(events, { mark, told }).catch(() => (past === null ? this.#lose() : this.#fallBehind(LOOK)));
   }
 
   /** Tells of the keys as a whole the next time. */
@@ -390,24 +493,87 @@ export class Events {
 
   #ofChanges(changes: MissedChanges['keys']): readonly Happened[] {
     if (changes === null) return [WHOLE];
-    const kinds = new Map<KeyChange, Set<string>>();
-    for (const [accessKey, change] of changes) {
-      // A key that is new is not changed besides.
-      if (change === 'changed' && kinds.get('created')?.has(accessKey) === true) continue;
-      const those = kinds.get(change) ?? new Set();
-      kinds.set(change, those.add(accessKey));
+    const types = new Map<EventType, Map<string, Gathered>>();
+    for (const [accessKey, change, before] of changes) {
+      const type = TYPES[change];
+      // A new key does not count as changed as well.
+      if (type === 'key.changed' && types.get('key.created')?.has(accessKey) === true) continue;
+      const those = types.get(type) ?? new Map<string, Gathered>();
+      types.set(type, those);
+      const known = those.get(accessKey);
+      those.set(accessKey, {
+        before: known?.before ?? before,
+        isNoted: known?.isNoted === true || change === 'noted',
+      });
     }
-    return [...kinds].flatMap(([change, accessKeys]) => this.ofKeys(TYPES[change], accessKeys));
+    this.#dropRotated(types);
+    return [...types].flatMap(([type, gathered]) => {
+      const byActor = new Map<string | null, EventKey[]>();
+      for (const [accessKey, each] of gathered) {
+        // Usage passes a limit, whoever has set it.
+        const by = type === 'key.over_limit' ? null : this.#actorOf(accessKey);
+        const those = byActor.get(by) ?? [];
+        byActor.set(by, those);
+        those.push(this.#told(type, accessKey, each));
+      }
+      return [...byActor].flatMap(([by, those]) => ofKeys(type, those, by));
+    });
   }
 
-  /** Goes by the noted mark of the state the next time, since what this gateway has seen is not all that must be told. */
+  /** Names who changed the settings where another gateway has told it since. */
+  #configuredBy({ type, data }: Happened): Happened {
+    const by = data.by ?? this.#actorOf(SETTINGS);
+    return { type, data: by === null ? data : { ...data, by } };
+  }
+
+  #told(type: EventType, accessKey: string, { before, isNoted }: Gathered): EventKey {
+    const now = this.#options.backend.keys.get(accessKey);
+    const told = { access_key: accessKey, name: (now ?? before)?.name ?? null };
+    if (type !== 'key.changed' || now === undefined) return told;
+    const members = keyFields.flatMap(({ name, member }): readonly MemberChange[] =>
+      before === undefined || before[name] === now[name] ? [] : [{ member, from: before[name], to: now[name] }],
+    );
+    const changes = isNoted ? [...members, { member: 'note' } as const] : members;
+    return changes.length === 0 ? told : { ...told, changes };
+  }
+
+  /** Drops what a rotation is made of: an event of its own tells of it. */
+  #dropRotated(types: ReadonlyMap<EventType, Map<string, unknown>>): void {
+    const [created, removed] = [types.get('key.created'), types.get('key.removed')];
+    if (created === undefined && removed === undefined) return;
+    for (const { accessKey, successor } of this.#rotations()) {
+      created?.delete(successor);
+      removed?.delete(accessKey);
+    }
+  }
+
+  /** The rotations that are under way, and those that were told just now, by whichever gateway. */
+  #rotations(): readonly RotatedKey[] {
+    const { records, rotating, clock } = this.#options;
+    const begun = [...records.of('rotations').values()].map((body): RotatedKey => {
+      const { old, successor }: { readonly old: string; readonly successor: string } = JSON.parse(body);
+      return { accessKey: old, successor };
+    });
+    const told: RotatedKey[] = [];
+    const since = idOf(Math.max(0, clock.now() - ROTATED), '');
+    for (let at = this.#ids.length - 1; at >= 0 && (this.#ids[at] ?? '') >= since; at -= 1) {
+      const body = records.of('events').get(this.#ids[at] ?? '');
+      if (body?.includes(ROTATION) === true) told.push(...keysIn(readEvent(body).data).flatMap(rotationIn));
+    }
+    return [...begun, ...rotating(), ...told];
+  }
+
+  /** Goes by the recorded mark next time, because this gateway has not seen every change. */
   #fallBehind(pause = GATHERED): void {
     if (this.#options.backend.past === null) return;
     this.#isBehind = true;
     this.#gatherSoon(pause);
   }
 
-  /** Makes events of all that changed since the noted mark, whoever should have: some may be told twice, none is missed. */
+  /**
+   * Makes events of everything that changed since the recorded mark. Another gateway may have done so: some come twice,
+   * none is missed.
+   */
   async #catchUp(past: PastChanges, noted: string): Promise<void> {
     this.#isCatchingUp = true;
     let isDone = false;
@@ -444,7 +610,7 @@ export class Events {
     for (let at = ids.length - 1; at >= 0 && sought.size > 0; at -= 1) {
       if (at % AT_ONCE === 0) await setImmediate();
       for (const { type, data } of this.#event(ids[at] ?? '')) {
-        for (const { access_key: accessKey } of Array.isArray(data.keys) ? (data.keys as readonly EventKey[]) : [])
+        for (const { access_key: accessKey } of keysIn(data))
           if (sought.delete(accessKey) && type === 'key.over_limit') told.add(accessKey);
       }
     }
@@ -470,10 +636,43 @@ export class Events {
   }
 }
 
-/** Said where too much has changed to be told one by one. */
+/** The message if too much has changed for one event each. */
 const WHOLE: Happened = { type: 'key.changed', data: { keys: [], whole: true } };
 
-const configured = (reason: ChangeReason): Happened => ({ type: 'configuration.changed', data: { reason } });
+/** The first record of a key before it was changed, and whether its note was. */
+interface Gathered {
+  readonly before: KeyFieldValues | undefined;
+  readonly isNoted: boolean;
+}
+
+/** A part of each event of rotations; keys and names of others cannot have it, because their quotes are escaped. */
+const ROTATION = '"type":"key.rotated"';
+
+/** Reads an event. Only this class writes them. Reading exact numbers takes ten times as long, and only changes have them. */
+function readEvent(body: string): OwnEvent {
+  return (/"(?:from|to)":\d/.test(body) ? parseJson(Buffer.from(body)) : JSON.parse(body)) as unknown as OwnEvent;
+}
+
+/** Returns the events of one kind and caller about keys. */
+function ofKeys(type: EventType, told: readonly EventKey[], by: string | null): readonly Happened[] {
+  const actor = by === null ? {} : { by };
+  if (encodeJson(told).length > MOST_TOLD) return [{ type, data: { ...WHOLE.data, ...actor } }];
+  return inParts(told).map((part) => ({ type, data: { keys: part, ...actor } }));
+}
+
+const keysIn = ({ keys }: EventData): readonly EventKey[] =>
+  // Only this class writes events.
+  Array.isArray(keys) ? (keys as readonly EventKey[]) : [];
+
+const rotationIn = ({ access_key: successor, changes = [] }: EventKey): readonly RotatedKey[] =>
+  changes.flatMap((change) =>
+    'from' in change && change.member === 'access_key' ? [{ accessKey: String(change.from), successor }] : [],
+  );
+
+const configured = (reason: ChangeReason, by: string | null = null): Happened => ({
+  type: 'configuration.changed',
+  data: { reason, ...(by === null ? {} : { by }) },
+});
 
 const idOf = (time: number, mark: string): string => `${String(time).padStart(TIME_DIGITS, '0')}-${mark}`;
 

@@ -1,4 +1,5 @@
 import type { OwnHandler } from './call.js';
+import { ADDRESS_HANDLERS } from './handlers/address.js';
 import { CONFIGURATION_HANDLERS } from './handlers/configuration.js';
 import { EVENT_HANDLERS } from './handlers/events.js';
 import { JOB_HANDLERS } from './handlers/jobs.js';
@@ -9,6 +10,7 @@ import type { OwnOperationName } from './operations.js';
 
 /** The handler of each call. */
 export const OWN_HANDLERS: Readonly<Record<OwnOperationName, OwnHandler>> = {
+  ...ADDRESS_HANDLERS,
   ...CONFIGURATION_HANDLERS,
   ...EVENT_HANDLERS,
   ...JOB_HANDLERS,

@@ -13,7 +13,7 @@ import { encodeJson } from '../wire/json/write-json.js';
 /** A job without its items, as it is kept. Times are milliseconds since the epoch. */
 export interface KeptJob {
   readonly id: string;
-  /** The name of the credential that began it, and what that was allowed. */
+  /** The name of the credential that began it, and its presets at that time. */
   readonly owner: string;
   readonly may: Principal['may'];
   /** The named token that began it, as its principal has it. */
@@ -66,14 +66,14 @@ export const itemsRecord = (id: string): string => `items/${id}`;
 export const outcomesRecord = (id: string, chunk: number): string => `out/${id}/${chunk}`;
 /** The record that a home leaves of changes that it must not make twice. */
 export const noteRecord = (id: string, chunk: number): string => `note/${id}/${chunk}`;
-/** The record of what the credential may make of a chunk, as it was when that was first looked at. */
+/** The record of what the credential was allowed to change in a chunk when that was first checked. */
 export const allowedRecord = (id: string, chunk: number): string => `barred/${id}/${chunk}`;
 /** The record of which deletions of a chunk do nothing. */
 export const vainRecord = (id: string, chunk: number): string => `vain/${id}/${chunk}`;
 export const isOnce = (id: string): boolean => id.startsWith(ONCE);
 export const onceRecord = (owner: string, key: string): string => ONCE + hash('sha256', `${owner}\0${key}`, 'hex');
 
-/** The job of a record; null where there is none. */
+/** Reads the job of a record; null without one. */
 export function jobIn(records: KeptRecords, id: string): KeptJob | null {
   const body = records.of('jobs').get(jobRecord(id));
   return body === undefined ? null : JSON.parse(body);
@@ -129,34 +129,49 @@ export function recordsByJob(records: KeptRecords): ReadonlyMap<string, JobRecor
   return jobs;
 }
 
+/** A change that a batch asks for, with the note that a create or an update gives its key; without one that stays. */
+export type JobItem = KeyChange & Noted;
+
+type Noted = { readonly note?: string | null };
+
+/** Picks the note that is given. */
+export const noteOf = ({ note }: { readonly note?: string | null | undefined }): Noted =>
+  note === undefined ? {} : { note };
+
 /** The items of a job as text: each a list of its operation, key, what is given and the key in its place. */
-export function itemsText(changes: readonly KeyChange[]): string {
+export function itemsText(changes: readonly JobItem[]): string {
   return encodeJson(
     changes.map((asked) => {
-      if (asked.op === 'create') return [asked.op, asked.key.accessKey, { ...asked.key }];
-      if (asked.op === 'update') return [asked.op, asked.accessKey, { ...asked.update }];
+      if (asked.op === 'create') return [asked.op, asked.key.accessKey, { ...asked.key, ...noteOf(asked) }];
+      if (asked.op === 'update') return [asked.op, asked.accessKey, { ...asked.update, ...noteOf(asked) }];
       return asked.op === 'rotate' ? [asked.op, asked.accessKey, asked.successor] : [asked.op, asked.accessKey];
     }),
   );
 }
 
-type KeptItem = readonly [op: KeyChange['op'], accessKey: string, given?: string | Partial<KeyFieldValues>];
+type KeptItem = readonly [op: KeyChange['op'], accessKey: string, given?: string | (Partial<KeyFieldValues> & Noted)];
 
-/** Reads what `itemsText` writes, which Keyway alone does. */
-export function itemsIn(text: string): readonly KeyChange[] {
+/** Reads what `itemsText` wrote; nobody else writes it. */
+export function itemsIn(text: string): readonly JobItem[] {
   const items = parseJson(Buffer.from(text)) as unknown as readonly KeptItem[];
-  return items.map(([op, accessKey, given]): KeyChange => {
-    const fields = typeof given === 'object' ? given : {};
-    if (op === 'create') return { op, key: recordOf(accessKey, fields) };
-    if (op === 'update') return { op, accessKey, update: fields };
+  return items.map(([op, accessKey, given]): JobItem => {
+    const { note, ...fields } = typeof given === 'object' ? given : {};
+    if (op === 'create') return { op, key: recordOf(accessKey, fields), ...noteOf({ note }) };
+    if (op === 'update') return { op, accessKey, update: fields, ...noteOf({ note }) };
     return op === 'rotate' ? { op, accessKey, successor: typeof given === 'string' ? given : '' } : { op, accessKey };
   });
 }
 
-/** What a credential may make of a change: the change itself, or one that leaves the key as it is; else why it may not. */
+/**
+ * The verdict over a change for a credential: the change itself, or one that leaves the key as it is; otherwise the
+ * refusal.
+ */
 export type Allowed = KeyChange | DomainError;
 
-/** What a credential may make of changes as text: 0 for the change itself, 1 for none, else the error and its detail. */
+/**
+ * Writes what a credential is allowed as text: 0 for the change itself, 1 for no change, otherwise the error and its
+ * detail.
+ */
 export function allowedText(allowed: readonly Allowed[], changes: readonly KeyChange[]): string {
   return JSON.stringify(
     allowed.map((each, index) => {
@@ -166,7 +181,7 @@ export function allowedText(allowed: readonly Allowed[], changes: readonly KeyCh
   );
 }
 
-/** Reads what `allowedText` writes, which Keyway alone does. */
+/** Reads what `allowedText` wrote; nobody else writes it. */
 export function allowedIn(text: string, changes: readonly KeyChange[]): readonly Allowed[] {
   const kept: readonly (0 | 1 | [DomainErrorCode, string])[] = JSON.parse(text);
   return changes.map((asked, index) => {

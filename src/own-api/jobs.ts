@@ -1,14 +1,16 @@
-import type { Backend, ChangeOutcome, KeyChange } from '../core/backend.js';
+import type { Actors } from '../core/actors.js';
+import type { Backend, ChangeOutcome, KeyChange, KeyChanges } from '../core/backend.js';
 import { outcomesText, wasMade } from '../core/batch-outcomes.js';
 import type { Core } from '../core/core.js';
-import { DomainError, type DomainErrorCode } from '../core/errors.js';
+import { DomainError, isAway } from '../core/errors.js';
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
 import { createdBy, type KeyMakers, seesOwnAlone } from '../core/keys/key-makers.js';
+import type { KeyNotes, NotedChange } from '../core/keys/key-notes.js';
 import { Lease } from '../core/lease.js';
 import type { NamedTokens } from '../core/named-tokens.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { type Principal, permits } from '../core/principal.js';
-import { changeKey, vainDeletions, whatBecameOf } from './changes.js';
+import { vainDeletions, whatBecameOf } from './changes.js';
 import { EndedOnces } from './ended-onces.js';
 import { OwnError } from './errors.js';
 import {
@@ -23,6 +25,7 @@ import {
   itemsRecord,
   itemsText,
   type JobCounts,
+  type JobItem,
   jobIn,
   jobRecord,
   type KeptJob,
@@ -35,13 +38,15 @@ import {
   recordsByJob,
   vainRecord,
 } from './job-records.js';
-import type { Rotations } from './rotations.js';
+import type { RotatedKey, Rotations } from './rotations.js';
 
 export interface JobsOptions {
   readonly core: Pick<Core, 'audit' | 'key' | 'keys'>;
   readonly backend: Backend;
   readonly records: KeptRecords;
   readonly makers: KeyMakers;
+  readonly notes: Pick<KeyNotes, 'changesOf'>;
+  readonly actors: Actors;
   readonly named: Pick<NamedTokens, 'isHeld'>;
   /** Told of each job that has ended, with the change of its record that says so: both are written down, or neither. */
   readonly onEnded: (
@@ -57,14 +62,13 @@ export interface JobsOptions {
 
 /** The end of a job. */
 export interface JobOutcome extends JobCounts {
-  /** Keys that stand in the place of others. */
-  readonly successors: readonly string[];
+  readonly rotated: readonly RotatedKey[];
 }
 
 /** A batch that somebody asks for. */
 export interface AskedJob {
   readonly by: Principal;
-  readonly changes: readonly KeyChange[];
+  readonly changes: readonly JobItem[];
   /** Milliseconds before which nothing of it is done. */
   readonly delay: number;
   /** Null without an `Idempotency-Key`. */
@@ -91,29 +95,21 @@ const LONGEST_DELAY = 60_000;
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 15_000;
 
-/** Failures of whoever holds the state, and not of an item: the job waits until they pass. */
-const AWAY: ReadonlySet<DomainErrorCode> = new Set<DomainErrorCode>([
-  'backendAway',
-  'outcomeUnknown',
-  'upstreamAway',
-  'upstreamSilent',
-  'upstreamRefused',
-  'tooManyWaiting',
-]);
-
 /** Batches of changes of keys, which go on when their callers have gone, and when Keyway was killed. */
 export class Jobs {
   readonly #options: JobsOptions;
   readonly #lease: Lease;
   readonly #onces: EndedOnces;
   readonly #endings = new Map<string, Set<() => void>>();
+  /** Jobs that are being written down: others that come meanwhile count them. */
+  readonly #beginning = new Map<string, { readonly owner: string; readonly characters: number }>();
   /** When jobs that wait may begin, by the clock that only rises. */
   readonly #dueAt = new Map<string, number>();
   #working: Promise<void> | null = null;
   #wake: NodeJS.Timeout | null = null;
   #sweep: NodeJS.Timeout | null = null;
   #hurry: (() => void) | null = null;
-  #lastRead: { readonly id: string; readonly changes: readonly KeyChange[] } | null = null;
+  #lastRead: { readonly id: string; readonly changes: readonly JobItem[] } | null = null;
   #isClosed = false;
   #isReleased = false;
 
@@ -159,12 +155,13 @@ export class Jobs {
       const job: KeptJob = {
         ...{ id: random.uuid(), owner: by.name, may: by.may, ...(by.token === undefined ? {} : { token: by.token }) },
         ...{ state: 'waiting', total: changes.length, createdAt: now },
-        chunk: chunkOf(changes, backend.batches),
+        chunk: chunkOf(changes, backend.changes),
         ...{ notBefore: now + delay, startedAt: null, endedAt: null, counts: null, once: onceId },
         ...{ stops: false, isPaused: false, isTold: false },
       };
       this.#dueAt.set(job.id, clock.monotonic() + delay);
-      const isMade = await records.change([
+      this.#beginning.set(job.id, { owner: by.name, characters: items.length });
+      const written = records.change([
         put(itemsRecord(job.id), items),
         put(jobRecord(job.id), JSON.stringify(job)),
         ...(onceId === null || once === null
@@ -176,6 +173,7 @@ export class Jobs {
               },
             ]),
       ]);
+      const isMade = await written.finally(() => this.#beginning.delete(job.id));
       if (!isMade) {
         this.#dueAt.delete(job.id);
         continue;
@@ -200,7 +198,7 @@ export class Jobs {
   }
 
   /** The changes of a job; those of the last one are kept, since whoever follows it asks again and again. */
-  changesOf({ id }: KeptJob): readonly KeyChange[] {
+  changesOf({ id }: KeptJob): readonly JobItem[] {
     if (this.#lastRead?.id !== id)
       this.#lastRead = { id, changes: itemsIn(this.#options.records.of('jobs').get(itemsRecord(id)) ?? '[]') };
     return this.#lastRead.changes;
@@ -212,6 +210,14 @@ export class Jobs {
 
   countsOf(job: KeptJob): JobCounts {
     return job.counts ?? countsIn(this.outcomesOf(job));
+  }
+
+  /** The rotations of the jobs that run, or have just ended and are not told. */
+  rotating(): readonly RotatedKey[] {
+    const running = allJobs(this.#options.records).filter(
+      ({ state, endedAt, isTold }) => state === 'running' || (endedAt !== null && !isTold),
+    );
+    return running.flatMap((job) => this.changesOf(job).flatMap((asked) => (asked.op === 'rotate' ? [asked] : [])));
   }
 
   /** Stops a job: what is done stays. Resolves once nothing more of it is done, or after 5 s. */
@@ -293,10 +299,14 @@ export class Jobs {
 
   #expectRoom({ name, token }: Principal, characters: number): void {
     const { records } = this.#options;
-    const waiting = allJobs(records).filter(({ state }) => state === 'waiting');
+    const written = allJobs(records)
+      .filter(({ state }) => state === 'waiting')
+      .map(({ id, owner }) => ({ owner, characters: records.of('jobs').get(itemsRecord(id))?.length ?? 0 }));
+    const beginning = [...this.#beginning].filter(([id]) => jobIn(records, id) === null).map(([, each]) => each);
+    const waiting = [...written, ...beginning];
     if (token !== undefined && waiting.filter(({ owner }) => owner === name).length >= MOST_OF_TOKEN)
       throw new OwnError('tooManyJobs', `${MOST_OF_TOKEN} of this token wait`, 5);
-    const held = waiting.reduce((sum, { id }) => sum + (records.of('jobs').get(itemsRecord(id))?.length ?? 0), 0);
+    const held = waiting.reduce((sum, each) => sum + each.characters, 0);
     if (waiting.length >= MOST_WAITING || (waiting.length > 0 && held + characters > MOST_WAITING_CHARACTERS))
       throw new OwnError('tooManyJobs', '', 5);
   }
@@ -373,15 +383,13 @@ export class Jobs {
     const startedAt = job.startedAt ?? this.#options.clock.now();
     if (!(await this.#change(job, { state: 'running', startedAt, isPaused: false }))) return;
     const changes = this.changesOf(job);
-    const { batches, document } = this.#options.backend;
-    if (!isResumed) await document?.keepVersion();
-    if (batches === null) await this.#runSingly(job, changes, isResumed);
-    else await this.#runTogether(job, changes, batches, isResumed);
+    if (!isResumed) await this.#options.backend.document?.keepVersion();
+    const isInDoubt = await this.#makeAll(job, changes, isResumed);
     const present = jobIn(this.#options.records, job.id);
     if (present === null || present.endedAt !== null) return;
     const outcomes = this.outcomesOf(present);
     if (outcomes.length < changes.length && !present.stops) {
-      if (this.#isClosed) await this.#change(present, { isPaused: true });
+      if (this.#isClosed && !isInDoubt) await this.#change(present, { isPaused: true });
       return;
     }
     const state = outcomes.length < changes.length ? 'stopped' : 'done';
@@ -390,95 +398,87 @@ export class Jobs {
     if (await this.#change(present, end)) await this.#tell({ ...present, ...end });
   }
 
-  async #runTogether(
-    job: KeptJob,
-    changes: readonly KeyChange[],
-    batches: NonNullable<Backend['batches']>,
-    isResumed: boolean,
-  ): Promise<void> {
+  /**
+   * Makes the changes, as many together as the driver takes. What became of a part is recorded while the next one is made, so that
+   * a crash leaves two in doubt at most; where both change the same key, it is recorded before. Resolves to whether some may be
+   * made that is not recorded.
+   */
+  async #makeAll(job: KeptJob, changes: readonly JobItem[], isResumed: boolean): Promise<boolean> {
     const { records } = this.#options;
-    let isInDoubt = isResumed && !batches.areNoted;
+    const { most, areNoted } = this.#options.backend.changes;
+    let doubtful = isResumed && !areNoted ? MOST_IN_DOUBT : 0;
+    let before: readonly KeyChange[] = [];
+    let kept: Promise<void> = Promise.resolve();
     for (let chunk = 0; chunk * job.chunk < changes.length; chunk += 1) {
       const all = changes.slice(chunk * job.chunk, (chunk + 1) * job.chunk);
       const outcomes = [...chunkOutcomes(records, job.id, chunk)];
       if (outcomes.length === all.length) continue;
-      const allowed = await this.#allowedOf(job, chunk, all);
-      const vain = batches.areNoted ? null : await this.#vainOf(job, chunk, all);
-      while (outcomes.length < all.length) {
-        if (!this.#mayGoOn(job)) return;
+      const looked = await this.#patiently(job, async () => ({
+        allowed: await this.#allowedOf(job, chunk, all),
+        vain: areNoted ? new Set<number>() : await this.#vainOf(job, chunk, all),
+      }));
+      if (looked === null) break;
+      const { allowed, vain } = looked;
+      while (outcomes.length < all.length && this.#mayGoOn(job)) {
         const from = outcomes.length;
-        const to = batches.areNoted ? all.length : untilRepeated(all, from);
+        const to = areNoted ? all.length : Math.min(from + most, untilRepeated(all, from));
         const some = all.slice(from, to);
-        const mayMake = allowed.slice(from, to);
-        const found = await this.#found(
-          mayMake,
-          some.map((asked, index) => (isInDoubt && vain?.has(from + index) !== true ? asked : null)),
-        );
-        isInDoubt = false;
-        const open = mayMake.flatMap((each, index) =>
-          each instanceof DomainError || found[index] !== undefined ? [] : [each],
-        );
-        const made = await this.#patiently(job, () => batches.apply(open, noteRecord(job.id, chunk)));
-        if (made === null) return;
-        const told = made[Symbol.iterator]();
-        const become = found.map((each) => (each === undefined ? (told.next().value ?? null) : each));
+        if (haveKeyInCommon(before, some)) {
+          await kept;
+          doubtful = 0;
+        }
+        const isVain = (index: number) => vain.has(from + index);
+        const part = { chunk, asked: some, allowed: allowed.slice(from, to), isVain };
+        const become = await this.#makePart(job, part, doubtful > 0);
+        if (become === null) {
+          // It was sent, and its answer lost.
+          doubtful = Math.max(doubtful, 1);
+          break;
+        }
+        doubtful -= 1;
         await this.#followMade(job, some, become);
+        await kept;
         outcomes.push(...become);
-        await this.#keep(job, chunk, outcomes);
+        before = some;
+        // A key that was left as it is keeps its note.
+        const made = some.filter((each, index) => allowed[from + index] === each && wasMade(become[index]));
+        kept = this.#keep(job, chunk, outcomes, made);
+        // It is awaited behind the next part.
+        kept.catch(() => undefined);
       }
-    }
-  }
-
-  async #runSingly(job: KeptJob, changes: readonly KeyChange[], isResumed: boolean): Promise<void> {
-    const done = this.outcomesOf(job).length;
-    const doubtUntil = isResumed ? done + MOST_IN_DOUBT : 0;
-    let chunk = Math.floor(done / job.chunk);
-    let outcomes = [...chunkOutcomes(this.#options.records, job.id, chunk)];
-    let vain: ReadonlySet<number> | null = null;
-    let kept: Promise<void> = Promise.resolve();
-    for (const [index, asked] of changes.entries()) {
-      if (index < done) continue;
-      if (!this.#mayGoOn(job)) break;
-      // No second change of a key is sent before the first one is recorded.
-      const before = index > done ? changes[index - 1] : undefined;
-      const isOfSameKey = before !== undefined && keyOf(before) === keyOf(asked);
-      if (isOfSameKey) await kept;
-      let isInDoubt = index < doubtUntil && !isOfSameKey;
-      const outcome = await this.#patiently(job, async (): Promise<{ readonly is: ChangeOutcome }> => {
-        const [allowed = asked] = await this.#allowed(job, [asked]);
-        if (allowed instanceof DomainError) return { is: allowed };
-        const from = chunk * job.chunk;
-        vain ??= await this.#vainOf(job, chunk, changes.slice(from, from + job.chunk));
-        const found = isInDoubt && !vain.has(index - from) ? await whatBecameOf(this.#options.core, asked) : undefined;
-        // It is looked up also where the answer is lost.
-        isInDoubt = true;
-        if (found === null) await this.#options.backend.adopt?.(asked);
-        return { is: found === undefined ? await this.#make(allowed) : found };
-      });
-      if (outcome === null) break;
-      await this.#followMade(job, [asked], [outcome.is]);
-      await kept;
-      outcomes.push(outcome.is);
-      kept = this.#keep(job, chunk, outcomes);
-      // It is awaited behind the next change.
-      kept.catch(() => undefined);
-      if (outcomes.length < job.chunk) continue;
-      chunk += 1;
-      outcomes = [];
-      vain = null;
+      if (outcomes.length < all.length) break;
     }
     await kept;
+    return doubtful > 0;
   }
 
-  /** Makes one change; a refusal that is its own is its outcome. */
-  async #make(asked: KeyChange): Promise<ChangeOutcome> {
-    try {
-      await changeKey(this.#options.backend, asked);
-      return null;
-    } catch (error) {
-      if (error instanceof DomainError && !AWAY.has(error.code)) return error;
-      throw error;
-    }
+  /** Resolves to what became of each change; to null where the job is to end before. */
+  #makePart(
+    job: KeptJob,
+    { chunk, asked, allowed, isVain }: Part,
+    mayBeMade: boolean,
+  ): Promise<readonly ChangeOutcome[] | null> {
+    const { changes } = this.#options.backend;
+    let isInDoubt = mayBeMade;
+    return this.#patiently(job, async () => {
+      const found = await this.#found(
+        allowed,
+        asked.map((each, index) => (isInDoubt && !isVain(index) ? each : null)),
+      );
+      // They are looked up also where the answer is lost.
+      isInDoubt = !changes.areNoted;
+      const open = allowed.flatMap((each, index) =>
+        each instanceof DomainError || found[index] !== undefined ? [] : [each],
+      );
+      const note = changes.areNoted ? noteRecord(job.id, chunk) : null;
+      const apply = () =>
+        this.#options.actors.during(callerOf(job), open.flatMap(keysOf), () =>
+          changes.apply(open, { note, refuses: true }),
+        );
+      const made = open.length === 0 ? [] : await apply();
+      const told = made[Symbol.iterator]();
+      return found.map((each) => (each === undefined ? (told.next().value ?? null) : each));
+    });
   }
 
   /** The outcomes that are known before changes are made: of those that may not be, and of those in doubt that were. */
@@ -488,9 +488,10 @@ export class Jobs {
   ): Promise<readonly (ChangeOutcome | undefined)[]> {
     const found: (ChangeOutcome | undefined)[] = [];
     for (const [index, each] of allowed.entries()) {
-      const asked = inDoubt[index] ?? null;
-      if (each instanceof DomainError) found.push(each);
-      else found.push(asked === null ? undefined : await whatBecameOf(this.#options.core, asked));
+      const asked = each instanceof DomainError ? null : (inDoubt[index] ?? null);
+      const become = asked === null ? undefined : await whatBecameOf(this.#options.core, asked);
+      if (asked !== null && become === null) await this.#options.backend.adopt?.(asked);
+      found.push(each instanceof DomainError ? each : become);
     }
     return found;
   }
@@ -523,7 +524,7 @@ export class Jobs {
   }
 
   /**
-   * What the credential may make of these changes. Who sees its own keys alone makes keys and nothing else. They are noted as its
+   * Decides over these changes for the job's credential. One that sees its own keys alone makes keys and nothing else. They are noted as its
    * own before they are made, so that one which was made when a process ended is known.
    */
   async #allowed(job: KeptJob, changes: readonly KeyChange[]): Promise<readonly Allowed[]> {
@@ -565,7 +566,7 @@ export class Jobs {
       try {
         return await work();
       } catch (error) {
-        const mayPass = error instanceof DomainError && (AWAY.has(error.code) || error.code === 'saveFailed');
+        const mayPass = error instanceof DomainError && (isAway(error) || error.code === 'saveFailed');
         if (!mayPass) throw error;
         this.#options.log.warn({ job: job.id, reason: error.message }, 'a batch waits for whoever holds the state');
         await new Promise<void>((resolve) => {
@@ -586,18 +587,31 @@ export class Jobs {
     return !this.#isClosed && this.#lease.isHeld() && job?.stops === false && this.#isOwned(job);
   }
 
-  async #keep({ id }: KeptJob, chunk: number, outcomes: readonly ChangeOutcome[]): Promise<void> {
-    await this.#options.records.change([put(outcomesRecord(id, chunk), outcomesText(outcomes))]);
+  /** Writes down what became of a chunk, and in the same step the notes that its last part has changed. */
+  async #keep(
+    job: KeptJob,
+    chunk: number,
+    outcomes: readonly ChangeOutcome[],
+    made: readonly JobItem[],
+  ): Promise<void> {
+    const { actors, records, notes } = this.#options;
+    const noted = notes.changesOf(made.flatMap(notedBy));
+    if (noted.length > 0)
+      actors.did(
+        callerOf(job),
+        noted.map(({ id }) => id),
+      );
+    await records.change([put(outcomesRecord(job.id, chunk), outcomesText(outcomes)), ...noted]);
   }
 
   /** Has what is kept beside keys follow changes that were made. A failure ends no batch. */
   async #followMade(job: KeptJob, changes: readonly KeyChange[], outcomes: readonly ChangeOutcome[]): Promise<void> {
     const { makers, rotations, log } = this.#options;
     const made = changes.filter((_, index) => wasMade(outcomes[index]));
-    const keysOf = (op: KeyChange['op']) => made.filter((each) => each.op === op).map(keyOf);
+    const madeBy = (op: KeyChange['op']) => made.filter((each) => each.op === op).map(keyOf);
     try {
-      await makers.made(callerOf(job), keysOf('create'));
-      await makers.gone(keysOf('delete'));
+      await makers.made(callerOf(job), madeBy('create'));
+      await makers.gone(madeBy('delete'));
       for (const each of made) if (each.op === 'rotate') await rotations.follow(each.accessKey, each.successor);
     } catch (error) {
       log.warn({ err: error }, 'records of changed keys could not be kept');
@@ -621,10 +635,10 @@ export class Jobs {
     const entries = await core.audit.list();
     if (!entries.some((entry) => entry.eventEn === eventEn))
       await core.audit.add({ eventEn, eventRu, success: failed === 0 && left === 0 });
-    const successors = this.changesOf(job).flatMap((asked, index) =>
-      asked.op === 'rotate' && wasMade(outcomes[index]) ? [asked.successor] : [],
+    const rotated = this.changesOf(job).flatMap((asked, index) =>
+      asked.op === 'rotate' && wasMade(outcomes[index]) ? [asked] : [],
     );
-    await this.#options.onEnded(job, { done, failed, successors }, changeOf(job, { isTold: true }));
+    await this.#options.onEnded(job, { done, failed, rotated }, changeOf(job, { isTold: true }));
   }
 
   /** Removes jobs that ended long ago, and the oldest of too many; what is known of an `Idempotency-Key` stays its day, unless its owner has too many. */
@@ -650,6 +664,20 @@ export class Jobs {
   }
 }
 
+/** Changes of one chunk of a job that are made together. */
+interface Part {
+  readonly chunk: number;
+  readonly asked: readonly KeyChange[];
+  readonly allowed: readonly Allowed[];
+  /** Tells whether a change did nothing when it was first looked at. */
+  readonly isVain: (index: number) => boolean;
+}
+
+function haveKeyInCommon(some: readonly KeyChange[], others: readonly KeyChange[]): boolean {
+  const keys = new Set(some.map(keyOf));
+  return others.some((each) => keys.has(keyOf(each)));
+}
+
 /** Where the changes from this one on come to a key that one of them has: each before it shows afterwards whether it was made. */
 function untilRepeated(changes: readonly KeyChange[], from: number): number {
   const seen = new Set<string>();
@@ -665,12 +693,22 @@ function untilRepeated(changes: readonly KeyChange[], from: number): number {
  * Changes whose outcomes are one record, which is written anew behind each part of it that is made at once: few where keys come
  * again and again.
  */
-function chunkOf(changes: readonly KeyChange[], batches: Backend['batches']): number {
-  if (batches === null) return SINGLE_CHUNK;
+function chunkOf(changes: readonly KeyChange[], batches: KeyChanges): number {
   if (batches.areNoted) return batches.most;
   let parts = 0;
   for (let at = 0; at < changes.length; at = untilRepeated(changes, at)) parts += 1;
-  return parts * SINGLE_CHUNK > changes.length ? SINGLE_CHUNK : batches.most;
+  return parts * SINGLE_CHUNK > changes.length ? SINGLE_CHUNK : Math.max(SINGLE_CHUNK, batches.most);
+}
+
+/** The keys that a change is of. */
+const keysOf = (asked: KeyChange): readonly string[] =>
+  asked.op === 'rotate' ? [asked.accessKey, asked.successor] : [keyOf(asked)];
+
+function notedBy(asked: JobItem): readonly NotedChange[] {
+  const accessKey = keyOf(asked);
+  if (asked.op === 'rotate') return [{ op: 'moved', accessKey, successor: asked.successor }];
+  const note = asked.op === 'delete' ? null : asked.note;
+  return note === undefined ? [] : [{ op: 'put', accessKey, note }];
 }
 
 const callerOf = ({ owner, may }: KeptJob): Principal => ({ name: owner, may });

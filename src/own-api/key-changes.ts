@@ -4,9 +4,9 @@ import type { KeyEntry, KeyReader } from '../core/keys/types.js';
 import type { ClockPort, RandomPort } from '../core/ports.js';
 import { pieces } from '../core/steps.js';
 import { encodeJson } from '../wire/json/write-json.js';
-import { wireKey } from './wire-key.js';
+import { type NoteOf, wireKey } from './wire-key.js';
 
-/** A place in the changes of keys: up to where records and counters were told, and when counters were. */
+/** A position in the changes of keys: how far records and counters were sent, and when counters were. */
 export interface Place {
   /** The version of the log of changes. */
   readonly records: number;
@@ -29,7 +29,7 @@ export interface ChangedKeys {
   readonly keys: readonly ChangedKey[];
 }
 
-/** Seconds between two tellings of counters to one who waits. */
+/** Seconds between two reports of counters to a waiting caller. */
 const COUNTERS_EVERY = 10;
 /** Entries that are looked at in one turn of the event loop. */
 const LOOKED_AT = 5_000;
@@ -55,12 +55,12 @@ export class KeyChanges {
     return this.#cursors.text(records, counters, toldAt);
   }
 
-  /** A cursor at which nobody has seen anything: who asks with it is told everything. */
+  /** Returns the cursor before the first change: asking with it returns everything. */
   unknown(): string {
     return this.#cursors.text();
   }
 
-  /** The place of a cursor; null where what came after it is not known. */
+  /** Returns the position of a cursor; null if the changes after it are no longer known. */
   place(cursor: string): Place | null {
     const [records, counters, toldAt] = this.#cursors.numbers(cursor, 3) ?? [];
     if (records === undefined || counters === undefined || toldAt === undefined) return null;
@@ -68,10 +68,10 @@ export class KeyChanges {
     return isKnown ? { records, counters, toldAt } : null;
   }
 
-  /** Seconds until there is something to tell after a place: 0 where there is; as far as is known now. */
+  /** Returns the seconds until there is news after a position, as far as is known now; 0 if there is some. */
   due({ records, counters, toldAt }: Place): number {
     if (this.#keys.changes.version !== records) return 0;
-    // Nobody is told of the next counters: they are looked for when it is time.
+    // Nothing announces new counters: they are looked for when they are due.
     const wait = Math.max(0, toldAt + COUNTERS_EVERY - this.#seconds());
     return counters === this.#keys.generation ? Math.max(1, wait) : wait;
   }
@@ -82,8 +82,8 @@ export class KeyChanges {
   }
 
   /**
-   * The changes after a place, with counters unless these are told later. Null where what changed since is not known any
-   * more. Others are answered in between.
+   * Returns the changes after a position, with counters unless those are due later; null if they are no longer known.
+   * Other requests are answered in between.
    */
   async after(place: Place, { withCounters = true } = {}): Promise<ChangedKeys | null> {
     const next = withCounters ? this.now() : { ...place, records: this.#keys.changes.version };
@@ -104,13 +104,13 @@ export class KeyChanges {
   }
 
   /** The changed keys as they are now, as JSON text after a cursor: `whole` where they begin a list of all. */
-  text(place: Place, whole: boolean, changed: readonly ChangedKey[]): string {
+  text(place: Place, whole: boolean, changed: readonly ChangedKey[], noteOf: NoteOf): string {
     const keys: string[] = [];
     const removed: string[] = [];
     for (const { accessKey, isWhole } of changed) {
       const key = this.#keys.get(accessKey);
       if (key === undefined) removed.push(accessKey);
-      else keys.push(isWhole ? encodeJson(wireKey(key)) : countersText(key));
+      else keys.push(encodeJson(isWhole ? wireKey(key, noteOf) : countersOf(key)));
     }
     const cursor = JSON.stringify(this.cursor(place));
     return `{"cursor":${cursor},"whole":${whole},"keys":[${keys.join(',')}],"removed":${JSON.stringify(removed)}}`;
@@ -122,7 +122,7 @@ export class KeyChanges {
 }
 
 /** The members of a key that usage changes. */
-function countersText(key: KeyEntry): string {
-  const { access_key, bytes_up, bytes_down, connections, online } = wireKey(key);
-  return encodeJson({ access_key, bytes_up, bytes_down, connections, online });
+function countersOf(key: KeyEntry) {
+  const { access_key, bytes_up, bytes_down, connections, online } = wireKey(key, () => null);
+  return { access_key, bytes_up, bytes_down, connections, online };
 }

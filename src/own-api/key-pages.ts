@@ -20,8 +20,8 @@ const REMEMBERED = 300_000;
 const MOST = 4_096;
 
 /**
- * The lists that callers are reading, by the credential, the last key of a page and what they are of: each page tells the cursor
- * of the first.
+ * The lists that callers are reading, by the credential, the last key of a page and what they are of: each page tells
+ * the cursor of the first.
  */
 export class KeyPages {
   readonly #clock: Pick<ClockPort, 'monotonic'>;
@@ -38,8 +38,8 @@ export class KeyPages {
   }
 
   /**
-   * The list that goes on behind a key, `since` a place where its caller says one; null where none is known. Who says none
-   * goes on with a list of all keys rather than with changes, of which others might read other ones.
+   * The list that goes on behind a key, `since` a place where its caller says one; null where none is known. Who says
+   * none goes on with a list of all keys rather than with changes, of which others might read other ones.
    */
   behind(owner: string, last: string, since: Place | null): Listing | null {
     const found = this.#get(nameOf(owner, last, since));
@@ -68,5 +68,5 @@ export class KeyPages {
 const nameOf = (owner: string, last: string, since: Place | null): string =>
   JSON.stringify([owner, last, since === null ? null : [since.records, since.counters]]);
 
-/** Names the changes that were read last up to a key, for who does not say which. */
+/** Returns the changes that were last read up to a key, for a caller who names none. */
 const changesOf = (owner: string, last: string): string => JSON.stringify([owner, last, 'changes']);

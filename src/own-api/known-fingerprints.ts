@@ -1,4 +1,5 @@
 import type { ConfigurationFingerprint } from '../core/backend.js';
+import { RecentMap } from '../core/recent-map.js';
 import { differingPlaces } from '../document/patch/fingerprint.js';
 
 /** Configurations whose members are remembered: those that somebody may still have open. */
@@ -6,17 +7,11 @@ const MOST = 32;
 
 /** The configurations that were shown last, by their digest: so it can be said what has changed since. */
 export class KnownFingerprints {
-  readonly #known = new Map<string, ConfigurationFingerprint>();
+  readonly #known = new RecentMap<string, ConfigurationFingerprint>(MOST);
 
   /** Notes one that is shown. */
   note(fingerprint: ConfigurationFingerprint): void {
-    const { digest } = fingerprint;
-    this.#known.delete(digest);
-    this.#known.set(digest, fingerprint);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MOST) break;
-      this.#known.delete(oldest);
-    }
+    this.#known.set(fingerprint.digest, fingerprint);
   }
 
   /** The places, as JSON Pointers, at which a configuration differs from the one of a digest; null where that is not known. */

@@ -24,7 +24,8 @@ export function ownOpenApiDocument(version: string): Encodable {
     servers: [
       {
         url: 'http://127.0.0.1:9090/{webpath}/keyway/v1',
-        variables: { webpath: { default: 'panel', description: 'The web path of a mount.' } },
+        description: '`webpath` is the web path of a mount.',
+        variables: { webpath: { default: 'panel' } },
       },
     ],
     security: [{ authorization: [] }],

@@ -3,9 +3,9 @@ import type { Preset } from '../core/principal.js';
 import type { Effect } from '../wire/operations/operation.js';
 import type { OwnErrorCode } from './errors.js';
 
-export type OwnMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type OwnMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One call of Keyway's own interface, and all that is said of it anywhere. */
+/** One call of Keyway's own interface, with everything that code and documents say about it. */
 export interface OwnRow {
   /** Method, and path relative to `{base}/keyway/v1`; a part in braces is percent-encoded. */
   readonly endpoint: `${OwnMethod} /${string}`;
@@ -24,7 +24,7 @@ export interface OwnRow {
   readonly answer: TSchema;
   /** The statuses of a success; 200 alone when left out. */
   readonly statuses?: readonly number[];
-  /** Failures that are its own, beside those of access, query and body. */
+  /** The call's own failures, in addition to those of access, query and body. */
   readonly failures: readonly OwnErrorCode[];
   readonly summary: string;
   readonly description: string;

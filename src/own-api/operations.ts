@@ -1,4 +1,5 @@
 import type { OwnMethod, OwnRow } from './operation.js';
+import { ADDRESS } from './rows/address.js';
 import { CONFIGURATION } from './rows/configuration.js';
 import { EVENTS } from './rows/events.js';
 import { JOBS } from './rows/jobs.js';
@@ -9,7 +10,7 @@ import { USAGE } from './rows/usage.js';
 /** The place of this interface below a mount's base. */
 export const OWN_ROOT = '/keyway/v1';
 
-const ROWS = { ...CONFIGURATION, ...EVENTS, ...JOBS, ...KEYS, ...TOKENS, ...USAGE };
+const ROWS = { ...ADDRESS, ...CONFIGURATION, ...EVENTS, ...JOBS, ...KEYS, ...TOKENS, ...USAGE };
 
 export type OwnOperationName = keyof typeof ROWS;
 

@@ -3,10 +3,11 @@ import type { Backend } from '../core/backend.js';
 import type { Core } from '../core/core.js';
 import { DomainError, isInMemory } from '../core/errors.js';
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
+import { changeKey } from '../core/keys/change-key.js';
 import type { KeyMakers } from '../core/keys/key-makers.js';
+import type { KeyNotes } from '../core/keys/key-notes.js';
 import { PerKeyQueue } from '../core/per-key-queue.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
-import { changeKey } from './changes.js';
 import { OwnError } from './errors.js';
 import { type Once, onceRecord } from './job-records.js';
 import type { KeptAddresses } from './kept-addresses.js';
@@ -16,9 +17,10 @@ export interface RotationsOptions {
   readonly backend: Backend;
   readonly records: KeptRecords;
   readonly makers: KeyMakers;
+  readonly notes: KeyNotes;
   readonly addresses: KeptAddresses;
-  /** Told of the new key of each rotation that is done. */
-  readonly onRotated: (successor: string) => void;
+  /** Called with each rotation that was made here. */
+  readonly onRotated: (rotated: RotatedKey) => void;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -41,6 +43,12 @@ interface KeptRotation {
   readonly owner?: string | undefined;
 }
 
+/** A key that stands in the place of another. */
+export interface RotatedKey {
+  readonly accessKey: string;
+  readonly successor: string;
+}
+
 /** A new key, and why it is in memory alone; null where it is saved. */
 interface Rotated {
   readonly successor: string;
@@ -61,8 +69,8 @@ const MOST_BEGUN = 1_000;
 const UNMADE = 600_000;
 
 /**
- * New secrets for keys. Where records are kept with the keys, a rotation is one transaction. Elsewhere it is begun as a record, so
- * that a crash leaves none half done.
+ * New secrets for keys. Where records are kept with the keys, a rotation is one transaction. Elsewhere it is begun as a
+ * record, so that a crash leaves none half done.
  */
 export class Rotations {
   readonly #options: RotationsOptions;
@@ -88,8 +96,8 @@ export class Rotations {
   }
 
   /**
-   * Gives a key a new secret and resolves to that; under an `Idempotency-Key` that was used before, to the one of then. Rejects with
-   * `userNotFound`, with `idempotencyKeyReused`, and as changes of keys do.
+   * Gives a key a new secret and resolves to that; under an `Idempotency-Key` that was used before, to the one of then.
+   * Rejects with `userNotFound`, with `idempotencyKeyReused`, and as changes of keys do.
    */
   rotate(accessKey: string, owner: string, idempotencyKey: string | null): Promise<Rotated> {
     const isOnce = idempotencyKey !== null;
@@ -98,7 +106,7 @@ export class Rotations {
     return this.#queue.run(id, () => this.#rotate(id, accessKey, digest === undefined ? {} : { digest, owner }));
   }
 
-  /** Has what is kept beside a key go on with its successor. */
+  /** Moves what Keyway keeps about a key to its successor, except the note, which goes with the outcome in a batch. */
   async follow(from: string, to: string): Promise<void> {
     for (;;) {
       const changes = this.#moved(from, to);
@@ -116,20 +124,21 @@ export class Rotations {
     if (present === undefined) throw new DomainError('userNotFound');
     const [successor, now] = [random.bytes(KEY_BYTES).toString('hex'), clock.now()];
     const rotation = { old: accessKey, successor, begunAt: now, endsAt: now, isMade: false, ...asked };
-    if (backend.batches?.rotate == null) {
+    const { rotate } = backend.changes;
+    if (rotate === null) {
       if (records.of('rotations').size >= MOST_BEGUN)
         throw new OwnError('tooManyJobs', `${MOST_BEGUN} rotations are not done`, 5);
       await records.change([put(id, rotation)]);
       return this.#finish(id, rotation);
     }
-    const isDone = await backend.batches.rotate(accessKey, successor, this.#outcome(id, rotation));
-    // Another gateway has answered, or changed what is kept beside the key.
+    const isDone = await rotate(accessKey, successor, this.#outcome(id, rotation));
+    // Another gateway has rotated the key, or changed what is kept about it.
     if (!isDone) return this.#rotate(id, accessKey, asked);
-    this.#options.onRotated(successor);
+    this.#options.onRotated({ accessKey, successor });
     return { successor, unsaved: null };
   }
 
-  /** Returns what is kept under an id. Throws where another body asked for it. */
+  /** Returns the rotation kept under an id. Throws if another body was sent with that id. */
   #known<T extends { readonly digest?: string | undefined }>(
     kind: 'jobs' | 'rotations',
     id: string,
@@ -142,7 +151,7 @@ export class Rotations {
     return known;
   }
 
-  /** Does what is left to do of a rotation that was begun, and resolves to the new key. */
+  /** Finishes a rotation that was begun, and resolves to the new key. */
   async #finish(id: string, rotation: KeptRotation): Promise<Rotated> {
     const { backend, core, log } = this.#options;
     let left: KeptRotation | null = null;
@@ -151,8 +160,9 @@ export class Rotations {
     } catch (error) {
       // It is looked after until the file has it, and ends with the process.
       if (isInMemory(error)) return { successor: rotation.successor, unsaved: error };
-      // Between two calls to a server the new key may be there already, and its caller must learn of it.
-      const next = backend.batches === null && (await Promise.resolve(core.key(rotation.successor)).catch(() => null));
+      // Between two calls to a server the new key may exist already, and its caller must learn it.
+      const isCalled = backend.live !== null;
+      const next = isCalled && (await Promise.resolve(core.key(rotation.successor)).catch(() => null));
       if (!next) throw error;
       log.warn({ err: error }, 'a rotated key is removed later');
       left = { ...rotation, isMade: true };
@@ -166,17 +176,13 @@ export class Rotations {
   /** Makes the new key unless it was made, and ends the old one. */
   async #make({ old, successor, isMade }: KeptRotation): Promise<void> {
     const { backend, core } = this.#options;
-    const asked = { op: 'rotate', accessKey: old, successor } as const;
     const next = await core.key(successor);
     if (next !== undefined || isMade) {
       // It is in memory, and perhaps not in the file.
-      if (next !== undefined && backend.batches !== null) await backend.updateKey(successor, {});
-      if ((await core.key(old)) !== undefined) await backend.deleteKey(old);
-    } else if (backend.batches === null) await changeKey(backend, asked);
-    else {
-      const [failed = null] = await backend.batches.apply([asked], '');
-      if (failed !== null) throw failed;
-    }
+      if (next !== undefined && backend.live === null)
+        await changeKey(backend, { op: 'update', accessKey: successor, update: {} });
+      if ((await core.key(old)) !== undefined) await changeKey(backend, { op: 'delete', accessKey: old });
+    } else await changeKey(backend, { op: 'rotate', accessKey: old, successor }, { refuses: true });
   }
 
   /** Notes that a rotation is done, but for what is left of it. */
@@ -184,19 +190,19 @@ export class Rotations {
     const { records, onRotated } = this.#options;
     let isNoted = false;
     while (!isNoted) isNoted = await records.change([...this.#outcome(id, rotation), put(id, left)]);
-    if (!rotation.isMade) onRotated(rotation.successor);
+    if (!rotation.isMade) onRotated({ accessKey: rotation.old, successor: rotation.successor });
   }
 
   /** The changes of records that a rotation comes with. */
   #outcome(id: string, { old, successor, digest, owner = '' }: KeptRotation): readonly RecordChange[] {
-    const moved = this.#moved(old, successor);
+    const moved = [...this.#moved(old, successor), ...this.#options.notes.moved(old, successor)];
     if (digest === undefined) return moved;
     const answer: KeptAnswer = { digest, owner, successor, endedAt: this.#options.clock.now() };
     const known = this.#options.records.of('jobs').get(id) ?? null;
     return [...moved, { kind: 'jobs', id, body: JSON.stringify(answer), expected: known }];
   }
 
-  /** The changes of records by which what is kept of a key is kept of its successor. */
+  /** Returns the record changes that move what is kept about a key to its successor. */
   #moved(from: string, to: string): readonly RecordChange[] {
     const { makers, addresses, records } = this.#options;
     const rotations = [...records.of('rotations')].flatMap(([id, body]): readonly RecordChange[] => {

@@ -1,17 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Changed, SETTINGS } from '../core/actors.js';
 import { DomainError } from '../core/errors.js';
-import { LongPolls } from '../core/long-polls.js';
-import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import { type Principal, permits, TERMINAL } from '../core/principal.js';
-import type { TokenGuard, TokenVerdict } from '../core/token-guard.js';
-import { whenAnswerIsOver } from '../northbound/answer-over.js';
 import { bodyLength, sendBody } from '../northbound/answers.js';
 import type { BesideMounts } from '../northbound/app-options.js';
 import { jsonBytes, keepBodyUninterpreted, readBody } from '../northbound/body-reading.js';
-import type { CallerOf } from '../northbound/caller.js';
 import { acceptedCoding, type ContentCoding, compressors } from '../northbound/list-body.js';
 import type { Mount } from '../northbound/mount.js';
-import { type KnownCredentials, principalShown, rightnessOf } from '../northbound/principal.js';
+import { type Access, lookAtCredential, principalShown } from '../northbound/principal.js';
 import type { Observing } from '../northbound/request-observer.js';
 import { acceptBody } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/connection-to-blame.js';
@@ -24,19 +20,16 @@ import type { OwnMethod, QueryValues } from './operation.js';
 import { OWN_OPERATIONS, OWN_ROOT, type OwnOperation } from './operations.js';
 import { Streams } from './streams.js';
 
-/** The way callers are let in. */
-export interface OwnAccess extends KnownCredentials {
+/** How callers are admitted. */
+export interface OwnAccess extends Access {
   readonly mounts: readonly Mount[];
-  readonly tokens: TokenGuard;
-  readonly callerOf: CallerOf;
   /** True on the socket of the commands, which its own rights guard. */
   readonly isTerminal: boolean;
 }
 
-/** Serves Keyway's own interface beside each mount: always with a credential, and to no page of another origin. */
+/** Serves Keyway's own interface next to each mount, always with a credential, and to no page of another origin. */
 export function createOwnApi(context: OwnContext, access: OwnAccess): BesideMounts {
   const streams = new Streams(context.log);
-  const polls = new LongPolls();
   const roots: string[] = [];
   return {
     refuses(request, reply, text) {
@@ -55,7 +48,7 @@ export function createOwnApi(context: OwnContext, access: OwnAccess): BesideMoun
       const root = mount.base + OWN_ROOT;
       if (access.mounts.some(({ base, api }) => isWithin(root, base) || isWithin(root, api))) return;
       roots.push(root);
-      serveBeside(app, { context, access, streams, polls, mount, root, observing });
+      serveBeside(app, { context, access, streams, mount, root, observing });
     },
   };
 }
@@ -69,7 +62,6 @@ interface Place {
   readonly context: OwnContext;
   readonly access: OwnAccess;
   readonly streams: Streams;
-  readonly polls: LongPolls;
   readonly mount: Mount;
   readonly root: string;
   readonly observing: Observing;
@@ -86,24 +78,14 @@ function serveBeside(app: FastifyInstance, place: Place): void {
       url: routed + operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       bodyLimit: operation.bodyLimit,
       config: { observer },
-      onRequest(request, reply, done) {
+      async onRequest(request) {
         observer.begun(request);
-        const admitted = (verdict: Principal | DomainError) => {
-          if (verdict instanceof DomainError) {
-            sendFailure(reply, verdict);
-            observer.answered(request, reply);
-            return;
-          }
-          if (!place.access.isTerminal) used(verdict, request.headers['user-agent']);
-          request.principal = verdict;
-          request.hasCredential = true;
-          acceptBody(request.raw);
-          keepBodyUninterpreted(operation.body !== undefined, request);
-          done();
-        };
-        const verdict = admission(operation, place, request);
-        if (verdict instanceof Promise) verdict.then(admitted).catch(done);
-        else admitted(verdict);
+        const principal = await callerOf(operation, place, request);
+        if (!place.access.isTerminal) used(principal, request.headers['user-agent']);
+        request.principal = principal;
+        request.hasCredential = true;
+        acceptBody(request.raw);
+        keepBodyUninterpreted(operation.body !== undefined, request);
       },
       errorHandler(error, request, reply) {
         sendFailure(reply, failureOf(error, context));
@@ -126,26 +108,17 @@ function serveBeside(app: FastifyInstance, place: Place): void {
   }
 }
 
-/** The caller who may make this call, or why nobody is let in. */
-function admission(
+/** Resolves to the caller. Rejects with `unauthorized`, or with `notPermitted` if this call is not allowed. */
+async function callerOf(
   operation: OwnOperation,
   { access, mount }: Place,
   request: FastifyRequest,
-): MaybeAsync<Principal | DomainError> {
+): Promise<Principal> {
   if (access.isTerminal) return TERMINAL;
-  let shown: Principal | null = null;
-  const isRight = (authorization: string) =>
-    mapMaybeAsync(principalShown(mount, access, authorization), (principal) => {
-      shown = principal;
-      return rightnessOf(principal);
-    });
-  const { network } = access.callerOf(request.raw);
-  const judged = (verdict: TokenVerdict): Principal | DomainError => {
-    if (shown === null || verdict !== 'right')
-      return new DomainError('unauthorized', '', typeof verdict === 'number' ? verdict : null);
-    return permits(shown, operation.access) ? shown : new DomainError('notPermitted');
-  };
-  return mapMaybeAsync(access.tokens.check(network, request.headers.authorization, isRight), judged);
+  const { verdict, principal } = await lookAtCredential(mount, access, request);
+  if (principal === null) throw new DomainError('unauthorized', '', typeof verdict === 'number' ? verdict : null);
+  if (!permits(principal, operation.access)) throw new DomainError('notPermitted');
+  return principal;
 }
 
 async function serve(
@@ -164,23 +137,44 @@ async function serve(
   const query = queryOf(operation, request);
   const body = bodyOf(operation, request);
   if (operation.method !== 'GET') changeBegins();
-  const call = { context, principal, request, root, params, query, body };
-  const answer = await heldBy(place.polls, call, async () => OWN_HANDLERS[operation.name](call));
-  if ('stream' in answer) {
-    place.streams.begin(answer.stream, reply, principal, () => isLetIn(operation, place, request));
-    return;
+  const answerPlace = context.largeAnswers.placeOf(principal.name, request.raw.socket, Boolean(query.wait));
+  const awaitPlace = async () => {
+    await answerPlace.take();
+    await context.turns.next();
+  };
+  const call = { context, principal, request, root, params, query, body, awaitPlace };
+  try {
+    const changed = operation.method === 'GET' ? [] : changedBy(operation, params.key);
+    const answer = await heldBy(call, () =>
+      context.actors.during(principal, changed, async () => OWN_HANDLERS[operation.name](call)),
+    );
+    if ('stream' in answer) {
+      place.streams.begin(answer.stream, reply, principal, () => isLetIn(operation, place, request));
+      return;
+    }
+    // The caller may have lost his credential while he waited for it.
+    if (query.wait !== undefined && operation.method === 'GET' && !(await isLetIn(operation, place, request)))
+      throw new DomainError('unauthorized');
+    const isLong = typeof answer.payload === 'string' && answer.payload.length >= PACKED_FROM;
+    const coding = isLong ? codingFor(request) : null;
+    send(coding === null ? answer : await packed(answer, coding), reply);
+    answerPlace.isAnswered(reply.raw);
+  } catch (error) {
+    answerPlace.giveBack();
+    throw error;
   }
-  // The caller may have lost his credential while he waited for it.
-  if (query.wait !== undefined && operation.method === 'GET' && !(await isLetIn(operation, place, request)))
-    throw new DomainError('unauthorized');
-  const coding = typeof answer.payload === 'string' && answer.payload.length >= PACKED_FROM ? codingFor(request) : null;
-  send(coding === null ? answer : await packed(answer, coding), reply);
+}
+
+/** Returns what an operation changes, as far as its path tells. */
+function changedBy({ path }: OwnOperation, key: string | undefined): readonly Changed[] {
+  if (key !== undefined) return [key];
+  return path.startsWith('/configuration') ? [SETTINGS] : [];
 }
 
 /** Counts a call that may wait while it does. Rejects with `tooManyPolls`. */
-async function heldBy<T>(polls: LongPolls, { principal, query }: OwnCall, answer: () => Promise<T>): Promise<T> {
+async function heldBy<T>({ context, principal, query }: OwnCall, answer: () => Promise<T>): Promise<T> {
   if (!query.wait) return answer();
-  const end = polls.begin(principal.name);
+  const end = context.polls.begin(principal.name);
   if (end === null) throw new OwnError('tooManyPolls', '', POLL_AGAIN);
   try {
     return await answer();
@@ -192,14 +186,14 @@ async function heldBy<T>(polls: LongPolls, { principal, query }: OwnCall, answer
 /** Seconds. */
 const POLL_AGAIN = 5;
 
-/** Bytes from which on an answer is compressed for who takes it so. */
+/** The least length of an answer that is compressed for clients that accept it. */
 const PACKED_FROM = 1024;
 
 const codingFor = ({ headers }: FastifyRequest) => acceptedCoding(headers['accept-encoding']);
 
 const packedAnswers = new WeakMap<OwnAnswer, Map<ContentCoding, Promise<OwnAnswer>>>();
 
-/** Compresses an answer, once for all who are given it. */
+/** Compresses an answer, once for all its recipients. */
 function packed(answer: OwnAnswer, coding: ContentCoding): Promise<OwnAnswer> {
   const known = packedAnswers.get(answer) ?? new Map<ContentCoding, Promise<OwnAnswer>>();
   packedAnswers.set(answer, known);
@@ -213,15 +207,15 @@ async function pack(answer: OwnAnswer, coding: ContentCoding): Promise<OwnAnswer
   return { ...answer, payload, headers: { ...answer.headers, 'content-encoding': coding, vary: 'accept-encoding' } };
 }
 
-/** Tells whether who began a stream would be let in again. */
-function isLetIn(
+/** Tells whether the caller of a stream or a waiting call still has access. */
+async function isLetIn(
   { access: presets }: OwnOperation,
   { access, mount }: Place,
   { headers }: FastifyRequest,
-): MaybeAsync<boolean> {
+): Promise<boolean> {
   if (access.isTerminal) return true;
-  const shown = principalShown(mount, access, headers.authorization ?? '');
-  return mapMaybeAsync(shown, (principal) => principal !== null && permits(principal, presets));
+  const principal = await principalShown(mount, access, headers.authorization ?? '');
+  return principal !== null && permits(principal, presets);
 }
 
 /** The query as its row describes it. Throws `invalidQuery`, which names the member. */
@@ -258,9 +252,8 @@ function failureOf(error: Error & { readonly statusCode?: number }, { log }: Own
 }
 
 /** Sends a success past the framework, which would append a charset. */
-function send({ status = 200, payload, headers, settled }: OwnAnswer, reply: FastifyReply): void {
+function send({ status = 200, payload, headers }: OwnAnswer, reply: FastifyReply): void {
   reply.hijack();
-  if (settled !== undefined) whenAnswerIsOver(reply.raw, reply.request.raw.socket, settled);
   const length = bodyLength(payload);
   reply.raw.writeHead(status, {
     'content-type': JSON_TYPE,
@@ -285,7 +278,10 @@ function sendFailure(reply: FastifyReply, error: OwnFailure, more: Readonly<Reco
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-/** Answers what stands below the root and is no call: 404, or 405 with `Allow`, which OPTIONS is answered with, too. No origin is granted anything. */
+/**
+ * Answers what stands below the root and is no call: 404, or 405 with `Allow`, which OPTIONS is answered with, too. No
+ * origin is granted anything.
+ */
 function answerUnmatched(root: string, request: FastifyRequest, reply: FastifyReply): void {
   const [path = ''] = request.url.split(/[?#]/, 1);
   const methods = methodsAt(decodeURI(path).slice(root.length));

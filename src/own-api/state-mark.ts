@@ -18,7 +18,10 @@ export function markOf(keys: Pick<KeyReader, 'entries'>, settings: BackendSettin
     encodeJson([key.accessKey, ...keyFields.map(({ name }) => key[name]), key.overLimit]),
   );
   const { outbound, dns, listener } = settings;
-  const exact = (_name: string, value: unknown) => (typeof value === 'bigint' ? `${value}` : value);
+  const exact = (_name: string, value: unknown) => {
+    if (value instanceof Map) return [...value];
+    return typeof value === 'bigint' ? `${value}` : value;
+  };
   return {
     keys: hash('sha256', lines.sort().join('\n')),
     settings: hash('sha256', JSON.stringify([outbound, dns, listener], exact)),

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { constants, createGzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { MaybeAsync } from '../core/maybe-async.js';
 import type { LogPort } from '../core/ports.js';
 import type { Principal } from '../core/principal.js';
 import { acceptedCoding } from '../northbound/list-body.js';
@@ -20,7 +19,7 @@ export type EventSource = (signal: AbortSignal) => AsyncIterable<StreamEvent>;
 
 /** Streams that one credential may have open. */
 const MOST_STREAMS = 16;
-/** Milliseconds between two looks whether the caller is still let in. */
+/** Milliseconds between two checks that the caller's credential is still accepted. */
 const LOOK = 500;
 /** Milliseconds after which a stream says that it is there. */
 const SIGN_OF_LIFE = 15_000;
@@ -54,8 +53,8 @@ export class Streams {
     return (headers.accept ?? '').toLowerCase().includes('text/event-stream');
   }
 
-  /** Sends a stream until its caller leaves, is let in no longer, or takes nothing for a minute. Throws `tooManyStreams`. */
-  begin(source: EventSource, reply: FastifyReply, { name }: Principal, isLetIn: () => MaybeAsync<boolean>): void {
+  /** Sends a stream until its caller leaves, loses access, or reads nothing for a minute. Throws `tooManyStreams`. */
+  begin(source: EventSource, reply: FastifyReply, { name }: Principal, isLetIn: () => Promise<boolean>): void {
     const owned = [...this.#open].filter(({ owner }) => owner === name).length;
     if (owned >= MOST_STREAMS) throw new OwnError('tooManyStreams');
     reply.hijack();
@@ -128,7 +127,7 @@ export class Streams {
       }
     } finally {
       clearInterval(life);
-      // Lines that wait for a caller who takes nothing are given up with the connection.
+      // Lines that wait for a caller who does not read are dropped with the connection.
       if (out.writableNeedDrain) giveUp();
       else out.end();
     }

@@ -1,10 +1,12 @@
 import { createHmac } from 'node:crypto';
+import type { Problem, ProblemKinds } from '../core/backend.js';
 import type { KeptRecords } from '../core/kept-records.js';
 import { onMonotonicClock } from '../core/kept-time.js';
 import { keyDigest } from '../core/key-digest.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { failureWords } from '../platform/failure-words.js';
-import type { Events, OwnEvent } from './events.js';
+import { encodeJson } from '../wire/json/write-json.js';
+import type { EventKey, Events, OwnEvent } from './events.js';
 
 export interface WebhookOptions {
   readonly url: string;
@@ -14,28 +16,44 @@ export interface WebhookOptions {
   readonly records: KeptRecords;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  /** The pauses between tries of one message, milliseconds; the last goes on. For tests. */
+  /** The pauses between attempts at one message, in milliseconds; the last one repeats. For tests. */
   readonly pauses?: readonly number[];
 }
 
 const MINUTE = 60_000;
 const PAUSES = [5_000, 30_000, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE];
-/** Milliseconds for one try, and after which an event is given up. */
+/** Milliseconds for one attempt, and after which an event is abandoned. */
 const PATIENCE = 15_000;
 const GIVEN_UP = 86_400_000;
-/** Milliseconds between two looks whether this gateway is to deliver. */
+/** Milliseconds between two checks that it is this gateway that delivers. */
 const LOOK = 2_000;
-/** The record of the last event that is done with. */
+/** The record of the last event that was accepted or abandoned. */
 const POSITION = { kind: 'events', id: 'webhook' } as const;
 
-/** Sends every event to one address, in order and signed (Standard Webhooks), until each is taken or a day old. */
+/** The deliveries of a webhook since the start. */
+export interface WebhookStatus {
+  readonly accepted: number;
+  /** Attempts that failed. */
+  readonly failed: number;
+  readonly abandoned: number;
+  /** The event that is not accepted: why, and how long ago it occurred, in milliseconds; null where the last attempt succeeded. */
+  readonly failing: { readonly reason: string; readonly since: number } | null;
+}
+
+/** Sends every event to one address, in order and signed (Standard Webhooks), until it is accepted or a day old. */
 export class Webhook {
+  /** The receiver is somebody else's. */
+  readonly problemKinds = { webhook_failing: 'outside' } as const satisfies ProblemKinds;
   readonly #options: WebhookOptions;
   readonly #end = new AbortController();
   #wake: (() => void) | null = null;
   #working: Promise<void> = Promise.resolve();
-  #isFailing = false;
-  /** The event that is being sent, and when it came about; monotonic, ms. */
+  #accepted = 0;
+  #failed = 0;
+  #abandoned = 0;
+  /** Why the last attempt failed; null where it succeeded. */
+  #reason: string | null = null;
+  /** The event that is being sent, and when it occurred; monotonic, ms. */
   #sending: { readonly id: string; readonly since: number } | null = null;
 
   constructor(options: WebhookOptions) {
@@ -45,6 +63,24 @@ export class Webhook {
   start(): void {
     this.#options.events.onChange(() => this.#wake?.());
     this.#working = this.#work();
+  }
+
+  status(): WebhookStatus {
+    const [reason, sending] = [this.#reason, this.#sending];
+    const isFailing = reason !== null && sending !== null;
+    return {
+      ...{ accepted: this.#accepted, failed: this.#failed, abandoned: this.#abandoned },
+      failing: isFailing ? { reason, since: this.#options.clock.monotonic() - sending.since } : null,
+    };
+  }
+
+  /** Returns what is wrong with the deliveries. */
+  problems(): readonly Problem<'webhook_failing'>[] {
+    const { failing } = this.status();
+    if (failing === null) return [];
+    const minutes = Math.floor(failing.since / MINUTE);
+    const reason = `the webhook does not take an event that is ${minutes} min old: ${failing.reason}; it is sent again for a day`;
+    return [{ problem: 'webhook_failing', reason }];
   }
 
   async close(): Promise<void> {
@@ -59,20 +95,22 @@ export class Webhook {
     while (!this.#end.signal.aborted) {
       const event = events.isHolder() ? await this.#next() : null;
       if (event === null) {
+        // Nothing waits here: it was given up, or another gateway sends it by now.
+        this.#sending = null;
         await this.#pause(LOOK);
         continue;
       }
-      if (await this.#isDone(event)) {
-        tries = 0;
-        await this.#note(event.id);
-      } else {
+      if ((await this.#deliver(event)) === 'retry') {
         await this.#pause(pauses[Math.min(tries, pauses.length - 1)] ?? LOOK, { isWoken: false });
         tries += 1;
+      } else {
+        tries = 0;
+        await this.#note(event.id);
       }
     }
   }
 
-  /** The first event that is still to be sent; what happened before there was a webhook is none. */
+  /** Returns the next event to send. A new webhook starts behind the newest event. */
   async #next(): Promise<OwnEvent | null> {
     const { events, records } = this.#options;
     const position = records.of(POSITION.kind).get(POSITION.id);
@@ -85,37 +123,45 @@ export class Webhook {
     return next;
   }
 
-  /** Sends an event; false where it is to be sent again. */
-  async #isDone(event: OwnEvent): Promise<boolean> {
+  /** Makes one attempt at an event, and logs when the webhook begins or ceases to fail. */
+  async #deliver(event: OwnEvent): Promise<'accepted' | 'retry' | 'abandoned'> {
     const { clock, log } = this.#options;
     const since = this.#sinceOf(event);
     const reason = await this.#send(event);
+    // An attempt that the end cut off says nothing of the receiver.
+    if (reason !== null && this.#end.signal.aborted) return 'retry';
+    const wasFailing = this.#reason !== null;
+    this.#reason = reason;
     if (reason === null) {
-      if (this.#isFailing) log.info({}, 'the webhook takes events again');
-      this.#isFailing = false;
-      return true;
+      this.#accepted += 1;
+      if (wasFailing) log.info({}, 'the webhook takes events again');
+      return 'accepted';
     }
-    if (!this.#isFailing) log.warn({ reason }, 'the webhook does not take an event; it is sent again for a day');
-    this.#isFailing = true;
-    if (this.#end.signal.aborted || clock.monotonic() - since < GIVEN_UP) return false;
+    this.#failed += 1;
+    if (!wasFailing) log.warn({ reason }, 'the webhook does not take an event; it is sent again for a day');
+    if (clock.monotonic() - since < GIVEN_UP) return 'retry';
+    this.#abandoned += 1;
     log.error(
       { event: event.id, type: event.type, reason },
       'an event is given up that the webhook did not take for a day',
     );
-    return true;
+    return 'abandoned';
   }
 
-  /** The event's time of day is read once: that may be set while the webhook takes nothing. */
+  /**
+   * Converts the event's time of day to the monotonic clock once, because the time of day may be set while the webhook
+   * fails.
+   */
   #sinceOf({ id, time }: OwnEvent): number {
     if (this.#sending?.id !== id)
       this.#sending = { id, since: onMonotonicClock(this.#options.clock, Date.parse(time)) };
     return this.#sending.since;
   }
 
-  /** Resolves to why it was not taken; null where it was. */
+  /** Posts an event. Resolves to why it was not accepted, or null. */
   async #send(event: OwnEvent): Promise<string | null> {
     const { url, secret, clock } = this.#options;
-    const body = JSON.stringify({ type: event.type, timestamp: event.time, data: withoutKeys(event) });
+    const body = encodeJson({ type: event.type, timestamp: event.time, data: withoutKeys(event) });
     const timestamp = String(Math.floor(clock.now() / 1000));
     try {
       const answer = await fetch(url, {
@@ -140,7 +186,7 @@ export class Webhook {
 
   async #note(id: string): Promise<void> {
     await this.#options.records.change([{ ...POSITION, body: JSON.stringify(id) }]).catch(async () => {
-      // It is sent again, by the same id.
+      // The event is sent again, with the same id.
       await this.#pause(LOOK, { isWoken: false });
     });
   }
@@ -167,11 +213,20 @@ export function signature(secret: Buffer, id: string, timestamp: string, body: s
   return `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/** The data with keys by their names and digests: who has a key is let in by it. */
+function withoutKey({ access_key: accessKey, name, changes }: EventKey) {
+  const told = changes?.map((change) =>
+    'from' in change && change.member === 'access_key'
+      ? { ...change, from: keyDigest(String(change.from)), to: keyDigest(String(change.to)) }
+      : change,
+  );
+  return { name, digest: keyDigest(accessKey), ...(told === undefined ? {} : { changes: told }) };
+}
+
+/** Replaces keys by their names and digests, because a key is a credential. */
 function withoutKeys({ data }: OwnEvent) {
   const members = Object.entries(data).map(([name, value]) => {
     if (typeof value !== 'object' || value === null) return [name, value];
-    return [name, value.map((key) => ({ name: key.name, digest: keyDigest(key.access_key) }))];
+    return [name, value.map(withoutKey)];
   });
   return Object.fromEntries(members);
 }

@@ -1,8 +1,11 @@
 import type { KeySnapshot } from '../core/model.js';
 import type { WireKey } from './rows/keys.js';
 
-/** A key as this interface shows it. */
-export function wireKey({ accessKey, name, limitBytes, counters }: KeySnapshot): WireKey {
+/** Tells a caller the note of a key. */
+export type NoteOf = (accessKey: string) => string | null;
+
+/** A key as this interface shows it, with its note as far as the caller may know that. */
+export function wireKey({ accessKey, name, limitBytes, counters }: KeySnapshot, noteOf: NoteOf): WireKey {
   const { bytesUp, bytesDown, connections } = counters ?? { bytesUp: 0n, bytesDown: 0n, connections: 0n };
   const isOver = limitBytes !== null && bytesUp + bytesDown >= limitBytes;
   return {
@@ -15,5 +18,6 @@ export function wireKey({ accessKey, name, limitBytes, counters }: KeySnapshot):
     online: connections > 0n,
     last_seen: null,
     status: isOver ? 'over_limit' : 'active',
+    note: noteOf(accessKey),
   };
 }

@@ -1,3 +1,3 @@
-/** From the most talkative on. */
+/** From the most verbose on. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -1,41 +1,41 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { failureCode, failureWords } from './failure-words.js';
 
-/** Takes bytes, and resolves to how many, from their beginning. Rejects with the system's error; EAGAIN: not now. */
+/** Writes the first of the bytes, and resolves to how many. Rejects with the system's error; EAGAIN: try later. */
 export type TakeBytes = (bytes: Buffer) => Promise<number>;
 
 export interface LogLinesOptions {
   readonly take: TakeBytes;
-  /** Text for lost lines, written once lines can be written again; empty for none. */
+  /** Returns the text for lost lines, written once lines can be written again; empty for no text. */
   readonly notice: (lost: number, reason: string) => string;
-  /** Bytes that may wait, by default 16 MiB. */
+  /** The most bytes that may wait; by default 16 MiB. */
   readonly longestBacklog?: number;
-  /** Milliseconds; nobody is kept running by it. */
+  /** Waits this many milliseconds, without keeping the process alive. */
   readonly wait?: (milliseconds: number) => Promise<unknown>;
 }
 
 /**
- * Lines on their way to a file, a pipe or a terminal. Writing one never waits and never fails. While whatever reads them
- * is slow they wait; beyond the backlog, and at any failure, they are lost and counted. Only whole lines are lost: of one
- * that was partly written the rest goes out first.
+ * Lines on their way to a file, a pipe or a terminal. Writing one never waits and never fails. While the reader is
+ * slow, lines wait; beyond the backlog, and at any failure, they are lost and counted. Only whole lines are lost: the
+ * rest of a partly written one goes out first.
  */
 export type LogLines = ReturnType<typeof createLogLines>;
 
 const LONGEST_BACKLOG = 16 * 1024 * 1024;
-/** Bytes; no more than what the readers of pipes take at once. */
+/** In bytes; no more than what the readers of pipes take at once. */
 const LONGEST_WRITE = 16 * 1024;
-/** Milliseconds. A reader that takes nothing is asked again, ever more seldom; a failure is not hurried. */
+/** Milliseconds. A reader that takes nothing is tried again after growing pauses; after a failure the pause is long. */
 const FIRST_PAUSE = 2;
 const LONGEST_PAUSE = 128;
 const PAUSE_AFTER_FAILURE = 1_000;
-/** Milliseconds of a flush. */
+/** Milliseconds, for a flush. */
 const FLUSH_CHECK = 20;
 const FLUSH_STANDSTILL = 1_000;
 const LONGEST_FLUSH = 5_000;
 
 const TOO_SLOW = 'whatever reads the log was too slow';
 
-/** Lines that were lost, in their place among those that wait. */
+/** Lost lines, at their place among those that wait. */
 interface Gap {
   lost: number;
   reason: string;
@@ -44,11 +44,11 @@ interface Gap {
 /** Lines that are being written. */
 interface Batch {
   readonly bytes: Buffer;
-  /** The end of each, and the lost lines that it tells of: 0 for a line like others. */
+  /** The end of each line, and the number of lost lines that it reports: 0 for an ordinary line. */
   readonly lines: readonly { readonly end: number; readonly tells: number }[];
-  /** True once some of the first is out. */
+  /** True once part of the first line has been written. */
   readonly isBegun: boolean;
-  /** Bytes that are out. */
+  /** The number of bytes that have been written. */
   done: number;
 }
 
@@ -62,7 +62,7 @@ export function createLogLines({
   let backlog = 0;
   let batch: Batch | null = null;
   let isRunning = false;
-  /** The backlog was full: nothing is added to it until it is empty, so that one gap is told once. */
+  /** True after the backlog was full: nothing is added until it is empty, so that one gap is reported once. */
   let isFull = false;
   let lost = 0;
   let written = 0;
@@ -102,7 +102,7 @@ export function createLogLines({
     if (present.done >= present.bytes.length) batch = null;
   }
 
-  /** All that waits is lost, and of the batch what has not begun. */
+  /** Drops all waiting lines, and those of the batch that have not begun. */
   function loseAll({ bytes, lines, isBegun, done }: Batch, error: unknown): void {
     const at = lines.findIndex(({ end }) => end > done);
     const isHalf = done > (lines[at - 1]?.end ?? 0) || (at === 0 && isBegun);
@@ -125,7 +125,7 @@ export function createLogLines({
       }),
     ]);
 
-  /** Until nothing waits, and nothing is to be told. Never rejects. */
+  /** Writes until no line waits and no loss is unreported. Never rejects. */
   async function run(): Promise<void> {
     isRunning = true;
     let idle = FIRST_PAUSE;
@@ -154,7 +154,7 @@ export function createLogLines({
   }
 
   return {
-    /** One line, or several that belong together, with their end. */
+    /** Writes one line, or several that belong together, including the line break. */
     write(line: string): void {
       const bytes = Buffer.from(line);
       isFull ||= backlog + bytes.length > longestBacklog;
@@ -166,9 +166,12 @@ export function createLogLines({
       backlog += bytes.length;
       if (!isRunning) void run();
     },
-    /** Lines lost since the start. */
+    /** Returns the number of lines lost since the start. */
     lost: (): number => lost,
-    /** Resolves when all are out or lost, or when nothing has gone out for a second; after 5 seconds in any case. */
+    /**
+     * Resolves when all lines have been written or lost, or when nothing has been written for a second; after 5 seconds
+     * in any case.
+     */
     async flush(): Promise<void> {
       wake();
       await pause(0);
@@ -184,7 +187,7 @@ export function createLogLines({
   };
 }
 
-/** The reader is busy, or a signal came in between. */
+/** Tells whether to try later: the reader is busy, or a signal interrupted the write. */
 function isForLater(error: unknown): boolean {
   return ['EAGAIN', 'EBUSY', 'EINTR'].includes(failureCode(error) ?? '');
 }

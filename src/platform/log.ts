@@ -5,29 +5,29 @@ import type { LogPort } from '../core/ports.js';
 import type { LogLevel } from './log-levels.js';
 import { createLogLines, type LogLines, type TakeBytes } from './log-lines.js';
 
-/** A log that knows what it has lost. */
+/** A log that counts the lines it has lost. */
 export interface CountedLog extends LogPort {
-  /** Lines that could not be written, since the start. */
+  /** Returns the number of lines that could not be written since the start. */
   linesLost(): number;
 }
 
-/** A log whose lines may still be on their way. */
+/** A log with lines that may not have been written yet. */
 export interface Log extends CountedLog {
-  /** Writes a text as it is, in its place among the lines, at every level. */
+  /** Writes a text unchanged, in order with the lines, at every level. */
   plain(text: string): void;
-  /** Resolves when every line that was written so far is out or lost; a reader that hangs holds it up for some seconds at most. */
+  /** Resolves when every line so far is written or lost; a hanging reader delays it by a few seconds at most. */
   flush(): Promise<void>;
 }
 
 export interface LogOptions {
   readonly level: LogLevel;
-  /** For people, one readable line each; otherwise one JSON object a line (pino's form, times in ISO 8601, UTC). */
+  /** True for one readable text line each; otherwise one JSON object a line (pino's form, times in ISO 8601, UTC). */
   readonly pretty: boolean;
-  /** A file descriptor, or whatever takes lines. */
+  /** A file descriptor, or a stream for the lines. */
   readonly to: number | DestinationStream;
 }
 
-/** A log on pino. Secrets under their usual names are replaced by `[redacted]` (design: "Secrets in logs"). */
+/** Creates a log on pino. Secrets under their usual names are replaced by `[redacted]` (design: "Secrets in logs"). */
 export async function createLog({ level, pretty, to }: LogOptions): Promise<Log> {
   const form = pretty ? await prettyForm() : null;
   const loggerTo = (write: (line: string) => void) =>
@@ -45,7 +45,7 @@ export async function createLog({ level, pretty, to }: LogOptions): Promise<Log>
   };
 }
 
-/** Loads the printer of readable lines, where somebody reads along. */
+/** Loads the formatter of readable lines, on demand. */
 async function prettyForm() {
   const { prettyFactory } = await import('pino-pretty');
   return prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true, colorize: true });
@@ -64,7 +64,7 @@ function createLogger(level: LogLevel, stream: DestinationStream): Logger {
   );
 }
 
-/** Pino's own destination ends the process where a disk is full, and waits for ever where a reader hangs. */
+/** Replaces pino's own destination, which ends the process if a disk is full, and waits forever if a reader hangs. */
 function linesTo(descriptor: number, loggerTo: (take: (line: string) => void) => Logger): LogLines {
   return createLogLines({
     take: takeAt(withoutWaiting(descriptor)),
@@ -91,9 +91,10 @@ function takeAt(descriptor: number): TakeBytes {
 }
 
 /**
- * The same pipe or terminal, opened once more so that a write to it never waits: one that waits for a reader could not be
- * broken off, not even by the end of the process. Where it cannot be opened (another user's, a system without /proc), and
- * for everything else, the descriptor itself: Node makes pipes and sockets of its own standard output not wait.
+ * Opens the same pipe or terminal once more so that a write to it never waits: a write that waits for a reader could
+ * not be interrupted, not even by the end of the process. If it cannot be opened (another user's, a system without
+ * /proc), and for everything else, returns the descriptor itself: Node makes pipes and sockets of its own standard
+ * output non-blocking.
  */
 function withoutWaiting(descriptor: number): number {
   try {
@@ -104,10 +105,10 @@ function withoutWaiting(descriptor: number): number {
   }
 }
 
-/** Names whose values never show, in lower case and without `_` and `-`. */
+/** Names whose values are never logged, in lower case and without `_` and `-`. */
 const SECRET_NAMES = new Set(['authorization', 'cookie', 'token', 'password', 'passwordhash', 'accesskey']);
 
-/** Levels of a log line's fields that are searched; deeper ones are not written by this project. */
+/** Levels of a log line's fields that are searched; this project writes no deeper ones. */
 const DEEPEST = 4;
 
 const REDACTED = '[redacted]';
@@ -115,8 +116,9 @@ const REDACTED = '[redacted]';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The same fields, with `[redacted]` in place of every secret under its usual name (design: "Secrets in logs"). A second
- * net: callers log no secrets. Written by hand because pino's own wildcards cost several times the line itself.
+ * Returns the same fields, with `[redacted]` in place of every secret under its usual name (design: "Secrets in logs").
+ * A second safeguard: callers log no secrets. Written by hand because pino's own wildcards cost several times the line
+ * itself.
  */
 export function redactSecrets(fields: Fields, depth = 0): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
@@ -135,7 +137,7 @@ function redactValue(value: unknown, depth: number): unknown {
   return isPlain(value) ? redactSecrets(value, depth + 1) : value;
 }
 
-/** Errors, dates and the like have their own way of being written. */
+/** False for errors, dates and other classes, which have a text form of their own. */
 function isPlain(value: object): value is Fields {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;

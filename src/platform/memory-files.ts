@@ -5,7 +5,7 @@ import { tooLarge } from './failure-words.js';
 interface Entry {
   readonly kind: 'file' | 'folder';
   content: Buffer;
-  /** Memory that begins with the content. */
+  /** Memory that begins with the content and may have spare bytes after it. */
   room: Buffer;
   readonly ino: bigint;
   mode: number;
@@ -21,11 +21,11 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A file system that lives in memory and is gone with its owner: what a scenario needs of files, without the time that a
- * disk takes. It has no links, owners or limits. Failures carry the codes and words of Node's own.
+ * Creates a file system in memory, so that scenarios need not wait for a disk. It has no links, owners or limits;
+ * relative paths start in a folder of its own. Failures carry Node's codes and words.
  */
 export function createMemoryFiles(): FileSystemPort {
-  const entries = new Map<string, Entry>([['/', folderEntry(0n)]]);
+  const entries = new Map<string, Entry>(['/', '.'].map((path) => [path, folderEntry(0n)]));
   const watchers = new Set<{ readonly folder: string; readonly onChange: () => void }>();
   let time = 0n;
 
@@ -53,7 +53,7 @@ export function createMemoryFiles(): FileSystemPort {
     throw failure(isBelowFile(path) ? 'ENOTDIR' : 'ENOENT', call, path);
   }
 
-  /** Tells whether the nearest thing above that exists is a file. */
+  /** Tells whether the nearest existing ancestor is a file. */
   function isBelowFile(path: string): boolean {
     let above = dirname(path);
     while (!entries.has(above)) above = dirname(above);
@@ -77,7 +77,7 @@ export function createMemoryFiles(): FileSystemPort {
     changed(path);
   }
 
-  /** A file that grows by little takes no new memory for each. */
+  /** Appends in place while there is room, so that a growing file does not allocate each time. */
   function append(path: string, entry: Entry, more: Buffer): void {
     const { content } = entry;
     const size = content.length + more.length;
@@ -120,6 +120,7 @@ export function createMemoryFiles(): FileSystemPort {
       const { content } = file(path, 'open');
       return {
         size: content.length,
+        stat: await stat(path),
         read: async (target, at) => content.subarray(at).copy(target),
         close: async () => undefined,
       };
@@ -165,7 +166,9 @@ export function createMemoryFiles(): FileSystemPort {
     makeFolder: async (path) => makeFolder(path),
     async list(path) {
       if (present(path, 'scandir').kind !== 'folder') throw failure('ENOTDIR', 'scandir', path);
-      return [...entries.keys()].filter((each) => each !== '/' && dirname(each) === path).map((each) => basename(each));
+      return [...entries.keys()]
+        .filter((each) => each !== path && dirname(each) === path)
+        .map((each) => basename(each));
     },
     checkWritable: async (path) => void present(path, 'access'),
     watch(folder, onChange) {

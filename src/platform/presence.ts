@@ -1,7 +1,7 @@
 import type { FileSystemPort } from '../core/ports.js';
 import { failureCode } from './failure-words.js';
 
-/** Tells whether something can be looked at here: false also where that is not allowed. */
+/** Tells whether this process can see something at a path; false also without permission. */
 export async function exists(fileSystem: Pick<FileSystemPort, 'stat'>, path: string): Promise<boolean> {
   return fileSystem.stat(path).then(
     () => true,
@@ -9,7 +9,7 @@ export async function exists(fileSystem: Pick<FileSystemPort, 'stat'>, path: str
   );
 }
 
-/** Tells whether nothing stands here; for another reason not to be looked at, opening it gives the words. */
+/** Tells whether nothing exists at a path. False for any other failure, which opening it will report. */
 export async function isMissing(fileSystem: Pick<FileSystemPort, 'stat'>, path: string): Promise<boolean> {
   return fileSystem.stat(path).then(
     () => false,
@@ -17,7 +17,10 @@ export async function isMissing(fileSystem: Pick<FileSystemPort, 'stat'>, path: 
   );
 }
 
-/** Returns the result of a call to the file system, or null where there is nothing at its path; rejects as the call for any other reason. */
+/**
+ * Returns the result of a call to the file system, or null if there is nothing at its path; rejects as the call does
+ * for any other reason.
+ */
 export async function unlessMissing<T>(call: Promise<T>): Promise<T | null> {
   return call.catch((error: unknown) => {
     if (failureCode(error) === 'ENOENT') return null;

@@ -4,27 +4,27 @@ import type { ClockPort, RandomPort } from '../core/ports.js';
 /** The time at which every clock of a test begins. */
 export const BEGINNING = Date.UTC(2026, 0, 1, 12);
 
-/** A clock that stands until it is moved on. */
+/** A clock that stands still until it is advanced. */
 export interface MovableClock extends ClockPort {
-  /** Lets so many milliseconds pass at once. */
+  /** Lets this many milliseconds pass at once. */
   advance(milliseconds: number): void;
 }
 
-/** Time and randomness of a test: the same for the same seed every time. */
+/** Time and randomness of a test, the same for the same seed every time. */
 export interface SeededPorts {
-  /** It begins at noon of 1 January 2026, UTC, and stands there. */
+  /** Begins at noon of 1 January 2026, UTC, and stands still there. */
   readonly clock: MovableClock;
   /** Unfit for secrets. */
   readonly random: RandomPort;
 }
 
-/** Makes the time and the randomness of a test, for the options of `createGateway`. */
+/** Creates time and randomness for a test, for the options of `createGateway`. */
 export function createSeededPorts(seed: string | number): SeededPorts {
   let passed = 0;
   return {
     clock: {
       now: () => BEGINNING + passed,
-      // Waits must come to their end although the time of day stands.
+      // Waits must end although the time of day stands still.
       monotonic: () => performance.now() + passed,
       advance(milliseconds) {
         passed += milliseconds;
@@ -34,7 +34,7 @@ export function createSeededPorts(seed: string | number): SeededPorts {
   };
 }
 
-/** Randomness that is the same every time, unfit for secrets: SHA-256 of the seed and a count. */
+/** Creates randomness that is the same every time, unfit for secrets: SHA-256 of the seed and a count. */
 export function createSeededRandom(seed: string): RandomPort {
   let count = 0;
   const block = () => {
@@ -48,7 +48,7 @@ export function createSeededRandom(seed: string): RandomPort {
   return { bytes, uuid: () => uuidOf(bytes(16)) };
 }
 
-/** Sixteen bytes as a UUID of version 4 (RFC 9562, section 5.4). */
+/** Formats sixteen bytes as a UUID of version 4 (RFC 9562, section 5.4). */
 function uuidOf(bytes: Buffer): string {
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);

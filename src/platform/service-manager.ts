@@ -13,12 +13,12 @@ const VARIABLES: Readonly<Record<ServiceState, string>> = {
   alive: 'WATCHDOG=1',
 };
 
-/** systemd-notify itself waits 5 seconds at most for the manager. */
+/** Milliseconds; systemd-notify itself waits for the manager for 5 seconds at most. */
 const LONGEST_WAIT = 10_000;
 
 /**
- * The service manager that the environment names (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID), or null when there is none.
- * It is spoken to through `systemd-notify`, which comes with it: Node cannot send to a Unix datagram socket.
+ * Returns the service manager that the environment names (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID), or null without
+ * one. Messages go through systemd's own `systemd-notify`, because Node cannot send to a Unix datagram socket.
  */
 export function createServiceManager(
   environment: Readonly<Record<string, string | undefined>>,
@@ -39,7 +39,7 @@ export function createServiceManager(
   };
 }
 
-/** WATCHDOG_PID names the process that is watched; where it is another one, nothing is expected of this one. */
+/** Returns the watchdog's interval; none if WATCHDOG_PID names another process. */
 function watchdogOf(environment: Readonly<Record<string, string | undefined>>, pid: number): number | null {
   const { WATCHDOG_USEC: microseconds = '', WATCHDOG_PID: watched = '' } = environment;
   if (!/^[1-9]\d{0,15}$/.test(microseconds) || (watched !== '' && watched !== String(pid))) return null;

@@ -1,7 +1,7 @@
-/** Why `serve` cannot start: one sentence per problem, for people. */
+/** Why `serve` cannot start: one sentence for each problem, for the user. */
 export class StartError extends Error {
   readonly problems: readonly string[];
-  /** 2 where the settings ask for what must not be. */
+  /** 2 if the settings ask for something forbidden. */
   readonly exitCode: 1 | 2;
 
   constructor(problems: readonly string[], exitCode: 1 | 2 = 1) {

@@ -8,7 +8,10 @@ export const systemClock: ClockPort = { now: () => Date.now(), monotonic: () => 
 /** This machine's randomness, fit for secrets. */
 export const systemRandom: RandomPort = { bytes: (count) => randomBytes(count), uuid: () => randomUUID() };
 
-/** The addresses at which others may reach this machine, IPv4 first: neither loopback nor link-local (RFC 3927, RFC 4291 2.5.6). */
+/**
+ * Lists the addresses where others may reach this machine, IPv4 first: neither loopback nor link-local (RFC 3927, RFC
+ * 4291 2.5.6).
+ */
 export function ownAddresses(): readonly string[] {
   const all = Object.values(networkInterfaces()).flatMap((found) => found ?? []);
   const reached = all.filter(({ internal, address }) => !internal && !/^(?:fe[89ab]|169\.254\.)/i.test(address));

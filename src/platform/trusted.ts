@@ -4,7 +4,7 @@ import type { FileSystemPort } from '../core/ports.js';
 import { failureWords } from './failure-words.js';
 import { StartError } from './start-error.js';
 
-/** Certificates to trust, PEM. Rejects with a `StartError` that names the flag of the file that cannot be used. */
+/** Reads certificates to trust, in PEM. Rejects with a `StartError` that names the flag of the unusable file. */
 export async function readTrusted(flag: string, path: string, fileSystem: FileSystemPort): Promise<Buffer> {
   const problem = (text: string) => new StartError([`--${flag}: ${text}`]);
   const bytes = await fileSystem.read(path, FILE_LIMITS.certificate).catch((error: unknown) => {
@@ -18,7 +18,7 @@ export async function readTrusted(flag: string, path: string, fileSystem: FileSy
   return bytes;
 }
 
-/** Throws for what is none, DER included: servers take PEM alone. */
+/** Throws for anything but a PEM certificate, also for DER, because servers accept PEM only. */
 export function parseCertificate(bytes: Buffer): X509Certificate {
   if (!bytes.includes('-----BEGIN')) throw new Error('no PEM');
   return new X509Certificate(bytes);

@@ -3,12 +3,12 @@ import type { LogPort } from '../core/ports.js';
 import { addressClashes, parseHostPort } from '../settings/bind-address.js';
 import type { Prepared } from './prepare.js';
 
-/** A closed port of this machine says so at once. */
+/** Milliseconds; a closed port on this machine refuses immediately. */
 const CONNECT_MS = 500;
 
 /**
- * Tells whether another process, likely the server itself, listens on the address that the file gives the server's own
- * API, and Keyway on another. Logs then what a Keyway beside it cannot do.
+ * Tells whether another process, probably the server itself, listens on the address that the file gives the server's
+ * API while Keyway listens on another one. If so, logs what Keyway cannot do without the server's API.
  */
 export async function isBesideServer({ settings, gateway, bind }: Prepared, log: LogPort): Promise<boolean> {
   const { listener = null, dns = null } = gateway.home.serverBeside() ?? {};
@@ -29,9 +29,9 @@ export async function isBesideServer({ settings, gateway, bind }: Prepared, log:
 
 const BESIDE =
   "another process listens on the address that the file gives the server's API, likely the server itself: through its file alone Keyway has no counters of its traffic and resets none, and rules and DNS settings reach it at its restart. Over its API it has all of that:";
-const DNS_LEFT = "the DNS port is left to the server beside: --resolver asks for Keyway's own DNS server";
+const DNS_LEFT = "the DNS port is left to the server: --resolver asks for Keyway's own DNS server";
 
-/** The address to connect to for one to listen on; null for none. */
+/** Returns the address that reaches a listening address; null if there is none. */
 function reachable(bind: string): { readonly host: string; readonly port: number } | null {
   if (!URL.canParse(`http://${bind}`)) return null;
   const { hostname } = new URL(`http://${bind}`);
@@ -47,7 +47,7 @@ async function isListening(address: { readonly host: string; readonly port: numb
       socket.destroy();
       resolve(isThere);
     };
-    // After a pause of this process itself, pending events are heard before the time is up.
+    // If this process itself was paused, pending events are handled before the timeout counts.
     socket.once('timeout', () => setImmediate(done(false)));
     socket.once('connect', done(true)).once('error', done(false));
   });

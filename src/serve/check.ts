@@ -1,3 +1,4 @@
+import { isReachable } from '../core/client-address.js';
 import type { LogPort } from '../core/ports.js';
 import { methodsAt } from '../northbound/matching.js';
 import { UNIX_PEER } from '../northbound/peers.js';
@@ -7,12 +8,12 @@ import type { Settings } from '../settings/table.js';
 import { openMountProblems, shutMountProblems } from './open-mounts.js';
 import { type Prepared, reach, type ServePorts } from './prepare.js';
 
-/** Why nothing asks for serving at all; null where the state does, or an explicit `--bind`. */
+/** Returns why the API need not be served at all; null if the state or an explicit `--bind` asks for it. */
 export function idleReason({ settings, gateway }: Prepared): string | null {
   return settings.bind === null ? gateway.home.idleReason() : null;
 }
 
-/** Refuses what must not be served, and says what will be in the way of serving. Rejects with a `StartError`. */
+/** Refuses what must not be served, and logs what will hinder serving. Rejects with a `StartError`. */
 export async function check(prepared: Prepared, ports: ServePorts): Promise<void> {
   const { mounts: served, credentials } = prepared.gateway;
   const shut = shutMountProblems({ mounts: served, credentials: credentials() });
@@ -28,19 +29,19 @@ export async function check(prepared: Prepared, ports: ServePorts): Promise<void
   reportRecords(prepared, ports.log);
 }
 
-/** Named tokens that end with the process are no credentials to hand out. */
+/** Warns if named tokens, batches and events will be lost with the process. */
 function reportRecords({ settings, gateway }: Prepared, log: LogPort): void {
   if (settings.ownApi === false || gateway.home.backend.records.outliveProcess) return;
   log.warn({}, 'named tokens, batches and events are kept in memory alone: there is no data folder');
 }
 
-/** One sentence for each mount that must not be served as it is now. */
+/** Returns one sentence for each mount that must not be served as it is now. */
 export function openProblems({ settings, gateway, bind }: Prepared): readonly string[] {
   const context = { mounts: gateway.mounts, credentials: gateway.credentials(), ...reach(settings, bind) };
   return [...shutMountProblems(context), ...(settings.allowOpen ? [] : openMountProblems(context))];
 }
 
-/** Rejects addresses of which two cannot both be listened on. Throws a `StartError` that names each two. */
+/** Refuses addresses that clash. Throws a `StartError` that names each two. */
 function refuseClashes({ settings, bind }: Prepared): void {
   const api = settings.bind === null ? "the API's own address" : '--bind';
   const clashes = addressClashes([
@@ -56,13 +57,10 @@ function named(name: string, bind: string | null) {
   return bind === null ? [] : [{ name, bind }];
 }
 
-/** Tells whether clients can reach the address that they are told. */
-export function isHostReached({ gateway }: Prepared): boolean {
-  const { host } = gateway.announced();
-  return !['', '0.0.0.0', '[::]', '::'].includes(host) && !isLoopback(host);
-}
+/** Tells whether clients can reach the address that they are given. */
+export const isHostReached = ({ gateway }: Prepared): boolean => isReachable(gateway.announced().host);
 
-/** Says at start which address clients are told when they cannot reach it. */
+/** Logs at the start which address clients are given if they cannot reach it. */
 export function reportHost(prepared: Prepared, log: LogPort): void {
   if (isHostReached(prepared)) return;
   const { host } = prepared.gateway.announced();
@@ -74,7 +72,7 @@ export function reportHost(prepared: Prepared, log: LogPort): void {
   );
 }
 
-/** On a Unix socket all callers are one to the login guard, until a proxy is believed who they are. */
+/** Warns that all callers on a Unix socket are one to the login guard until a proxy is trusted to name them. */
 function reportCallers(settings: Settings, log: LogPort): void {
   const isSocket = settings.bind?.startsWith('unix:') === true;
   if (!isSocket || settings.loginGuard === 'off' || settings.trustProxy.includes(UNIX_PEER)) return;
@@ -84,7 +82,7 @@ function reportCallers(settings: Settings, log: LogPort): void {
   );
 }
 
-/** A password or token that goes over a network in plain HTTP is anybody's on its way. */
+/** Warns that a password or token in plain HTTP can be read by anyone on its way. */
 function reportPlainHttp({ settings, bind, gateway }: Prepared, log: LogPort): void {
   const { token, username } = gateway.credentials();
   const isAsked = (token ?? '') !== '' || username !== '';
@@ -97,7 +95,7 @@ function reportPlainHttp({ settings, bind, gateway }: Prepared, log: LogPort): v
   );
 }
 
-/** A mount's own paths win, so that subscriptions below them are never answered. */
+/** Warns about subscriptions that are never answered because a mount's own paths take precedence. */
 function reportSubscriptions({ settings, gateway: { backend, mounts } }: Prepared, log: LogPort): void {
   const { prefix } = backend.settings().published.subscription;
   if (settings.subscriptionTokens !== true || methodsAt(mounts, `${prefix}/`).length === 0) return;

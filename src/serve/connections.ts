@@ -22,32 +22,33 @@ export type ListenerName = 'api' | 'subscriptions' | 'feed' | 'ops';
 export interface ListenerFigures {
   readonly listener: ListenerName;
   readonly open: number;
-  /** Idle ones that made room. */
+  /** Idle connections that were closed to make room. */
   readonly closedIdle: Readonly<Record<PassedBound, number>>;
-  /** New ones that found none. */
+  /** New connections that were refused because there was no idle one to close. */
   readonly refused: Readonly<Record<PassedBound, number>>;
 }
 
-/** Proxies that are trusted have no share: many come through them. */
+/** Options of `createConnections`. Trusted proxies have no share, because many clients come through them. */
 export interface ConnectionsOptions extends Pick<Settings, 'maxConnections' | 'trustProxy'> {
   readonly log: LogPort;
-  /** The pace of bodies that no accepted credential vouches for; default `BODY_PACE`. */
+  /** The pace of bodies without an accepted credential; default `BODY_PACE`. */
   readonly bodyPace?: BodyPace;
 }
 
 export type Connections = ReturnType<typeof createConnections>;
 
 /**
- * The connections of every listener. A full listener closes the one that is idle longest, on which no request is under way or
- * one whose body is still to come without an accepted credential, and refuses a new one where none is; one address (IPv6: one
- * /56) has at most a quarter, for which the same holds among its own. Peers on Unix sockets have no address and no share.
+ * Limits the connections of every listener. A full listener closes the longest idle connection, on which nothing is
+ * under way except perhaps a body still to come without an accepted credential, and refuses the new one if there is
+ * none to close. One network (IPv6: one /56) has at most a quarter, and the same holds within that. Peers on Unix
+ * sockets have no address and no share.
  */
 export function createConnections(options: ConnectionsOptions) {
   const listeners = new Map<ListenerName, Listener>();
   return {
     /**
-     * Returns the maker of a listener's servers, plain ones when no other maker is given. One that closes ends what is
-     * unused (src/sockets/followed-connections.ts).
+     * Returns the function that makes a listener's servers, by default plain ones. A server that closes ends its unused
+     * connections (src/sockets/followed-connections.ts).
      */
     serverFor(name: ListenerName, make: CreateServer = createServer): CreateServer {
       const listener = listeners.get(name) ?? createListener(name, options);
@@ -55,7 +56,7 @@ export function createConnections(options: ConnectionsOptions) {
       return listener.following((serverOptions, handler) => {
         const server = make(serverOptions, handler);
         allowHalfClose(server);
-        // Before a connection is looked at.
+        // Must precede the checks of a connection.
         notePeers(server);
         return server;
       });
@@ -86,7 +87,7 @@ function createListener(
     connection.socket.destroy();
   }
 
-  /** Makes room for one more by closing idle ones; false where none could be closed. */
+  /** Makes room for one more connection by closing idle ones; returns false if there is no idle one. */
   function makeRoom(network: string | null, address: string): boolean {
     for (let bound = open.passedBy(network); bound !== null; bound = open.passedBy(network)) {
       const idle = open.idleLongest(bound === 'share' ? network : null);
@@ -114,7 +115,7 @@ function createListener(
     },
     answered(followed) {
       const connection = bounded.get(followed);
-      // One that is closed already is not open again.
+      // A connection that is already closed must not be added again.
       if (connection !== undefined && open.has(connection)) open.touch(connection);
     },
     closed(followed) {
@@ -134,7 +135,7 @@ function createListener(
   };
 }
 
-/** Between two lines of the log on the same matter, in milliseconds. */
+/** Milliseconds between two lines of the log about the same limit. */
 const QUIET = 60_000;
 
 const MESSAGES: Readonly<Record<PassedBound, string>> = {

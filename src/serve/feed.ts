@@ -9,13 +9,13 @@ const WORDS = { subject: 'the feed', remedy: 'give it another address with --fee
 
 export interface FeedSettings extends Pick<Settings, 'feedToken'> {
   readonly feedBind: string;
-  /** Makes the server that listens; absent for a plain one. */
+  /** Makes the server that listens; a plain one if absent. */
   readonly createServer?: CreateServer;
 }
 
 /**
- * Opens the data plane's door beside a gateway, which closes before the gateway's counters do; `url` is `http://host:port` or
- * `unix:PATH`. Rejects with a `StartError` when the address cannot be had.
+ * Opens the data plane's listener next to a gateway; it closes before the gateway's counters do. `url` is
+ * `http://host:port` or `unix:PATH`. Rejects with a `StartError` if it cannot listen on the address.
  */
 export async function startFeed(
   gateway: Gateway,
@@ -33,7 +33,7 @@ export async function startFeed(
     random,
     log,
   });
-  // Before the counters' own: hooks of this kind run in the reverse order.
+  // Registered after the counters' hook, because hooks of this kind run in reverse order.
   gateway.app.addHook('onClose', () => feed.app.close());
   const url = await listenAt(feed.app, feedBind, WORDS, log);
   if (!home.keepsReports) log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');

@@ -13,7 +13,7 @@ import { type ListenAddress, listenAddress } from '../settings/bind-address.js';
 
 /** The words of a failure to listen: `SUBJECT cannot listen on …: REMEDY`. */
 export interface ListenWords {
-  /** Such as `the feed`. */
+  /** For example `the feed`. */
   readonly subject: string;
   /** The remedy, naming the flag. */
   readonly remedy: string;
@@ -23,27 +23,30 @@ export interface ListenWords {
 
 type ListeningApp = Pick<FastifyInstance, 'listen' | 'addresses' | 'addHook' | 'server'>;
 
-/** The owner and its group may connect: whoever is on the other side may run as another user. */
+/** The owner and its group may connect, because the other side may run as another user. */
 const SOCKET_MODE = 0o660;
 
-/** Connections that the system keeps until they are seen: beyond it strangers who connect at once would crowd out others. */
+/**
+ * Connections that the system queues until they are accepted; with a shorter queue, strangers who connect at once would
+ * crowd out others.
+ */
 const BACKLOG = 4096;
 
-/** Bytes that every system takes; a longer path would be cut off without a word. */
+/** Bytes that every system allows; a longer path would be cut off silently. */
 const LONGEST_PATH = 103;
 
 /**
- * Listens on `host:port`, or on a Unix socket (`unix:` and a path). Resolves to `http://host:port`, with the port that the
- * system chose, or to `unix:` and the path. A socket that a process left when it was killed is replaced, and the log says
- * so; one that answers, and a file that is no socket, stay. Rejects with a `StartError`.
+ * Listens on `host:port`, or on a Unix socket (`unix:` and a path). Resolves to `http://host:port`, with the port that
+ * the system chose, or to `unix:` and the path. A socket left behind by a killed process is replaced, and the log says
+ * so; one that answers, and any other file, stays. Rejects with a `StartError`.
  */
 export async function listenAt(app: ListeningApp, bind: string, words: ListenWords, log: LogPort): Promise<string> {
   const address = listenAddress(bind);
   try {
     if (address.kind === 'port') {
-      const beside = address.host === LOCALHOST ? listenBeside(app) : null;
+      const openOthers = address.host === LOCALHOST ? listenOnOthers(app) : null;
       const url = await app.listen({ host: address.host, port: address.port, backlog: BACKLOG });
-      await beside?.();
+      await openOthers?.();
       return url.replace(/\/$/, '');
     }
     await clearSocket(address.path, log);
@@ -58,7 +61,7 @@ export async function listenAt(app: ListeningApp, bind: string, words: ListenWor
   }
 }
 
-/** Says what is wrong with the host of an address that nobody has taken; null where the address is. */
+/** Returns the remedy if the host or port itself is the problem; null otherwise. */
 function wrongHost(code: unknown, address: ListenAddress): string | null {
   if (address.kind === 'socket') return null;
   const { host, port } = address;
@@ -75,10 +78,11 @@ const FIRST_OPEN_PORT = 1024;
 const LOCALHOST = 'localhost';
 
 /**
- * The name stands for an address of each family, and a server listens on one. What comes to the others is handed to it; an
- * address that cannot be had is left out. To be called before the server listens, and its answer after that.
+ * Makes `localhost` listen on all of its addresses, though a server listens on one only: connections to the others are
+ * handed to it, and an address that is not available is left out. Call it before the server listens, and the function
+ * that it returns afterwards.
  */
-function listenBeside(app: ListeningApp): () => Promise<void> {
+function listenOnOthers(app: ListeningApp): () => Promise<void> {
   const others: Server[] = [];
   const closed: Promise<unknown>[] = [];
   app.addHook('preClose', async () => {
@@ -103,13 +107,13 @@ function listenBeside(app: ListeningApp): () => Promise<void> {
 }
 
 /**
- * Listens in a folder that nobody else comes into, and gives the socket its path once it has its mode: between the two calls
- * it would be open to everyone otherwise. A umask would hold for every other file that is made meanwhile. A link does not take
- * the path from another who listens there by now; a socket keeps listening under the names that it gets.
+ * Listens in a private folder, and links the socket to its path once it has its mode, because in between it would be
+ * open to everyone. A umask would affect every other file made meanwhile. A link never replaces a path that another
+ * process now listens on; a socket keeps listening under every name it gets.
  */
 async function listenOnSocket(app: ListeningApp, path: string, mode: number): Promise<void> {
   let inode: number | null = null;
-  // While it still listens: nobody takes the path of a socket that is answered.
+  // While it is still listening, because nobody replaces a socket that answers.
   app.addHook('preClose', async () => {
     if (inode !== null && (await inodeAt(path)) === inode) await unlink(path);
   });
@@ -125,12 +129,15 @@ async function listenOnSocket(app: ListeningApp, path: string, mode: number): Pr
   }
 }
 
-/** The names of that folder, to which the system adds six characters, and of the socket in it: short, for a path may not be long. */
+/**
+ * The names of the private folder, to which the system adds six characters, and of its socket: short, because socket
+ * paths are limited.
+ */
 const PRIVATE_FOLDER = '.k';
 const SOCKET_NAME = 's';
 const PRIVATE_PATH = `/${PRIVATE_FOLDER}XXXXXX/${SOCKET_NAME}`;
 
-/** Null where there is nothing. */
+/** Returns the inode at a path, or null if there is nothing. */
 async function inodeAt(path: string): Promise<number | null> {
   return lstat(path).then(
     ({ ino }) => ino,
@@ -138,7 +145,7 @@ async function inodeAt(path: string): Promise<number | null> {
   );
 }
 
-/** Why a path cannot become a socket: Node's code, words and, where another address is not what helps, what to do. */
+/** Why a path cannot become a socket: Node's code and words and, unless another address would help, the remedy. */
 class PlaceError extends Error {
   readonly code: string;
   readonly remedy: string | null;
@@ -150,9 +157,13 @@ class PlaceError extends Error {
   }
 }
 
+/** Tells whether the system takes no socket at a path, nor at the one in its folder where it is made first. */
+export function isTooLongForSocket(path: string): boolean {
+  return Math.max(Buffer.byteLength(path), Buffer.byteLength(dirname(path) + PRIVATE_PATH)) > LONGEST_PATH;
+}
+
 async function clearSocket(path: string, log: LogPort): Promise<void> {
-  const length = Math.max(Buffer.byteLength(path), Buffer.byteLength(dirname(path) + PRIVATE_PATH));
-  if (length > LONGEST_PATH)
+  if (isTooLongForSocket(path))
     throw new PlaceError(
       'ENAMETOOLONG',
       `a socket takes a path of at most ${LONGEST_PATH} bytes, in a folder of at most ${LONGEST_PATH - PRIVATE_PATH.length}`,
@@ -172,8 +183,8 @@ async function clearSocket(path: string, log: LogPort): Promise<void> {
 }
 
 /**
- * Removes this one socket, which nobody listens on. It is moved away first, so that of several who start at once none
- * removes the socket that another listens on by now. False when another has removed it.
+ * Removes this one socket, which no process listens on. It is renamed first, so that of several processes starting at
+ * once none removes the socket of another. Returns false if another process has removed it.
  */
 async function removeLeft(path: string, left: Stats): Promise<boolean> {
   const aside = `${path}.${randomBytes(4).toString('hex')}`;
@@ -183,7 +194,7 @@ async function removeLeft(path: string, left: Stats): Promise<boolean> {
     if (failureCode(error) === 'ENOENT') return false;
     throw error;
   }
-  // An inode's number is given again, but its content is not as old.
+  // An inode number may be reused, but then the times differ.
   const moved = await lstat(aside);
   if (moved.ino === left.ino && moved.mtimeMs === left.mtimeMs) {
     await unlink(aside);
@@ -193,7 +204,7 @@ async function removeLeft(path: string, left: Stats): Promise<boolean> {
   throw new PlaceError('EADDRINUSE', 'another process listens there');
 }
 
-/** The finding at a path; for a socket that nobody listens on, its stats, to tell it from others. */
+/** The finding at a path; for a socket that no process listens on, its stats, to identify it. */
 type Place = 'free' | 'no folder' | 'another file' | 'live socket' | Stats;
 
 async function placeAt(path: string): Promise<Place> {
@@ -206,7 +217,10 @@ async function placeAt(path: string): Promise<Place> {
   return (await isAnswered(path)) ? 'live socket' : found;
 }
 
-/** Only a refusal says that nobody listens; a socket that may not be looked at counts as answered. */
+/**
+ * Tells whether a process listens: only a refused connection says that none does, and a socket without access counts as
+ * answered.
+ */
 function isAnswered(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

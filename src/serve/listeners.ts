@@ -20,7 +20,7 @@ const SUBSCRIPTION_WORDS = {
 export interface Listening {
   /** The URL of the API: `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
   readonly url: string;
-  /** Finishes what was accepted, everywhere, and closes the gateway. */
+  /** Finishes accepted requests on all listeners, and closes the gateway. */
   close(): Promise<void>;
 }
 
@@ -37,20 +37,23 @@ export async function openListeners(prepared: Prepared, ports: ServePorts): Prom
   const subscriptions =
     subscriptionBind === null ? [] : [await startSubscriptions(prepared, subscriptionBind, ports.log)];
   const { commandFolder } = settings.home;
-  if (commandFolder !== null) await startControl(gateway, commandFolder, ports.log);
+  const control = commandFolder === null ? null : await startControl(gateway, commandFolder, ports.log);
   const url = secured(await listenAt(gateway.app, bind, API_WORDS, ports.log), tls);
-  const others = [...subscriptions, ...(running === null ? [] : [running.feed.app])];
+  const others = [...subscriptions, ...(running === null ? [] : [running.feed.app]), ...(control ? [control] : [])];
   return { url, close: () => closeInTime(gateway, others) };
 }
 
-/** Listens for the subscriptions of every mount alone, over the gateway's core; closed with the gateway. */
+/**
+ * Opens the listener that serves only the subscriptions of every mount, over the gateway's core; it closes with the
+ * gateway.
+ */
 async function startSubscriptions(
   { gateway, connections, tls }: Prepared,
   bind: string,
   log: LogPort,
 ): Promise<FastifyInstance> {
   const app = gateway.subscriptions({ createServer: connections.serverFor('subscriptions', tlsAt(bind, tls)) });
-  // Before the counters' own: hooks of this kind run in the reverse order.
+  // Registered after the counters' hook, because hooks of this kind run in reverse order.
   gateway.app.addHook('onClose', () => app.close());
   const url = secured(await listenAt(app, bind, SUBSCRIPTION_WORDS, log), tls);
   log.info({ subscriptions: url }, `subscriptions alone are served on ${url}`);
@@ -61,21 +64,21 @@ function secured(url: string, tls: Tls | null): string {
   return tls === null ? url : url.replace(/^http:/, 'https:');
 }
 
-/** Writes the place of a gateway's path, for people: a URL, or the path and the socket. */
+/** Writes the address of a path for the log: a URL, or the path and the socket. */
 export function placeOf(url: string, path: string): string {
   return url.startsWith('unix:') ? `${path} on ${url}` : url + path;
 }
 
-/** Milliseconds that clients are given to take the answers that were accepted before a stop. */
+/** Milliseconds that clients have to read the answers to requests that were accepted before a stop. */
 const CLOSING_TIME = 10_000;
 
-/** Finishes what was accepted; a client that does not take its answer in time is cut off, so that every write is carried. */
+/** Finishes accepted requests and their writes; clients that do not read answers in time are cut off. */
 async function closeInTime(gateway: Gateway, others: readonly FastifyInstance[]): Promise<void> {
   const servers = [gateway.app, ...others].map(({ server }) => server);
   const late = setTimeout(() => {
     for (const server of servers) server.closeAllConnections();
   }, CLOSING_TIME);
-  // The system has accepted connections that nobody here has seen yet.
+  // The system has accepted connections that this process has not seen yet.
   await nextTurn();
   await gateway.app.close();
   clearTimeout(late);

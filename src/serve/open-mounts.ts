@@ -8,11 +8,11 @@ export interface OpenMountContext {
   readonly credentials: Credentials;
   /** `host:port`, or `unix:` and a path. */
   readonly bind: string;
-  /** True where the callers that a proxy names are believed, wherever it stands. */
+  /** True if callers named by a proxy are trusted, wherever the proxy runs. */
   readonly trustsProxy: boolean;
 }
 
-/** One sentence for each mount that must not be served so. */
+/** Returns one sentence for each mount that must not be served open. */
 export function openMountProblems(context: OpenMountContext): readonly string[] {
   return context.mounts.flatMap((mount) => {
     const reason = refusal(mount, context);
@@ -23,7 +23,7 @@ export function openMountProblems(context: OpenMountContext): readonly string[] 
   });
 }
 
-/** One sentence for each mount of a line whose servers start no API under these credentials, and neither does Keyway. */
+/** Returns one sentence for each mount whose line's servers, and so Keyway, serve no API by these credentials. */
 export function shutMountProblems({ mounts, credentials }: Pick<OpenMountContext, 'mounts' | 'credentials'>) {
   return mounts
     .filter(({ revision }) => revision.auth.admitsNobody(credentials))
@@ -33,7 +33,7 @@ export function shutMountProblems({ mounts, credentials }: Pick<OpenMountContext
     );
 }
 
-/** Why a mount that is open must not be: it undoes what others rely on, or strangers reach it. Null when it may. */
+/** Returns why an open mount must not be served: it undermines a credential, or strangers reach it; or null. */
 export function refusal(mount: Mount, { mounts, credentials, bind, trustsProxy }: OpenMountContext): string | null {
   if (!isOpen(mount, credentials)) return null;
   const { token, username, passwordHash } = credentials;
@@ -41,7 +41,7 @@ export function refusal(mount: Mount, { mounts, credentials, bind, trustsProxy }
   const closed = mounts.find((other) => !isOpen(other, credentials));
   if (closed !== undefined) return `${closed.label} is closed`;
   const address = listenAddress(bind);
-  // Nobody is on such a socket by accident: it is there for a proxy, and whoever reaches that.
+  // A socket like this is meant for a proxy, and so for any client of that proxy.
   if (address.kind === 'socket') return `a proxy may pass others on to ${bind}`;
   if (!isLoopback(address.host)) return `${bind} is reached by other machines`;
   return trustsProxy ? 'a proxy passes others on (--trust-proxy)' : null;

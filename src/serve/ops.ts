@@ -18,26 +18,26 @@ const WORDS = { subject: 'the ops listener', remedy: 'give it another address wi
 
 export interface OpsSettings extends Pick<Settings, 'allowHosts'> {
   readonly opsBind: string;
-  /** Keyway's own. */
+  /** Keyway's version. */
   readonly version: string;
   readonly readiness: Readiness;
-  /** Absent where nobody limits them. */
+  /** Absent if connections are not limited. */
   readonly connections?: Connections;
 }
 
-/** The operator's listener. It opens before the gateway is composed and closes after it, to tell of both. */
+/** The operator's listener. It opens before the gateway is composed and closes after it, to report on both. */
 export type RunningOps = Awaited<ReturnType<typeof startOps>>;
 
-/** Null where there is none. */
-export interface Beside {
+/** The listeners next to the gateway; null for an absent one. */
+export interface OtherListeners {
   readonly feed: Feed | null;
   readonly resolver: Resolver | null;
 }
 
-/** For so long what stands behind is looked at after health or metrics were asked for, ms. */
+/** Milliseconds for which Keyway keeps checking the state after health or metrics were asked for. */
 const WATCHED = 60_000;
 
-/** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
+/** Opens the operator's listener. Rejects with a `StartError` if it cannot listen on the address. */
 export async function startOps(settings: OpsSettings, log: CountedLog) {
   const { opsBind: bind, version, readiness, allowHosts, connections } = settings;
   const metrics = createMetrics({ version, linesLost: log.linesLost });
@@ -62,16 +62,17 @@ export async function startOps(settings: OpsSettings, log: CountedLog) {
       url,
       /** For the composition of the gateway. */
       observer: observerOf(metrics),
-      /** From now on health and metrics are those of this gateway, and of what stands beside it. Once. */
-      watch(gateway: Gateway, beside: Beside): void {
-        const { backend, home } = gateway;
-        const problems = () => {
+      /** Makes health and metrics report on this gateway, and on the other listeners. Called once. */
+      watch(gateway: Gateway, others: OtherListeners): void {
+        const { backend, home, webhook } = gateway;
+        const problems = async () => {
           backend.replica?.watch(WATCHED);
-          return backend.problems();
+          return [...(await backend.problems()), ...(webhook?.problems() ?? [])];
         };
-        present = { problems, kinds: () => home.problemKinds };
+        const kinds = { ...home.problemKinds, ...webhook?.problemKinds };
+        present = { problems, kinds: () => kinds };
         state = home.identity;
-        watch(metrics, gateway, health, { ...beside, connections: connections ?? null });
+        watch(metrics, gateway, health, { ...others, connections: connections ?? null });
       },
       async close() {
         await app.close();
@@ -101,12 +102,13 @@ function watch(
   metrics: Metrics,
   gateway: Gateway,
   health: Health,
-  { feed, resolver, connections }: Beside & { readonly connections: Connections | null },
+  { feed, resolver, connections }: OtherListeners & { readonly connections: Connections | null },
 ): void {
-  const { mounts, backend, home, tokens, use } = gateway;
+  const { mounts, backend, home, tokens, use, webhook } = gateway;
   metrics.watch({
     gateway: { mounts, keys: backend.keys, health, tokens: tokens.status },
     home: [...home.metrics(), useFamily(() => use.totals())],
+    webhook: webhook === null ? null : () => webhook.status(),
     connections: connections === null ? null : connections.figures,
     feed: feed === null ? null : feed.status,
     dns: resolver === null ? null : () => resolver.stats(),

@@ -6,8 +6,8 @@ import { sunsetOf } from '../settings/cross.js';
 import type { Settings } from '../settings/table.js';
 
 /**
- * The options that the gateway is composed with. Settings that have there the name and the value of their row pass as they are; these
- * are the others.
+ * Returns the options that the gateway is composed with. Settings whose row has the same name and value there are
+ * passed on unchanged; the others are converted.
  */
 export function gatewayOptions(settings: Settings) {
   const { panelDirs, serverHost: host, serverPort: port, shareScheme, shareQuery, requestLog, logLevel } = settings;
@@ -34,7 +34,10 @@ export function gatewayOptions(settings: Settings) {
   } satisfies Partial<ComposeOptions>;
 }
 
-/** The address at which clients reach the subscriptions alone, as far as its setting says it; null for none, a Unix socket and a free port. */
+/**
+ * Returns the address where clients reach only the subscriptions, as far as its setting says; null without one, for a
+ * Unix socket, and for a port that the system chooses.
+ */
 function subscriptionAddress({ subscriptionBind, tlsCert }: Settings): SubscriptionAddress | null {
   if (subscriptionBind === null) return null;
   const address = listenAddress(subscriptionBind);

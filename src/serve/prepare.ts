@@ -20,31 +20,34 @@ export interface ServePorts {
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: CountedLog;
-  /** Shown while a person waits for the start. */
+  /** Shown while a user waits for the start. */
   readonly progress?: ProgressPort;
 }
 
 /** The parts that exist before the gateway does. */
 export interface Around {
-  /** Keyway's own. */
+  /** Keyway's version. */
   readonly version: string;
   readonly settings: Settings;
   readonly connections: Connections;
-  /** Null where no operator's listener is asked for. */
+  /** Null without an operator's listener. */
   readonly ops: RunningOps | null;
 }
 
-/** A gateway that is composed, with all that it needs to listen; closing it closes all of that but what was around it. */
+/**
+ * A composed gateway with everything that it needs to listen. Closing it closes all of that, except for the parts in
+ * `Around`.
+ */
 export interface Prepared extends Around {
   readonly gateway: Gateway;
   /** The address of the API: `host:port`, or `unix:` and a path. */
   readonly bind: string;
   readonly tls: Tls | null;
-  /** Not started. */
+  /** Not started yet. */
   readonly resolver: Resolver | null;
 }
 
-/** Reads what must be read and composes the gateway; nothing of it listens. Rejects with a `StartError`. */
+/** Reads its files and composes the gateway; nothing listens yet. Rejects with a `StartError`. */
 export async function prepare(around: Around, ports: ServePorts): Promise<Prepared> {
   const { settings, connections, ops } = around;
   if (settings.subscriptionBind !== null && !settings.home.keepsKeys)
@@ -78,8 +81,8 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
 }
 
 /**
- * The embedded DNS server that the settings ask for; null with `--no-resolver`, and over a home that has its own, unless
- * `--resolver` asks for it. It opens nothing before its start, and then only when the DNS settings enable it.
+ * Creates the embedded DNS server that the settings ask for; null with `--no-resolver`, and over a home that has its
+ * own, unless `--resolver` asks for it. It opens nothing before its start, and then only if the DNS settings enable it.
  */
 export async function resolverFor(
   settings: Settings,
@@ -92,7 +95,7 @@ export async function resolverFor(
   return createResolver({ ...settings, copyFolder, ...ports });
 }
 
-/** Tells who may reach the API. */
+/** Describes who can reach the API. */
 export function reach({ trustProxy }: Settings, bind: string) {
   return { bind, trustsProxy: trustProxy.length > 0 };
 }

@@ -1,10 +1,10 @@
 import type { LogPort, ServiceManagerPort, ServiceState } from '../core/ports.js';
 import { failureWords } from '../platform/failure-words.js';
 
-/** The longest time that a timer takes, in milliseconds. */
+/** The longest time that a timer supports, in milliseconds. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** Reports to the manager, or to nobody when there is none. Signs of life come from the event loop, twice as often as asked for. */
+/** Reports to the service manager, if any. The event loop gives signs of life, twice as often as required. */
 export function createServiceReports(manager: ServiceManagerPort | null, log: LogPort) {
   let failed = false;
   let timer: NodeJS.Timeout | null = null;
@@ -27,15 +27,15 @@ export function createServiceReports(manager: ServiceManagerPort | null, log: Lo
   }
 
   return {
-    /** Everything listens. From now on signs of life are sent. */
+    /** Reports that everything listens, and begins to send signs of life. */
     async ready(status: string): Promise<void> {
       await tell('ready', status);
       startSigns();
     },
-    /** Files are being read again, until the next `ready`. */
+    /** Reports that files are being read again, until the next `ready`. */
     reloading: (): Promise<void> => tell('reloading'),
     stopping: (): Promise<void> => tell('stopping'),
-    /** No more signs of life. */
+    /** Ends the signs of life. */
     end(): void {
       if (timer !== null) clearInterval(timer);
     },

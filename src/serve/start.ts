@@ -11,21 +11,24 @@ export interface RunningGateway {
   /** `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
   readonly url: string;
   readonly mounts: readonly Mount[];
-  /** Writes the place of one of its paths, for people. */
+  /** Writes the address of a path for the log. */
   at(path: string): string;
-  /** Says in the log which address clients are told when they cannot reach it. */
+  /** Logs which address clients are given if they cannot reach it. */
   reportHost(): void;
-  /** Keeps another address for them, and resolves to the path of what has it; null where they reach the present one, or it cannot be kept. */
+  /**
+   * Stores another address for clients, and resolves to the path of the file that has it; null if they reach the
+   * present one, or it cannot be stored.
+   */
   readonly keepHost: ((host: string) => Promise<string>) | null;
-  /** Reads again what is not followed by itself: the certificate. Says in the log what came of it. */
+  /** Reads the certificate again, which is not watched, and logs the result. */
   reload(): Promise<void>;
-  /** Stops taking requests, finishes what was accepted, writes what waits. */
+  /** Stops accepting requests, finishes those under way, and writes what is pending. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the gateway that the settings describe. Null, with a line in the log, when the file's listener is not enabled and no
- * `--bind` overrides it. The version is Keyway's own. Rejects with a `StartError`.
+ * Starts the gateway that the settings describe. Resolves to null, with a line in the log, if the file's listener is
+ * not enabled and no `--bind` overrides it. The version is Keyway's own. Rejects with a `StartError`.
  */
 export async function startGateway(
   settings: Settings,
@@ -35,7 +38,7 @@ export async function startGateway(
   const { log } = ports;
   const readiness = createReadiness();
   const connections = createConnections({ ...settings, log });
-  // First of all and last: it tells of a start that takes long, and of a stop. Its libraries are loaded where it is wanted.
+  // Opened first and closed last, to report on a long start and on a stop. Its libraries are loaded on demand.
   const ops =
     settings.opsBind === null
       ? null
@@ -63,7 +66,7 @@ export async function startGateway(
   }
 }
 
-/** Prepare, check, listen. */
+/** Prepares, checks, and listens. */
 async function startServing(around: Around, ports: ServePorts): Promise<RunningGateway | null> {
   const prepared = await prepare(around, ports);
   const { gateway, tls, resolver } = prepared;
@@ -98,7 +101,7 @@ async function startServing(around: Around, ports: ServePorts): Promise<RunningG
   }
 }
 
-/** Says of changes what waits for a restart (design: "Command line"), and which mounts they leave open. */
+/** Logs changes that need a restart (design: "Command line"), and mounts that a change leaves open. */
 function followChanges(prepared: Prepared, { log }: ServePorts): void {
   const { backend, home } = prepared.gateway;
   const waiting = () => ({ bind: home.bind(), webpath: backend.settings().listener?.webpath });

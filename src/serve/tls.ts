@@ -8,7 +8,7 @@ import { failureCode, failureWords } from '../platform/failure-words.js';
 import { StartError } from '../platform/start-error.js';
 import { parseCertificate } from '../platform/trusted.js';
 
-/** Paths of a certificate, with its chain behind it, and of its private key, both PEM. */
+/** Paths of a certificate, followed by its chain, and of its private key, both PEM. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
@@ -22,17 +22,17 @@ export interface TlsPorts {
   readonly handshakeTimeout?: number;
 }
 
-/** The certificate that is served. HTTP/1.1 over TLS 1.2 and later. */
+/** The certificate that is served, for HTTP/1.1 over TLS 1.2 and later. */
 export interface Tls {
   readonly createServer: NonNullable<AppOptions['createServer']>;
   /**
-   * Reads both files again; new connections get what they hold now. What cannot be used is one line in the log, and the
-   * certificate before goes on being served.
+   * Reads both files again, for new connections. If they cannot be used, that is one line in the log, and the previous
+   * certificate stays in use.
    */
   reload(): Promise<void>;
 }
 
-/** Both are to be read and to fit, for every server that is made of them. */
+/** A certificate and its key, which fit; every server of this listener uses them. */
 interface Pair {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -45,7 +45,7 @@ const LEAST_VERSION: SecureVersion = 'TLSv1.2';
 /** Milliseconds. */
 const HANDSHAKE_TIMEOUT = 15_000;
 
-/** Reads a certificate and its key. Rejects with a `StartError` that names the flag of the file that cannot be used. */
+/** Reads a certificate and its key. Rejects with a `StartError` that names the flag of the unusable file. */
 export async function openTls(files: TlsFiles, ports: TlsPorts): Promise<Tls> {
   const { fileSystem, clock, log, handshakeTimeout = HANDSHAKE_TIMEOUT } = ports;
   let pair = await readPair(files, fileSystem);
@@ -80,21 +80,24 @@ export async function openTls(files: TlsFiles, ports: TlsPorts): Promise<Tls> {
     createServer(options, listener) {
       const secure = { cert: pair.cert, key: pair.key, minVersion: LEAST_VERSION, handshakeTimeout };
       const server = createServer({ ...options, ...secure }, listener);
-      // Without a handshake there is nobody to answer; an answer that cannot be sent would keep the connection for ever.
+      // Without a handshake no answer can be sent, and an unsent answer would keep the connection forever.
       server.prependListener('tlsClientError', (_error, socket) => socket.destroy());
       servers.add(server);
       server.once('close', () => servers.delete(server));
       return server;
     },
     reload() {
-      // One after the other, so that what is read last is what is served.
+      // One after the other, so that the last read wins.
       reading = reading.then(readAgain);
       return reading;
     },
   };
 }
 
-/** Makes the server of an address with TLS; undefined for a plain one: a Unix socket is for proxies of this machine. */
+/**
+ * Returns what makes the server of an address with TLS; undefined for a plain one, such as a Unix socket, which serves
+ * proxies on this machine.
+ */
 export function tlsAt(bind: string, tls: Tls | null): Tls['createServer'] | undefined {
   return tls === null || bind.startsWith('unix:') ? undefined : tls.createServer;
 }

@@ -8,7 +8,7 @@ export type ListenAddress =
   | { readonly kind: 'port'; readonly host: string; readonly port: number }
   | { readonly kind: 'socket'; readonly path: string };
 
-/** Splits `host:port`; an IPv6 host stands in brackets and is given without them. Throws a `StartError`. */
+/** Splits `host:port`; an IPv6 host must have brackets, which are removed. Throws a `StartError`. */
 export function parseHostPort(bind: string): { readonly host: string; readonly port: number } {
   const [, bracketed, plain = '', port = ''] = /^(?:\[([^\]]+)\]|(.*)):(\d+)$/.exec(bind) ?? [];
   if (port === '' || Number(port) > 65535)
@@ -22,13 +22,13 @@ export function listenAddress(bind: string): ListenAddress {
   return { kind: 'port', ...parseHostPort(bind) };
 }
 
-/** An address and who listens there, as a message names it: a flag, or the file's member. */
+/** An address with the name that a message uses for it: a flag, or the file's member. */
 export interface NamedAddress {
   readonly name: string;
   readonly bind: string;
 }
 
-/** One sentence for each two that cannot both be listened on, naming both. */
+/** Returns one sentence for each two addresses that cannot both be listened on, naming both. */
 export function addressClashes(addresses: readonly NamedAddress[]): readonly string[] {
   return addresses.flatMap((one, index) =>
     addresses
@@ -49,13 +49,13 @@ function clash(one: ListenAddress, other: ListenAddress): boolean {
   return first === second || covers(first, second) || covers(second, first);
 }
 
-/** A host in the form by which two are compared. */
+/** Returns a host in a form for comparison. */
 function reach(host: string): string {
   if (isIPv6(host)) return new URL(`http://[${host}]`).hostname.slice(1, -1);
   return host.toLowerCase();
 }
 
-/** `::` takes IPv4 as well, where the system does not forbid it. */
+/** Tells whether an address includes a host. `::` includes IPv4, as it does unless the system forbids it. */
 function covers(all: string, host: string): boolean {
   return all === '::' || (all === '0.0.0.0' && !isIPv6(host));
 }

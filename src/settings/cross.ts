@@ -7,8 +7,9 @@ type SettingName = keyof SettingValues;
 type PlaceOf = (name: SettingName) => string;
 
 /**
- * Lists problems of settings that are each well formed: no revision, a panel folder for no mount, a feed that anybody
- * could write to, half of a certificate and its key, or both for nothing, two homes for one state.
+ * Lists contradictions between settings that are each valid: no revision, a panel folder for no mount, a feed that
+ * anybody could write to, a certificate without its key or the reverse, both without a listener to use them, two homes
+ * for one state.
  */
 export function crossProblems(settings: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
   if (settings.revision.length === 0) {
@@ -25,7 +26,7 @@ export function crossProblems(settings: SettingValues, placeOf: PlaceOf): readon
   ];
 }
 
-/** Contradictions between the rows that name a home, in the order in which one home is taken before another. */
+/** Lists contradictions between the rows that name a home, in the order in which homes take precedence. */
 function homeProblems(values: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
   const { config, dataDir, upstream, upstreamUsername, upstreamPassword, database, databaseListenUrl } = values;
   const problem = (name: SettingName, message: string) => [
@@ -33,7 +34,7 @@ function homeProblems(values: SettingValues, placeOf: PlaceOf): readonly Setting
   ];
   const ofUpstream = () => {
     if (upstream === null) return [];
-    if (config !== null) return problem('config', 'no configuration file beside --upstream: the server has its own');
+    if (config !== null) return problem('config', 'no configuration file with --upstream: the server has its own');
     if (upstreamUsername !== null && upstreamPassword === null)
       return problem('upstreamUsername', '--upstream-password with it');
     if (upstreamUsername === null && upstreamPassword !== null)
@@ -43,13 +44,13 @@ function homeProblems(values: SettingValues, placeOf: PlaceOf): readonly Setting
   const ofDatabase = () => {
     if (database === null) return databaseListenUrl === null ? [] : problem('databaseListenUrl', '--database with it');
     if (upstream !== null) return problem('database', '--upstream or --database, not both');
-    if (config !== null) return problem('config', 'no configuration file beside --database, which holds the state');
-    return dataDir === null ? [] : problem('dataDir', 'no data folder beside --database, which holds the state');
+    if (config !== null) return problem('config', 'no configuration file with --database, which holds the state');
+    return dataDir === null ? [] : problem('dataDir', 'no data folder with --database, which holds the state');
   };
   return [...ofUpstream(), ...ofDatabase()];
 }
 
-/** Nobody could tell an unsigned event from one that somebody else sends. */
+/** Requires a secret, because an unsigned event could come from anybody. */
 function webhookProblems({ webhook, webhookSecret }: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
   if ((webhook === null) === (webhookSecret === null)) return [];
   const name = webhook === null ? 'webhookSecret' : 'webhook';
@@ -62,7 +63,7 @@ function webhookProblems({ webhook, webhookSecret }: SettingValues, placeOf: Pla
 
 const TEST_SETTINGS = ['fault', 'testState', 'seed'] as const;
 
-/** Keeps what is for tests alone away from anything that lasts, so that nobody has a fault by accident. */
+/** Keeps settings for tests away from anything that lasts, so that nobody meets a fault by accident. */
 function testProblems(values: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
   const { config, upstream, database, dataDir } = values;
   if (config === null && upstream === null && database === null && dataDir === null) return [];
@@ -73,7 +74,7 @@ function testProblems(values: SettingValues, placeOf: PlaceOf): readonly Setting
   }));
 }
 
-/** The one home that the rows name. */
+/** Returns the one home that the rows name. */
 export function homeOf(values: SettingValues): HomePlace {
   const { config, dataDir, inPlace, serverVersion, upstream, database } = values;
   if (upstream !== null) {
@@ -122,7 +123,7 @@ function tlsProblems(
   );
 }
 
-/** Finds the day on which a served revision goes; null for one that stays. */
+/** Returns the day on which a served revision ends; null for one that stays. */
 export function sunsetOf(
   { text, name, revision }: SettingValues['revision'][number],
   { sunset }: Pick<SettingValues, 'sunset'>,

@@ -1,16 +1,16 @@
 import { dirname } from 'node:path';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import { failureWords } from '../platform/failure-words.js';
-import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue } from '../wire/json/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import { didYouMean } from '../wire/suggest.js';
 import type { SettingProblem } from './flags.js';
 import { parseJsonc } from './jsonc.js';
 import { memberOf, type Setting } from './table.js';
 
-/** Keyway's own settings file, read. */
+/** The content of Keyway's own settings file. */
 export interface SettingsFile {
   readonly path: string;
-  /** Relative paths in it start here: the file's own folder. */
+  /** The file's own folder, where relative paths in it start. */
   readonly folder: string;
   readonly members: JsonObject;
 }
@@ -26,13 +26,11 @@ export async function readSettingsFile(
     if (isJsonObject(members)) return { path, folder: dirname(path), members };
     return { setting: 'settings', place, message: `${path}: expected a JSON object` };
   } catch (error) {
-    const reason =
-      error instanceof JsonSyntaxError ? `expected JSON with comments: ${error.message}` : failureWords(error);
-    return { setting: 'settings', place, message: `${path}: ${reason}` };
+    return { setting: 'settings', place, message: `${path}: ${failureWords(error)}` };
   }
 }
 
-/** The texts of one member; undefined when it is absent or null. */
+/** Returns the texts of one member; undefined if it is absent or null. */
 export function memberTexts(
   file: SettingsFile,
   name: string,

@@ -1,6 +1,6 @@
 import { didYouMean } from '../wire/suggest.js';
 
-/** Something about the settings that the operator has to change. */
+/** A problem with the settings that the operator has to fix. */
 export interface SettingProblem {
   /** The setting's name (its flag without dashes), or what it was taken for. */
   readonly setting: string;
@@ -9,21 +9,21 @@ export interface SettingProblem {
   readonly message: string;
 }
 
-/** One line: the setting, the place, what is wrong and what was expected. */
+/** Returns one line: the setting, the place, what is wrong and what was expected. */
 export function problemText({ setting, place, message }: SettingProblem): string {
   return setting === '' ? `${place}: ${message}` : `${setting} (${place}): ${message}`;
 }
 
-/** Completions of a value or a word: paths, revisions, or one of these. Left out for none. */
+/** Completions of a value or a word: paths, revisions, or these texts. Absent if there are none. */
 export type Offered = 'paths' | 'revisions' | readonly string[];
 
-/** A flag that a command line may hold. */
+/** A flag that a command accepts. */
 export interface FlagShape {
   /** Without its dashes. */
   readonly flag: string;
   /** The name of its value in help texts; null for a switch. */
   readonly placeholder: string | null;
-  /** Its value where none follows; left out where one must. */
+  /** Its value if the flag is given without one; absent if a value is required. */
   readonly alone?: string | null;
   readonly repeatable: boolean;
   readonly offered?: Offered | undefined;
@@ -38,9 +38,9 @@ export function switchFlag(flag: string): FlagShape {
 }
 
 export interface ParsedFlags {
-  /** Per flag the texts in the order given; of a switch `true` or `false`, however that was written. */
+  /** The texts of each flag in the order given; for a switch `true` or `false`, however that was written. */
   readonly values: ReadonlyMap<string, readonly string[]>;
-  /** Words that belong to no flag. Never shown: one may be the second half of a secret. */
+  /** Words that belong to no flag. Never printed: one may be the second half of a secret. */
   readonly words: readonly string[];
   readonly problems: readonly SettingProblem[];
 }
@@ -50,14 +50,14 @@ export function isOn({ values }: Pick<ParsedFlags, 'values'>, flag: string): boo
   return values.get(flag)?.at(-1) === 'true';
 }
 
-/** Reads flags one by one and gathers problems with them. */
+/** Reads flags one by one and collects their problems. */
 export type FlagReading = ReturnType<typeof readFlags>;
 
 export function readFlags(flags: ParsedFlags) {
   const problems: string[] = [];
   return {
     problems,
-    /** The one value of a flag, or null. */
+    /** Returns the one value of a flag, or null. */
     value: (flag: string) => flags.values.get(flag)?.[0] ?? null,
     isOn: (flag: string) => isOn(flags, flag),
   };
@@ -66,13 +66,13 @@ export function readFlags(flags: ParsedFlags) {
 /** The texts of a switch, to follow the word "expected". */
 export const SWITCH_EXPECTED = 'true or false';
 
-/** On or off in one of the usual words; undefined for another text. */
+/** Reads on or off in one of the usual words; undefined for another text. */
 export function readSwitch(text: string): boolean | undefined {
   if (/^(true|1|yes|on)$/i.test(text)) return true;
   return /^(false|0|no|off)$/i.test(text) ? false : undefined;
 }
 
-/** Flags that went, without their dashes, each with what to use instead. */
+/** Removed flags, without their dashes, each with its replacement. */
 export type GoneFlags = Readonly<Record<string, string>>;
 
 interface FlagReader {
@@ -82,9 +82,9 @@ interface FlagReader {
 }
 
 /**
- * Reads `--flag VALUE`, `--flag=VALUE`, `--switch` and `--switch=false`; after a lone `--` all are words. Values of
- * unknown flags are passed over and never shown. A value that starts with `--` is taken only after a `=`. Flags that are
- * gone are unknown, and their problem says what to use instead.
+ * Reads `--flag VALUE`, `--flag=VALUE`, `--switch` and `--switch=false`; after a lone `--` everything is a word. Values
+ * of unknown flags are skipped and never printed. A value that starts with `--` is accepted only after a `=`. Removed
+ * flags are unknown, and their problem names the replacement.
  */
 export function parseFlags(argv: readonly string[], shapes: readonly FlagShape[], gone: GoneFlags = {}): ParsedFlags {
   const reader: FlagReader = { values: new Map(), words: [], problems: [] };
@@ -111,7 +111,7 @@ export function parseFlags(argv: readonly string[], shapes: readonly FlagShape[]
   return reader;
 }
 
-/** Returns how many of the following arguments the flag took. */
+/** Returns how many of the following arguments the flag used. */
 function readFlag(
   reader: FlagReader,
   argument: string,
@@ -145,7 +145,7 @@ function readFlag(
   return attached === undefined && !isAlone && shape.placeholder !== null ? 1 : 0;
 }
 
-/** A flag behind a dash that a messenger or a page has made of its hyphens. */
+/** Matches a flag whose hyphens a messenger or a web page has turned into a dash. */
 const DASHED = /^-?[\u2010-\u2015\u2212]+([a-z][a-z-]{0,31})(?==|$)/;
 
 function dashedFlag(argument: string, name: string): SettingProblem {
@@ -157,7 +157,7 @@ function dashedFlag(argument: string, name: string): SettingProblem {
   };
 }
 
-/** Flags as other programs, and other commands here, call them. */
+/** Names that other programs, and other commands here, use for flags. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   b: ['bind'],
   c: ['config'],
@@ -176,11 +176,12 @@ function goneFlag(argument: string, name: string, gone: GoneFlags): SettingProbl
   return instead === undefined ? null : { setting: '', place: `flag --${name}`, message: `is gone: ${instead}` };
 }
 
-/** The flag is shown only as far as it can be a flag's name, for a secret may follow without a space. */
+/** Prints the flag only as far as it can be a flag's name, because a secret may follow without a space. */
 function unknownFlag(dashes: string, name: string, shapes: readonly FlagShape[]): SettingProblem {
   const known = shapes.map(({ flag }) => flag);
   const shown = /^[a-z][a-z-]{0,31}$/i.test(name) ? `${dashes}${name}` : `${dashes}…`;
-  const other = Object.hasOwn(OTHER_NAMES, name) ? OTHER_NAMES[name]?.find((flag) => known.includes(flag)) : undefined;
+  const others = Object.hasOwn(OTHER_NAMES, name) ? (OTHER_NAMES[name] ?? []) : [name.replace(/^no-/, '')];
+  const other = others.find((flag) => known.includes(flag));
   const meant = other === undefined ? didYouMean(name, known, '--') : ` (did you mean --${other}?)`;
   return { setting: '', place: `flag ${shown}`, message: `there is no such flag${meant}` };
 }

@@ -1,13 +1,13 @@
 import type { FlagShape, GoneFlags } from './flags.js';
 
-/** A setting that went. It still may be given to a gateway, and counts for nothing. */
+/** A removed setting. It may still be given to a gateway, and is ignored. */
 interface GoneSetting {
   /** Without its dashes; variable and member are named after it. */
   readonly flag: string;
   readonly takesValue: boolean;
   /** The option of `createGateway`, perhaps as a member of another. */
   readonly option: string;
-  /** The rule that holds now, and what to do. */
+  /** The present rule, and what to do. */
   readonly instead: string;
 }
 
@@ -44,17 +44,17 @@ export const GONE: readonly GoneSetting[] = [
   },
 ];
 
-/** The flags of a command that serves, which still takes them. */
+/** The removed flags of a command that serves, which still accepts them. */
 export const GONE_SHAPES: readonly FlagShape[] = GONE.map(({ flag, takesValue }) => ({
   flag,
   placeholder: takesValue ? 'VALUE' : null,
   repeatable: true,
 }));
 
-/** The same for every other command, which refuses them. */
+/** The removed flags of every other command, which refuses them. */
 export const GONE_SETTING_FLAGS: GoneFlags = Object.fromEntries(GONE.map(({ flag, instead }) => [flag, instead]));
 
-/** Returns a warning for each place where a setting that went is given; `placesOf` returns those of one. */
+/** Returns a warning for each place where a removed setting is given; `placesOf` returns those of one. */
 export function goneWarnings(placesOf: (gone: GoneSetting) => readonly string[]): readonly string[] {
   return GONE.flatMap((gone) => placesOf(gone).map((place) => `${place}: is gone: ${gone.instead}`));
 }

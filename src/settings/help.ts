@@ -2,7 +2,7 @@ import { SETTING_NAMES, SETTINGS_FLAG, type SettingName } from './read.js';
 import { SETTINGS, variableOf } from './table.js';
 import { helpList } from './text.js';
 
-/** The settings as a help text's list. */
+/** Returns the settings as the list of a help text. */
 export function settingsHelp(names: readonly SettingName[] = SETTING_NAMES): string {
   const rows = SETTING_NAMES.filter((name) => names.includes(name)).map((name) => SETTINGS[name]);
   const entries = rows.map(({ flag, placeholder, negation, defaultText, description }) => ({
@@ -13,7 +13,7 @@ export function settingsHelp(names: readonly SettingName[] = SETTING_NAMES): str
   return helpList([...entries, { term: usage(flag, placeholder), meaning: `${description} (${variableOf(flag)})` }]);
 }
 
-/** A flag as it is typed, with the name of its value. */
+/** Returns a flag as it is typed, with the name of its value. */
 export function usage(flag: string, placeholder: string | null): string {
   return placeholder === null ? `--${flag}` : `--${flag} ${placeholder}`;
 }

@@ -5,8 +5,8 @@ import type { Revision } from '../wire/traits/revision.js';
 import { shellWord } from './text.js';
 
 /**
- * The place of a gateway's state, made here alone. All of them have what others need to know of one that is not open
- * (`HomeFacts`); `kind` says to the table in `gateway/homes.ts` how it is opened.
+ * The place of a gateway's state, made only by the functions below. Each has `HomeFacts`, which others need to know
+ * before it is open; the tables of `gateway/homes/` open it by its `kind`.
  */
 export type HomePlace = ReturnType<
   typeof fileHome | typeof memoryHome | typeof testHome | typeof upstreamHome | typeof databaseHome
@@ -17,27 +17,27 @@ export type HomePlaceOf<Kind extends HomePlace['kind']> = Extract<HomePlace, { r
 /** Facts about a home before it is open. */
 interface HomeFacts {
   readonly kind: string;
-  /** The folder of what Keyway itself keeps of it; null where nothing is. */
+  /** The folder for what Keyway itself stores about it; null if nothing is stored. */
   readonly dataFolder: string | null;
   /** The server's configuration files, absolute. */
   readonly documents: readonly string[];
-  /** The flags that name it from any folder, besides those that were given. */
+  /** The flags that name it from any folder, in addition to those that were given. */
   readonly flags: readonly string[];
   /** The flags that name it in a hint; empty where a hint needs none. */
   readonly hint: string;
-  /** The folder in which a Keyway that serves it listens for commands; null where commands open it by themselves. */
+  /** The folder in which a Keyway that serves it listens for commands; null if commands open it themselves. */
   readonly commandFolder: string | null;
-  /** The files that commands over what is stored work on, or why there are none, for people. */
+  /** The files that commands over stored data work on, or a sentence that says why there are none. */
   readonly stored: StoredFiles | string;
   /** The same for commands that work on a configuration file. */
   readonly document: DocumentFiles | string;
   /** True for a home that has keys when a gateway starts. */
   readonly keepsKeys: boolean;
-  /** True where Keyway's own DNS server goes by its settings unless told otherwise. */
+  /** True if Keyway's own DNS server uses its settings unless told otherwise. */
   readonly resolverByDefault: boolean;
 }
 
-/** Null: counters without a configuration file. */
+/** `configPath` is null for counters without a configuration file. */
 interface StoredFiles {
   readonly configPath: string | null;
   readonly dataFolder: string;
@@ -49,14 +49,14 @@ interface DocumentFiles extends StoredFiles {
 }
 
 interface FileGiven {
-  /** Default: beside the file. */
+  /** By default next to the file. */
   readonly dataDir?: string | null;
   readonly inPlace?: boolean;
   /** The version of the server that reads the file; null for the oldest mount's. */
   readonly serverVersion?: ResolvedRevision | null;
 }
 
-/** One server's configuration file, with a data folder. */
+/** Returns the home of one server's configuration file, with a data folder. */
 export function fileHome(path: string, { dataDir = null, inPlace = false, serverVersion = null }: FileGiven = {}) {
   const dataFolder = dataDir ?? dataFolderBeside(path);
   const document = { configPath: path, dataFolder, inPlace };
@@ -79,7 +79,7 @@ export function fileHome(path: string, { dataDir = null, inPlace = false, server
 
 const NOTHING_STORED = 'without a configuration file and --data-dir nothing is stored';
 
-/** Memory alone, but for counters where there is a data folder. */
+/** Returns the home of a state in memory, with counters on disk if there is a data folder. */
 export function memoryHome({ dataDir = null, serverVersion = null }: Omit<FileGiven, 'inPlace'> = {}) {
   return {
     kind: 'memory' as const,
@@ -98,13 +98,13 @@ export function memoryHome({ dataDir = null, serverVersion = null }: Omit<FileGi
 }
 
 interface TestGiven {
-  /** The file of its first state, or that state as the bytes of such a file; null for none. */
+  /** The file of its initial state, or that state as the bytes of such a file; null without one. */
   readonly path: string | null;
   readonly state: Buffer | null;
   readonly fault: Fault;
 }
 
-/** A state for the tests of a client, which can have faults; in memory whatever it is given as. */
+/** Returns the home of a state for the tests of a client, which can have faults; always in memory. */
 export function testHome(given: TestGiven) {
   return {
     ...given,
@@ -125,7 +125,7 @@ interface UpstreamGiven {
   /** `http(s)://host:port`. */
   readonly origin: string;
   readonly webpath: string;
-  /** The line as which it is called; null to find out. */
+  /** The line that it is called as; null to detect it. */
   readonly revision: Revision | null;
   readonly credentials: {
     readonly token: string | null;
@@ -137,10 +137,10 @@ interface UpstreamGiven {
   readonly servesStale?: boolean;
 }
 
-/** A running server. */
+/** Returns the home of a running server. */
 export function upstreamHome(given: UpstreamGiven) {
   const { ca = null, servesStale = false, dataFolder, ...server } = given;
-  // Keys and counters of a running server are its own; what Keyway keeps of it are versions of its configuration.
+  // A running server holds its own keys and counters; Keyway stores only versions of its configuration.
   const stored = `the running server at ${server.origin} has the keys and the counters: back them up there; kept versions of its configuration are shown by "keyway config list"`;
   return {
     ...server,
@@ -149,7 +149,7 @@ export function upstreamHome(given: UpstreamGiven) {
     servesStale,
     dataFolder,
     documents: [],
-    // Its default depends on the folder in which Keyway is started.
+    // The default depends on the folder in which Keyway is started.
     flags: dataFolder === null ? [] : [`--data-dir=${dataFolder}`],
     hint: '',
     commandFolder: dataFolder,
@@ -173,7 +173,7 @@ interface DatabaseGiven {
 const IN_DATABASE =
   'the state is in the database: "keyway database export" writes it into a file, docs/database.md says the rest; --config names a file that is meant all the same';
 
-/** A PostgreSQL database that several gateways may share. */
+/** Returns the home of a PostgreSQL database that several gateways may share. */
 export function databaseHome(given: DatabaseGiven) {
   return {
     ...given,

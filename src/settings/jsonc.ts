@@ -24,14 +24,14 @@ const PROBLEMS: Readonly<Record<ReturnType<typeof printParseErrorCode>, string>>
   '<unknown ParseErrorCode>': 'expected JSON',
 };
 
-/** A string, a comment of JSON with comments, or one that begins with `#`, which the parser knows nothing of. */
+/** Matches a string, a comment of JSON with comments, or one that begins with `#`, which the parser does not know. */
 const STRING_OR_COMMENT = /("(?:[^"\\\n]|\\.)*"|\/\*[\s\S]*?\*\/|\/\/[^\r\n]*)|#[^\r\n]*/g;
 
 const STRING_COMMENT_OR_BRACKET = /"(?:[^"\\\n]|\\.)*"|\/\*[\s\S]*?\*\/|\/\/[^\r\n]*|[[\]{}]/g;
 
 /**
- * Reads a small file of Keyway's own: JSON with comments, also behind `#`. Integers are bigints of any size, as of `parseJson`.
- * Throws `JsonSyntaxError`, also for a repeated member.
+ * Reads a small file of Keyway's own: JSON with comments, also after `#`. Integers are bigints of any size, as in
+ * `parseJson`. Throws `JsonSyntaxError`, also for a repeated member.
  */
 export function parseJsonc(bytes: Uint8Array): JsonValue {
   const text = Buffer.from(bytes)
@@ -51,7 +51,7 @@ export function parseJsonc(bytes: Uint8Array): JsonValue {
   return root === undefined ? null : valueIn(root, blanked);
 }
 
-/** The parser goes into each level by a call of its own, and such a file would end it. */
+/** Refuses a file of such depth that the parser, which recurses, would overflow the stack. */
 function refuseDepth(text: string, blanked: string): void {
   let depth = 0;
   for (const { 0: found, index } of blanked.matchAll(STRING_COMMENT_OR_BRACKET)) {

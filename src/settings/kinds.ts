@@ -9,7 +9,7 @@ import { didYouMean } from '../wire/suggest.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 
-/** The JSON type by which a value stands in the settings file. */
+/** The JSON type that a value has in the settings file. */
 export type MemberType = 'string' | 'integer' | 'boolean' | 'string or boolean';
 
 /** A kind of value: reads its text. */
@@ -17,12 +17,12 @@ export interface Kind<T> {
   readonly member: MemberType;
   /** The valid values, to follow the word "expected". */
   readonly expected: string;
-  /** The end of the sentence about a text that is none: what it was likely meant to be, or what of it is wrong. */
+  /** Returns the end of the message about a wrong text: what was probably meant, or what is wrong with it. */
   readonly hint?: ((text: string) => string) | undefined;
-  /** The value, or undefined when the text is none. Relative paths start at `folder`. */
+  /** Returns the value, or undefined if the text is not one. Relative paths start at `folder`. */
   read(text: string, folder: string): T | undefined;
   readonly offered?: Offered | undefined;
-  /** The places of the machine that a value names; left out for none. */
+  /** Returns the place on this machine that a value names; absent for a kind that names none. */
   readonly names?: ((value: T) => NamedPlace) | undefined;
 }
 
@@ -31,12 +31,12 @@ export type NamedPlace =
   | { readonly kind: 'path' | 'socket'; readonly text: string; readonly path: string }
   | { readonly kind: 'port'; readonly text: string; readonly port: number };
 
-/** One `--revision`: what the operator wrote, what it stands for, and the web path after its `@`, trimmed of slashes. */
+/** One `--revision`: what the operator wrote, its resolution, and the web path after its `@`, trimmed of slashes. */
 export interface MountSetting extends Omit<ResolvedRevision, 'isLater'> {
   readonly text: string;
-  /** A revision's name or a server package version, as it stands before the `@`. */
+  /** The text before the `@`: a revision's name or a server package version. */
   readonly name: string;
-  /** Null: the listener's own. */
+  /** Null means the listener's web path. */
   readonly webpath: string | null;
 }
 
@@ -44,7 +44,7 @@ export interface MountSetting extends Omit<ResolvedRevision, 'isLater'> {
 export interface UpstreamAddress {
   /** `http://host:port`, the port as URLs write it. */
   readonly origin: string;
-  /** Without slashes at its ends; empty for none. */
+  /** Without leading and trailing slashes; empty if there is none. */
   readonly webpath: string;
   /** The default data folder of this server. */
   readonly dataFolder: string;
@@ -91,18 +91,26 @@ export const headerToken: Kind<string> = {
   hint: (text) => (/^bearer\s/i.test(text) ? '; the word Bearer does not belong to it' : ''),
 };
 
-/** Such a token, or empty for none. */
+/** A header token, or an empty text for no token. */
 export const headerTokenOrNone: Kind<string> = {
   ...headerToken,
   read: (text, folder) => (text === '' ? '' : headerToken.read(text, folder)),
 };
 
+/**
+ * Matches a quotation mark that a web page or a messenger has made of a shell's; a path that really begins with one is
+ * written `./“a”`.
+ */
+const TYPOGRAPHIC_QUOTE = /^[\u2018-\u201f\u00ab\u2039]/;
+
 export const path: Kind<string> = {
   ...stringKind(
     'a path',
-    (text, folder) => (text === '' || text.includes('\0') ? undefined : resolve(folder, text)),
+    (text, folder) =>
+      text === '' || text.includes('\0') || TYPOGRAPHIC_QUOTE.test(text) ? undefined : resolve(folder, text),
     'paths',
   ),
+  hint: (text) => (TYPOGRAPHIC_QUOTE.test(text) ? ': its quotes are part of it; a shell knows " and \' alone' : ''),
   names: (absolute) => ({ kind: 'path', text: absolute, path: absolute }),
 };
 
@@ -116,14 +124,14 @@ export const port: Kind<number> = {
   read: (text) => wholeNumber(text, 1, 65535),
 };
 
-/** A host as it stands in a link; an IPv6 address gets its brackets (RFC 3986 section 3.2.2). */
+/** A host as a link has it; an IPv6 address gets its brackets (RFC 3986 section 3.2.2). */
 export const host = stringKind('a host name or an IP address, without a port', (text) => {
   const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text;
   if (isIPv6(bare)) return `[${bare}]`;
   return /^[^\s:/?#@[\]\\]+$/.test(text) && !CONTROL_CHARACTER.test(text) ? text : undefined;
 });
 
-/** A host name as browsers send it: lower case, in ASCII, without a dot at its end. */
+/** A host name as browsers send it: lower case, in ASCII, without a trailing dot. */
 export const hostName = stringKind(
   'a host name such as panel.example.org, without a port (addresses and localhost need not be named)',
   (text, folder) => {
@@ -145,7 +153,7 @@ const bindAddress: Kind<string> = {
   hint: portHint,
 };
 
-/** Most who get an address wrong leave one of its parts out. */
+/** Returns a hint for the usual mistake, an address without one of its parts. */
 function portHint(text: string): string {
   const [, port = ''] = /:(\d+)$/.exec(text) ?? [];
   if (Number(port) > 65535) return ': a port is at most 65535';
@@ -180,8 +188,8 @@ export const connections: Kind<number> = {
 };
 
 /**
- * A database of PostgreSQL. An `@` behind the host is the end of a password with a sign that ends a URL's host (`/`, `?`, `#`): what is
- * before it would be taken for host and port, and be told as such.
+ * A PostgreSQL database. An `@` after the host means that the password contains a character that ends a URL's host
+ * (`/`, `?`, `#`); its first part would be taken for host and port, and printed as such.
  */
 export const databaseUrl = stringKind(
   'a URL such as postgres://user@host/database: one host, a name that leads to the primary where there are several, and a password that is percent-encoded',
@@ -200,7 +208,7 @@ export const MINUTE = 60 * SECOND;
 
 const MOST_SECONDS = 86_400;
 
-/** A number of seconds, 0 for none; its value is in milliseconds. */
+/** A number of seconds, which may be 0; its value is in milliseconds. */
 export const seconds: Kind<number> = {
   member: 'integer',
   expected: `a whole number of seconds up to ${MOST_SECONDS}`,
@@ -252,7 +260,7 @@ export const mount: Kind<MountSetting> = {
   hint: (text) => nearestRevision(text.split('@', 1)[0] ?? ''),
 };
 
-/** A text before `=` names a mount unless it looks like a path, as in `./a=b`. */
+/** A panel folder. A text before `=` names a mount unless it looks like a path, as in `./a=b`. */
 export const panelFolder: Kind<PanelFolder> = {
   ...stringKind(
     'a folder, perhaps with a mount and = before it',
@@ -266,30 +274,30 @@ export const panelFolder: Kind<PanelFolder> = {
   names: ({ mount, folder }) => ({ kind: 'path', text: mount === null ? folder : `${mount}=${folder}`, path: folder }),
 };
 
-/** A revision that goes, as `--sunset` names it. */
+/** A revision with an announced end, as `--sunset` names it. */
 export interface Sunset {
-  /** The text as it stands there. */
+  /** The text before the day. */
   readonly mount: string;
-  /** The revision that this names; null where it names none by itself, such as one with a web path. */
+  /** The revision that `mount` names; null if it names none by itself, for example with a web path. */
   readonly revision: Revision | null;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** A day of UTC stands behind the last `@`. */
+/** A revision and, after the last `@`, a day in UTC. */
 export const sunset: Kind<Sunset> = stringKind(
   'a revision and the day on which it goes, as 0.2.48@2027-03-01',
   (text) => {
     const [, mount = '', day = ''] = /^(.+)@(\d{4}-\d\d-\d\d)$/.exec(text) ?? [];
     const at = Date.parse(day);
-    // A day that there is not, such as 30 February, is another one when it is written again.
+    // A day that does not exist, such as 30 February, becomes another day when written again.
     if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(day)) return undefined;
     const named = resolveRevision(mount);
     return { mount, revision: named.ok ? named.revision : null, at };
   },
 );
 
-/** Null for what is no such URL, or has more in it than origin and path. */
+/** Returns the URL; null if the text is not one of HTTP, or has more in it than origin and path. */
 function plainHttpUrl(text: string): URL | null {
   if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return null;
   const url = new URL(text);
@@ -321,12 +329,17 @@ export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath
   return `${url.origin}${path.endsWith('/api') ? path : `${path}/api`}`;
 });
 
-/** The panel and the API of a running server; `/api` behind the web path may be left out. */
+/** Returns the path of a server's address without the `/api` after its web path. */
+export function withoutApi({ pathname }: URL): string {
+  return pathname.replace(/(?<=.)\/api\/*$/, '');
+}
+
+/** The address of a running server's panel or API; `/api` after the web path may be left out. */
 export const upstream = stringKind(
   `a server as http(s)://host:port/webpath, without credentials, ? or # (the web path: ${WEBPATH})`,
   (text, folder): UpstreamAddress | undefined => {
     const url = plainHttpUrl(text);
-    const webpath = readWebpath(url?.pathname.replace(/(?<=.)\/api\/*$/, '') ?? '..');
+    const webpath = readWebpath(url === null ? '..' : withoutApi(url));
     if (url === null || webpath === undefined) return undefined;
     const { hostname, protocol, port, origin } = url;
     const host = hostname.replace(/[^A-Za-z0-9.-]+/g, '_');
@@ -348,7 +361,7 @@ export const revision: Kind<ResolvedRevision> = {
   hint: nearestRevision,
 };
 
-/** One `--panel-server`: what the panel calls it, empty for its host and path, and the root of its API. */
+/** One `--panel-server`: its name in the panel, empty to show host and path, and the root of its API. */
 export interface PanelServerSetting {
   readonly name: string;
   readonly root: string;
@@ -363,7 +376,7 @@ export const panelServer = stringKind(
   },
 );
 
-/** An address alone stands for itself. */
+/** An IP address or a range of them, or `unix`. */
 export const proxyAddress = stringKind('an IP address, a range such as 10.0.0.0/8 or fd00::/8, or unix', (text) => {
   if (text === 'unix') return text;
   const slash = text.indexOf('/');
@@ -391,7 +404,7 @@ export const fault = stringKind(FAULT_EXPECTED, (text): Fault | undefined => rea
 const LOGGED_REQUESTS = ['changes', 'all', 'none'] as const;
 type LoggedRequests = (typeof LOGGED_REQUESTS)[number];
 
-/** The requests that get a line in the log: a word, or a switch as it once was. */
+/** The requests that get a line in the log: a word, or a switch as in earlier versions. */
 export const loggedRequests: Kind<LoggedRequests> = {
   ...stringKind(
     `one of ${LOGGED_REQUESTS.join(', ')}`,

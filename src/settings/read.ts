@@ -6,7 +6,7 @@ import { type FlagShape, parseFlags, type SettingProblem } from './flags.js';
 import { GONE, GONE_SHAPES, goneWarnings } from './gone.js';
 import type { HomePlaceOf } from './home.js';
 import type { NamedPlace } from './kinds.js';
-import { findSetting, type SettingsSources } from './sources.js';
+import { findSetting, isEmpty, type SettingsSources } from './sources.js';
 import {
   HOME_SETTINGS,
   memberOf,
@@ -17,7 +17,7 @@ import {
   variableOf,
 } from './table.js';
 
-/** The flag that names Keyway's own settings file; no setting itself. */
+/** The flag that names Keyway's own settings file; it is not a setting itself. */
 export const SETTINGS_FLAG: FlagShape & { readonly description: string } = {
   flag: 'settings',
   placeholder: 'FILE',
@@ -32,16 +32,19 @@ export type SettingsAnswer = SettingsRead | { readonly ok: false; readonly probl
 /** Settings without a problem. */
 export interface SettingsRead {
   readonly ok: true;
-  /** One sentence for each setting that is gone, and for each variable that was likely meant to be a setting and is none. */
+  /**
+   * One sentence for each removed setting, each flag with an empty value, and each variable that looks like a misspelt
+   * setting.
+   */
   readonly warnings: readonly string[];
   readonly settings: Settings;
-  /** The places of the machine that a row's value names. */
+  /** Returns the places on this machine that a row's value names. */
   places(name: SettingName): readonly NamedPlace[];
 }
 
 export type SettingName = keyof SettingValues;
 
-// Object.keys knows no more than string; the table's own type lists exactly these names.
+// Object.keys is typed as string; the table's own type lists exactly these names.
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
 /** The flags that these settings add to a command, in the table's order. */
@@ -54,7 +57,7 @@ export function settingFlags(names: readonly SettingName[] = SETTING_NAMES): rea
   return [...shapes, SETTINGS_FLAG];
 }
 
-/** Reads a command line of these flags, those of settings that are gone, and no words, and then the settings among them. */
+/** Reads a command line of these flags and those of removed settings, without words, and the settings in it. */
 export async function settingsFromCommandLine(
   argv: readonly string[],
   sources: Omit<SettingsSources, 'flags'>,
@@ -69,9 +72,9 @@ export async function settingsFromCommandLine(
 }
 
 /**
- * Reads settings from flags, environment and settings file, in this order of weight, and reports all problems at once.
- * Settings that are not among `names` are not looked at and have their defaults, or the value in `given`.
- * An empty variable counts as unset.
+ * Reads settings from flags, environment and settings file, in this order of precedence, and reports all problems at
+ * once. Settings that are not among `names` are not read; they have their defaults, or the value in `given`. An empty
+ * variable counts as unset.
  */
 export async function readSettings(
   sources: SettingsSources,
@@ -88,20 +91,20 @@ export async function readSettings(
     places.set(name, found.place);
     return found.value;
   };
-  // Each value is of its row's type, which the entries do not show.
+  // Each value has its row's type, which the entries do not express.
   const taken = { ...Object.fromEntries(SETTING_NAMES.map((name) => [name, take(name)])), ...given } as SettingValues;
-  // A state elsewhere has no configuration file; one that is named all the same is a problem.
+  // A state elsewhere has no configuration file; naming one anyway is a problem.
   const isElsewhere = taken.upstream !== null || taken.database !== null;
   const values = isElsewhere && !places.has('config') ? { ...taken, config: null } : taken;
-  // With a bad revision the mounts are not what was meant, and what names them cannot be judged.
+  // With an invalid revision the mounts are unknown, so options that name them cannot be checked.
   if (!problems.some(({ setting }) => setting === SETTINGS.revision.flag))
     problems.push(...crossProblems(values, (name) => places.get(name) ?? 'default'));
   if (problems.length > 0) return { ok: false, problems };
-  const warnings = [...goneIn(sources, file), ...misspeltVariables(sources.environment)];
+  const warnings = [...goneIn(sources, file), ...emptyFlags(sources, names), ...misspeltVariables(sources.environment)];
   return { ok: true, warnings, settings: settingsOf(values), places: (name) => placesOf(SETTINGS[name], values[name]) };
 }
 
-/** The database that holds the state where no flag names a file: one that lies here by chance is not what was meant. */
+/** Returns the database in the settings, unless a flag names a file; a file that happens to be here is not meant. */
 export async function databaseMeant(sources: SettingsSources): Promise<HomePlaceOf<'database'> | null> {
   if ([SETTINGS.config, SETTINGS.dataDir].some(({ flag }) => sources.flags.values.has(flag))) return null;
   const answer = await readSettings(sources, ['database']);
@@ -109,7 +112,7 @@ export async function databaseMeant(sources: SettingsSources): Promise<HomePlace
 }
 
 const PREFIX = 'KEYWAY_';
-/** Variables that commands read besides the settings. */
+/** Variables that commands read in addition to the settings. */
 const OTHER_VARIABLES = ['KEYWAY_USERNAME', 'KEYWAY_PASSWORD'];
 /** Variables that orchestrators set for a service that is called keyway. */
 const OF_ORCHESTRATORS = /^KEYWAY_(?:.*_)?(?:SERVICE_(?:HOST|PORT(?:_.*)?)|PORT(?:_\d+_(?:TCP|UDP)(?:_.*)?)?)$/;
@@ -122,13 +125,22 @@ function goneIn({ flags, environment }: SettingsSources, file: SettingsFile | nu
   ]);
 }
 
+function emptyFlags({ flags }: SettingsSources, names: readonly SettingName[]): readonly string[] {
+  const rows = names.map((name) => SETTINGS[name]).filter(({ needsText }) => needsText);
+  return rows.flatMap(({ flag, defaultText }) => {
+    const texts = flags.values.get(flag);
+    if (texts === undefined || !isEmpty(texts)) return [];
+    return [`flag --${flag}: empty, and counts as not given: ${defaultText}`];
+  });
+}
+
 /** Every flag that a variable or a member may be named after. */
 const NAMED_FLAGS: readonly string[] = [
   ...SETTING_NAMES.flatMap((name) => [SETTINGS[name].flag, SETTINGS[name].negation?.flag ?? []].flat()),
   ...GONE.map(({ flag }) => flag),
 ];
 
-/** Never more than a warning: others may call things of theirs so. */
+/** Returns warnings, never errors, because others may use such names for their own variables. */
 function misspeltVariables(environment: SettingsSources['environment']): readonly string[] {
   const known = [...[SETTINGS_FLAG.flag, ...NAMED_FLAGS].map(variableOf), ...OTHER_VARIABLES];
   return Object.keys(environment).flatMap((name) => {

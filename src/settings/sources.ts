@@ -11,7 +11,7 @@ export interface SettingsSources {
   readonly environment: Environment;
   /** The working folder: relative paths of flags and variables start here. */
   readonly folder: string;
-  /** Reads a file of at most `limit` bytes whole. */
+  /** Reads a whole file of at most `limit` bytes. */
   readonly readFile: (path: string, limit: number) => Promise<Uint8Array>;
 }
 
@@ -22,17 +22,19 @@ interface Said {
   readonly folder: string;
 }
 
-/** The form of a flag's value in the sources. */
-type Shape = Pick<Setting<unknown>, 'member' | 'repeatable'>;
+/** The form that a flag's value has in the sources. */
+type Shape = Pick<Setting<unknown>, 'member' | 'repeatable'> & Partial<Pick<Setting<unknown>, 'needsText'>>;
 
 type Source = (flag: string, shape: Shape) => Said | SettingProblem | undefined;
 
-/** The three sources, weightiest first. */
+/** Lists the three sources, in order of precedence. */
 function sourcesOf({ flags, environment, folder }: SettingsSources, file: SettingsFile | null): readonly Source[] {
   return [
-    (flag) => {
+    (flag, { needsText = false }) => {
       const texts = flags.values.get(flag);
-      return texts === undefined ? undefined : { place: `flag --${flag}`, texts, folder };
+      return texts === undefined || (needsText && isEmpty(texts))
+        ? undefined
+        : { place: `flag --${flag}`, texts, folder };
     },
     (flag, { repeatable }) => {
       const text = environment[variableOf(flag)] ?? '';
@@ -49,14 +51,19 @@ function sourcesOf({ flags, environment, folder }: SettingsSources, file: Settin
   ];
 }
 
+/** Tells whether a flag has only empty texts. */
+export function isEmpty(texts: readonly string[]): boolean {
+  return texts.every((text) => text === '');
+}
+
 interface Found<T> {
   readonly place: string;
   readonly value: T;
 }
 
 /**
- * The weightiest value of a setting and where it came from; undefined when nobody gives one. Every source is read, also
- * one that a weightier one outweighs: what is wrong there is said as well.
+ * Returns the value of a setting from the source that takes precedence, and its place; undefined if no source gives
+ * one. All sources are read, so that a problem in an overridden one is reported, too.
  */
 export function findSetting<T>(
   setting: Setting<T>,
@@ -77,7 +84,7 @@ export function findSetting<T>(
   return found;
 }
 
-/** The value that the setting's negation stands for, where a source switches it on. */
+/** Returns the value that the setting's negation stands for, if a source switches it on. */
 function negatedBy<T>({ negation }: Setting<T>, source: Source, problems: SettingProblem[]): Found<T> | undefined {
   if (negation === null) return undefined;
   const reader = {
@@ -115,7 +122,7 @@ function readSaid<T>(
   return undefined;
 }
 
-/** A text without what stands before the host of a URL in it, which may be a password. */
+/** Returns a text without the user part of a URL in it, which may contain a password. */
 function withoutUser(text: string): string {
   return text.replace(/(?<=:\/\/)[^/?#]*@/, '…@');
 }

@@ -5,43 +5,46 @@ import type { HomePlace } from './home.js';
 import type { Kind } from './kinds.js';
 import * as kinds from './kinds.js';
 
-/** The texts of one place, read: the value, or the texts that are bad. */
+/** The outcome of reading the texts of one place: the value, or the invalid texts. */
 export type ReadTexts<T> = { readonly value: T } | { readonly bad: readonly string[] };
 
-/** One row of the table. The flag gives the variable's and the member's names too (`variableOf`, `memberOf`). */
+/** One row of the table. The variable and the member are named after the flag (`variableOf`, `memberOf`). */
 export interface Setting<T> {
   /** Without its dashes. */
   readonly flag: string;
-  /** A switch that stands for a value of its own, such as `no-config`. */
+  /** A switch that means a particular value, such as `no-config`. */
   readonly negation: { readonly flag: string; readonly value: T } | null;
   /** The value's name in help texts; null for a switch. */
   readonly placeholder: string | null;
-  /** The value of the flag where none follows it; null where one must. */
+  /** The value if the flag is given without one; null if a value is required. */
   readonly alone: string | null;
   readonly member: kinds.MemberType;
   readonly expected: string;
-  /** The end of the sentence about a text that is no value. */
+  /** Returns the end of the message about a text that is not a value. */
   readonly hint: ((text: string) => string) | undefined;
   readonly repeatable: boolean;
   names(value: T): readonly kinds.NamedPlace[];
-  /** Values that shells offer. */
+  /** Values that shells complete. */
   readonly offered: Offered | undefined;
-  /** Its value is never shown. */
+  /** True if its value is never printed. */
   readonly secret: boolean;
+  /** True if an empty text after the flag counts as not given, because it comes from an unset shell variable. */
+  readonly needsText: boolean;
   readonly defaultText: string;
   readonly description: string;
-  /** The value when nobody gives one. Relative paths start at `folder`. */
+  /** Returns the value if no source gives one. Relative paths start at `folder`. */
   fallback(folder: string): T;
   read(texts: readonly string[], folder: string): ReadTexts<T>;
 }
 
-/** `T` is the default's type, `V` the value's. */
+/** `T` is the type of the default, `V` that of the value. */
 interface Row<T, V = T> {
   readonly flag: string;
   readonly placeholder?: string;
   readonly alone?: string;
   readonly negation?: { readonly flag: string; readonly value: V };
   readonly secret?: boolean;
+  readonly needsText?: boolean;
   readonly default: T;
   readonly defaultText: string;
   readonly description: string;
@@ -49,6 +52,7 @@ interface Row<T, V = T> {
 
 function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'hint' | 'offered'>, row: Row<T>) {
   const { flag, negation = null, placeholder = null, alone = null, secret = false, defaultText, description } = row;
+  const { needsText = false } = row;
   const { member, expected, hint, offered } = kind;
   return {
     flag,
@@ -56,6 +60,7 @@ function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'hint' | 'of
     placeholder,
     alone,
     secret,
+    needsText,
     defaultText,
     description,
     member,
@@ -66,7 +71,7 @@ function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'hint' | 'of
   };
 }
 
-/** A setting with one value, or without any. */
+/** Makes a setting with one value, or none. */
 function one<T>(kind: Kind<T>, row: Row<null, T | null>): Setting<T | null>;
 function one<T>(kind: Kind<T>, row: Row<NoInfer<T>>): Setting<T>;
 function one<T>(kind: Kind<T>, row: Row<T | null>): Setting<T | null> {
@@ -81,7 +86,7 @@ function one<T>(kind: Kind<T>, row: Row<T | null>): Setting<T | null> {
   };
 }
 
-/** A setting that may be given several times. */
+/** Makes a setting that may be given several times. */
 function many<T>(kind: Kind<T>, row: Row<readonly T[]>): Setting<readonly T[]> {
   return {
     ...describeRow(kind, row),
@@ -127,7 +132,7 @@ export const SETTINGS = {
     placeholder: 'R',
     default: null,
     defaultText: 'as the server reports',
-    description: 'The line as which the server of --upstream is called, whatever version it reports.',
+    description: 'The line that the server behind --upstream is taken for, whatever version it reports.',
   }),
   upstreamToken: one(kinds.headerToken, {
     flag: 'upstream-token',
@@ -157,14 +162,15 @@ export const SETTINGS = {
     placeholder: 'FILE',
     default: null,
     defaultText: "the system's",
-    description: "The certificates (PEM) that are trusted for an https server of --upstream, instead of the system's.",
+    description:
+      "The certificates (PEM) that are trusted for an https server behind --upstream, instead of the system's.",
   }),
   serveStale: one(kinds.onOrOff, {
     flag: 'serve-stale',
     default: false,
     defaultText: 'off',
     description:
-      'While the server of --upstream is away, answer lists of keys from what was last known, for a day at most, with its age in the header Age and stale in /healthz.',
+      'While the server behind --upstream is away, answer lists of keys from what was last known, for a day at most, with its age in the header Age and stale in /healthz.',
   }),
   database: one(kinds.databaseUrl, {
     flag: 'database',
@@ -279,6 +285,7 @@ export const SETTINGS = {
     flag: 'token',
     placeholder: 'TOKEN',
     secret: true,
+    needsText: true,
     default: null,
     defaultText: "the file's, or the upstream's",
     description: 'The static API token. The environment or the settings file keeps it out of the list of processes.',
@@ -286,6 +293,7 @@ export const SETTINGS = {
   webpath: one(kinds.webpath, {
     flag: 'webpath',
     placeholder: 'PATH',
+    needsText: true,
     default: null,
     defaultText: "the file's or the upstream's, else panel",
     description: 'The path before the panel and the API.',
@@ -316,7 +324,7 @@ export const SETTINGS = {
     flag: 'data-dir',
     placeholder: 'DIR',
     default: null,
-    defaultText: '<file name>.keyway beside the file, or keyway-<host>-<port>.keyway of the upstream',
+    defaultText: '<file name>.keyway next to the file, or keyway-<host>-<port>.keyway of the upstream',
     description: 'The folder of counters and kept versions. It belongs to one configuration file, or to one upstream.',
   }),
   sunset: many(kinds.sunset, {
@@ -355,7 +363,7 @@ export const SETTINGS = {
     default: true,
     defaultText: 'on',
     description:
-      "Keyway's own interface at keyway/v1 beside every mount: batches, changes, named tokens. It always asks for a credential.",
+      "Keyway's own interface at keyway/v1 of every mount: batches, changes, named tokens. It always asks for a credential.",
   }),
   webhook: one(kinds.webhookUrl, {
     flag: 'webhook',
@@ -396,7 +404,7 @@ export const SETTINGS = {
     default: { failures: 5, window: 5 * kinds.MINUTE },
     defaultText: '5/5',
     description:
-      'After N failed logins from one address within so many minutes further ones are refused unread. off lifts the limit on wrong tokens, too.',
+      'After N failed logins from one address within MINUTES further ones are refused unread. off lifts the limit on wrong tokens, too.',
   }),
   maxConnections: one(kinds.connections, {
     flag: 'max-connections',
@@ -449,9 +457,9 @@ export const SETTINGS = {
     flag: 'resolver',
     negation: { flag: 'no-resolver', value: false },
     default: null,
-    defaultText: 'on, off beside a server',
+    defaultText: 'on; off with a running server',
     description:
-      'The DNS server behind the DNS settings. With --no-resolver they are kept without resolving: no query log, no blocklists. A server of --upstream has its own, and so has one that listens on the address of the file when Keyway starts.',
+      'The DNS server behind the DNS settings. With --no-resolver they are kept without resolving: no query log, no blocklists. A server behind --upstream has its own, and so has one that listens on the address of the file when Keyway starts.',
   }),
   listFolder: one(kinds.path, {
     flag: 'list-folder',
@@ -534,17 +542,20 @@ export const HOME_SETTINGS = [
   'testState',
 ] as const satisfies readonly (keyof SettingValues)[];
 
-/** Everything that `serve` can be told, read and checked: a member a row of the table, but one for where the state lives. */
+/**
+ * All settings of `serve`, read and checked: a member for each row of the table, except for one that says where the
+ * state lives.
+ */
 export type Settings = Omit<SettingValues, (typeof HOME_SETTINGS)[number]> & { readonly home: HomePlace };
 
-/** Variables that are named as others know them. */
+/** Variables whose names differ from that of their flag. */
 const KNOWN_VARIABLES: ReadonlyMap<string, string> = new Map([['database', 'KEYWAY_DATABASE_URL']]);
 
 export function variableOf(flag: string): string {
   return KNOWN_VARIABLES.get(flag) ?? `KEYWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** The settings file's member of a flag. */
+/** Returns the settings file's member of a flag. */
 export function memberOf(flag: string): string {
   return flag.replaceAll('-', '_');
 }

@@ -1,4 +1,4 @@
-/** One line of a help text's list: what is written on the left, what it means on the right. */
+/** One line of a help text's list: a term on the left, its meaning on the right. */
 export interface HelpEntry {
   readonly term: string;
   readonly meaning: string;
@@ -7,7 +7,10 @@ export interface HelpEntry {
 const WIDTH = 100;
 const INDENT = '  ';
 
-/** Entries in two columns, the right one wrapped at 100 columns; the left one as wide as its longest term, or as asked. */
+/**
+ * Formats entries in two columns, the right one wrapped at 100 columns; the left one as wide as its longest term, or as
+ * given.
+ */
 export function helpList(
   entries: readonly HelpEntry[],
   width = Math.min(30, Math.max(...entries.map(({ term }) => term.length))),
@@ -23,7 +26,7 @@ export function helpList(
     .join('\n');
 }
 
-/** The words of a text in lines of at most `width` characters, as far as its words allow. */
+/** Breaks a text into lines of at most `width` characters, as far as its words allow. */
 export function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = '';
@@ -36,7 +39,7 @@ export function wrap(text: string, width: number): readonly string[] {
   return [...lines, line];
 }
 
-/** A word as a POSIX shell takes it: in quotes where it must be. */
+/** Writes a word for a POSIX shell, in quotes if necessary. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

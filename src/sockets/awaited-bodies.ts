@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** The least pace of a body that no accepted credential vouches for. */
+/** The least pace of a body without an accepted credential. */
 export interface BodyPace {
-  /** Milliseconds that the whole of it may take, and that an answer to such a client may wait unread before it makes room. */
+  /** Milliseconds for the whole body, and until an answer that such a client leaves unread makes room. */
   readonly whole: number;
   /** Bytes that come within each `window` at least. */
   readonly leastBytes: number;
@@ -26,7 +26,7 @@ const awaited = new WeakMap<IncomingMessage, AwaitedBody>();
 
 const accepted = new WeakSet<Socket>();
 
-/** Lets the answers on this connection take their time: a request came on it with an accepted credential. */
+/** Lifts the pace for answers on this connection, because a request on it showed an accepted credential. */
 export function acceptClient({ socket }: IncomingMessage): void {
   accepted.add(socket);
 }
@@ -36,25 +36,25 @@ export function isAccepted(socket: Socket): boolean {
   return accepted.has(socket);
 }
 
-/** The same for the body of this request, too. */
+/** Lifts the pace for this request's body as well. */
 export function acceptBody(request: IncomingMessage): void {
   awaited.delete(request);
   acceptClient(request);
 }
 
-/** Lets the body of this request take as long as it keeps to the least rate: its client may do without a credential what others need one for. */
+/** Lifts the deadline, but not the least pace, for this body: its mount serves callers without a credential. */
 export function allowLongBody(request: IncomingMessage): void {
   const body = awaited.get(request);
   if (body !== undefined) body.until = Number.POSITIVE_INFINITY;
 }
 
-/** Calls back where the body of this request keeps behind its least pace, instead of ending the connection. */
+/** Calls back, instead of ending the connection, if this request's body falls behind its least pace. */
 export function whenBodyTooSlow(request: IncomingMessage, tooSlow: () => void): void {
   const body = awaited.get(request);
   if (body !== undefined) body.tooSlow = tooSlow;
 }
 
-/** Tells whether this request waits for a body of a client that nothing is known of. */
+/** Tells whether this request waits for the body of a client without an accepted credential. */
 export function awaitsBody(request: IncomingMessage): boolean {
   return awaited.has(request) && !request.complete;
 }
@@ -88,7 +88,7 @@ export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace) {
   }
 
   return {
-    /** To be called before anybody may accept the request. */
+    /** Starts to watch a request; called before the app sees it. */
     begin(request: IncomingMessage): void {
       const { headers, socket } = request;
       if (headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0') return;
@@ -101,7 +101,7 @@ export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace) {
     answered(request: IncomingMessage): void {
       const body = awaited.get(request);
       if (request.complete) requests.delete(request);
-      // Nobody can be told of the rest of it.
+      // There is no way left to report the rest.
       else if (body !== undefined) body.tooSlow = () => void request.socket.destroy();
     },
   };

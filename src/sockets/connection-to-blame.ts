@@ -6,14 +6,14 @@ const byParser = new Map<number, Socket>();
 const threw = new WeakMap<object, Socket>();
 let isChanging = false;
 
-/** Notes, in the event of a request, whose parser it is that runs. Returns what forgets it. */
+/** Notes, in the event of a request, whose parser is running. Returns the function that forgets it. */
 export function noteParser(socket: Socket): () => void {
   const id = executionAsyncId();
   byParser.set(id, socket);
   return () => void byParser.delete(id);
 }
 
-/** Runs what belongs to a connection where none of its own events does. */
+/** Runs work that belongs to a connection outside its own events. */
 export function runFor(socket: Socket, work: () => void): void {
   try {
     work();
@@ -24,9 +24,9 @@ export function runFor(socket: Socket, work: () => void): void {
 }
 
 /**
- * The connection that the uncaught exception which is being told of may be blamed on: it left an event of this connection's
- * parser, or what that put off to the end of its turn, and nothing that ran there had begun to change the state. Null where
- * that is not known for certain.
+ * Finds the connection to blame for the uncaught exception being reported: it left an event of that connection's
+ * parser, or a callback that this deferred to the end of its turn, and no change of the state had begun there. Null
+ * unless that is certain.
  */
 export function connectionToBlame(error: unknown): Socket | null {
   if (isChanging) return null;
@@ -34,12 +34,12 @@ export function connectionToBlame(error: unknown): Socket | null {
   if (known !== undefined) return known;
   const resource: { readonly socket?: unknown } = executionAsyncResource();
   if (resource.socket instanceof Socket) return resource.socket;
-  // What was put off has a bare object; timers, which nobody answers for, have none.
+  // A deferred callback has a bare object as its resource; a timer, which belongs to no connection, does not.
   const isPutOff = Object.getPrototypeOf(resource) === Object.prototype;
   return isPutOff ? (byParser.get(triggerAsyncId()) ?? null) : null;
 }
 
-/** To be called where a change to the state begins: what is thrown in this turn is then nobody's own affair. */
+/** Notes that a change of the state begins: what this turn throws then concerns more than one connection. */
 export function changeBegins(): void {
   isChanging = true;
   queueMicrotask(endChange);

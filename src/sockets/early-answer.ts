@@ -1,22 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 
-/** Milliseconds that a client which wants its connection closed may go on sending behind its answer. */
+/** Milliseconds for which a client that wants its connection closed may keep sending after its answer. */
 const LINGER = 5_000;
 
 /**
- * To be called before an answer that does not wait for the end of the request's body. A connection that is closed with
- * bytes unread is reset, and a client or proxy that is still sending would lose the answer: where it is to be closed behind
- * the answer, that waits until the body has come (RFC 9112, 9.6).
+ * Prepares for an answer that does not wait for the end of the request's body. Closing a connection with unread bytes
+ * resets it, and a client or proxy that is still sending would lose the answer; so a close is delayed until the body
+ * has come (RFC 9112, 9.6).
  */
 export function keepReading(request: IncomingMessage, response: ServerResponse): void {
   const { headers, socket } = request;
   const isEmpty = Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined;
   // An injected request has no connection.
   if (isEmpty || !(socket instanceof Socket)) return;
-  // Node says that it closes only where it does so itself, in its own listener of this event.
+  // Node reports that it closes only where it closes by itself, in its own listener of this event.
+  const { destroySoon } = socket;
+  const close = destroySoon.bind(socket);
   response.prependOnceListener('finish', () => {
-    const close = socket.destroySoon.bind(socket);
     socket.destroySoon = () => {
       if (request.complete) {
         close();
@@ -26,5 +27,9 @@ export function keepReading(request: IncomingMessage, response: ServerResponse):
       socket.once('close', () => clearTimeout(late));
       request.once('end', close).resume();
     };
+  });
+  // Runs after that listener: a connection that is kept would hold every request that was answered on it like this.
+  response.once('finish', () => {
+    socket.destroySoon = destroySoon;
   });
 }

@@ -13,26 +13,29 @@ export interface FollowedConnection extends QueuedConnection {
   running: number;
   /** Forgets its parser; null before the first request. */
   forgetParser: (() => void) | null;
-  /** The request that came last while it is under way: of the others everything has come. */
+  /** The last request while it is under way; all earlier ones have arrived whole. */
   last: IncomingMessage | null;
-  /** Since when nothing is taken of an answer, and how much of all answers was taken by then; null where nothing waits. */
+  /** Since when the client has read nothing of an answer, and how much it had read of all; null for none. */
   unread: { readonly taken: number; readonly since: number } | null;
-  /** Tells whether that has lasted too long for a client that nothing is known of. */
+  /** Tells whether that has lasted too long for a client without an accepted credential. */
   isUnread: boolean;
-  /** Requests that it has been answered. */
+  /** The number of requests answered on it. */
   answers: number;
   /** Its state at the last look for idle ones. */
   found: { readonly answers: number; readonly bytesRead: number } | null;
 }
 
-/** Tells whether somebody waits for an answer on it; one that waits for a client that nothing is known of, to send or read, does not count. */
+/**
+ * Tells whether a client waits for an answer on it; one without an accepted credential that is too slow to send or read
+ * does not count.
+ */
 export function isBusy({ running, last, isUnread }: FollowedConnection): boolean {
   return !isUnread && running > (last !== null && awaitsBody(last) ? 1 : 0);
 }
 
 /** An observer of a server's connections. */
 export interface ConnectionWatcher {
-  /** False for a new one that is not let in: it is closed, and not followed. */
+  /** Returns false to reject a new connection, which is closed and not followed. */
   readonly admits?: (connection: FollowedConnection) => boolean;
   readonly answered?: (connection: FollowedConnection) => void;
   readonly closed?: (connection: FollowedConnection) => void;
@@ -43,7 +46,7 @@ const IDLE_CHECK = 50;
 
 const following = new WeakSet<CreateServer>();
 
-/** The same servers, with their connections followed; those that are already stay as they are. */
+/** Wraps `create` so that it follows its servers' connections; those followed already stay as they are. */
 export function withFollowed(
   create: CreateServer,
   watcher: ConnectionWatcher = {},
@@ -59,11 +62,11 @@ export function withFollowed(
 }
 
 /**
- * Follows the connections of a server, and has its `closeIdleConnections`, which a server that closes calls, end them as soon
- * as nothing is under way on them: also one on which nothing was ever said, such as browsers open in advance, which Node leaves
- * open until its client goes. One whose request has arrived and not begun is spared. A few requests of each begin at a time
- * (src/sockets/request-queue.ts). Bodies that no credential vouches for keep to the pace, where there is one, and answers
- * that such clients do not read keep no connection busy.
+ * Follows the connections of a server. Its `closeIdleConnections`, which a closing server calls, then ends each one as
+ * soon as nothing is under way on it, including those that browsers open in advance, which Node leaves open until the
+ * client goes. A connection whose request has arrived but not begun is spared. Each begins a few requests at a time
+ * (src/sockets/request-queue.ts). Without an accepted credential bodies must keep to the pace, if one is set, and
+ * unread answers do not keep a connection busy.
  */
 function createFollowed(listener: RequestListener, watcher: ConnectionWatcher, pace: BodyPace | null) {
   const queue = new RequestQueue<FollowedConnection>(begin);
@@ -100,7 +103,7 @@ function createFollowed(listener: RequestListener, watcher: ConnectionWatcher, p
     });
   }
 
-  /** Finds the connection that TLS is spoken on: the two sockets know one another by their peer alone. */
+  /** Finds the connection under a TLS socket by its peer, since the two sockets do not refer to one another. */
   function pair(secure: Socket): void {
     const { remoteAddress, remotePort } = secure;
     for (const connection of open) {
@@ -161,7 +164,7 @@ function createFollowed(listener: RequestListener, watcher: ConnectionWatcher, p
     }
   }
 
-  /** Ends those that were idle at the last look and have not been heard of since. */
+  /** Ends connections that were idle at the last look and have been silent since. */
   function look(): void {
     for (const connection of open) {
       const { running, answers, found, socket } = connection;
@@ -174,7 +177,7 @@ function createFollowed(listener: RequestListener, watcher: ConnectionWatcher, p
 
   let isLooking = false;
 
-  /** Always behind the reading of what has arrived, so that between two looks everything that waited was read. */
+  /** Looks only after arrived data has been read, so that everything waiting is read between two looks. */
   function keepLooking(): void {
     if (isLooking) return;
     isLooking = true;

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { type CreateServer, withFollowed } from './followed-connections.js';
 
-/** A plain server, which ends what is unused when it closes, and bodies of strangers that do not come. */
+/** Makes a plain server that ends unused connections when it closes, and bodies of strangers that stall. */
 export const createPlain: CreateServer = withFollowed(createServer);
 
-/** Says why the `Host` of a request is wrong (RFC 9112, 3.2); null where it is not. */
+/** Returns what is wrong with the `Host` of a request (RFC 9112, 3.2), or null. */
 export function hostProblem({ headers, httpVersion, rawHeaders }: IncomingMessage): string | null {
   if (headers.host === undefined) return httpVersion === '1.1' ? 'the request has no Host header' : null;
   let count = 0;
@@ -15,7 +15,7 @@ export function hostProblem({ headers, httpVersion, rawHeaders }: IncomingMessag
   return count > 1 ? 'the request has more than one Host header' : null;
 }
 
-/** The same servers, refusing requests with a wrong `Host` before the app sees them. */
+/** Wraps `create` so that its servers refuse requests with a wrong `Host` before the app sees them. */
 export function withHostCheck(create: CreateServer = createPlain): CreateServer {
   return (options, listener) =>
     create({ ...options, requireHostHeader: false }, (request, response) => {
@@ -33,25 +33,25 @@ const HEADERS_TIMEOUT = 15_000;
 const CONNECTION_CHECKS = 5_000;
 
 /**
- * Milliseconds that an unused connection is kept: longer than proxies keep one, so that it is they who close it, and longer
- * than between two reports or scrapes.
+ * Milliseconds that an unused connection is kept: longer than proxies keep theirs, so that they close first, and longer
+ * than the interval between reports or scrapes.
  */
 const KEEP_ALIVE_TIMEOUT = 72_000;
 
-/** In what one listener differs from the others. */
+/** The limits that differ between listeners. */
 export interface ServerLimits {
   /** Milliseconds that a whole request may take. */
   readonly requestTimeout: number;
-  /** Bytes; default Node's. */
+  /** In bytes; Node's default if absent. */
   readonly maxHeaderSize?: number;
 }
 
-/** Bodies are checked by the core's own schemas: Fastify needs neither of its compilers, which take long to load. */
+/** Bodies are checked by the core's own schemas, so Fastify needs neither of its compilers, which take long to load. */
 function noSchemas(): never {
   throw new Error('no route of Keyway has a schema of Fastify');
 }
 
-/** Fastify options of a listener: the same for every app but for its limits. */
+/** Returns the Fastify options of a listener: the same for every app except for its limits. */
 export function listenerOptions(limits: ServerLimits, create: CreateServer = createPlain) {
   const options: ServerOptions = {
     ...limits,
@@ -65,17 +65,17 @@ export function listenerOptions(limits: ServerLimits, create: CreateServer = cre
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
     logger: false as const,
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
-    // A request that had arrived when a stop began is answered as ever, and its connection closed behind it.
+    // A request that arrived before a stop is answered as usual, and its connection closed afterwards.
     return503OnClosing: false,
   };
 }
 
 /**
- * Has a client that ends its side after its request get the answer (RFC 9293, 3.6: a half-closed connection). Node ends its
- * own side at once otherwise, whatever is under way; so it goes on doing where nothing is, and after the last answer.
+ * Lets a client that half-closes its connection after a request still get the answer (RFC 9293, 3.6). Otherwise Node
+ * would end its own side at once; it still does when nothing is under way, and after the last answer.
  */
 export function allowHalfClose(server: Server & { httpAllowHalfOpen?: boolean; allowHalfOpen?: boolean }): void {
   server.httpAllowHalfOpen = true;
-  // Plain servers have it; with TLS it is for the connection below.
+  // Plain servers have the option; with TLS it belongs to the connection underneath.
   server.allowHalfOpen = true;
 }

@@ -1,35 +1,38 @@
-/** One network has at most this part of a listener's connections. */
+/** The largest part of a listener's connections that one network may have. */
 const SHARE = 1 / 4;
 
-/** The bound that one more connection would pass: the listener's own, or the share of its network. */
+/** The limit that one more connection would exceed: the listener's, or its network's share. */
 export type PassedBound = 'full' | 'share';
 
-/** A connection as far as its listener's bounds look at it. */
+/** A connection as its listener's limits see it. */
 export interface BoundedConnection {
   /** The network by which its share is counted; null for none. */
   readonly network: string | null;
-  /** Tells whether somebody waits for an answer on it. */
+  /** Tells whether a client waits for an answer on it. */
   isBusy(): boolean;
 }
 
-/** The open connections of a listener, the one that was used longest ago first. */
+/** The open connections of a listener, the least recently used first. */
 export interface OpenConnections<C extends BoundedConnection> extends Iterable<C> {
   readonly size: number;
   /** Adds it, or notes that it is used now. */
   touch(connection: C): void;
   has(connection: C): boolean;
   remove(connection: C): void;
-  /** Returns the bound that one more connection of this network would pass, its share first; null where there is room. */
+  /** Returns the limit that one more connection of a network would exceed, its share first; null for none. */
   passedBy(network: string | null): PassedBound | null;
-  /** The one used longest ago among the idle ones, of one network where one is given; null where none is idle. */
+  /** Returns the least recently used idle connection, of one network if given; null if all are busy. */
   idleLongest(network: string | null): C | null;
 }
 
-/** At most `most`, and a quarter of them for one network. */
+/** Makes a list of at most `most` connections, a quarter of them from one network. */
 export function createOpenConnections<C extends BoundedConnection>(most: number): OpenConnections<C> {
   const share = Math.max(1, Math.floor(most * SHARE));
   const open = new Set<C>();
-  /** The same, in the same order, by network: to look through all of them at each new connection would hold up everyone. */
+  /**
+   * The same connections by network, in the same order, because scanning all of them for each new one would hold up
+   * everyone.
+   */
   const perNetwork = new Map<string, Set<C>>();
 
   function remove(connection: C): void {

@@ -3,26 +3,26 @@ import type { Socket } from 'node:net';
 import { isAccepted } from './awaited-bodies.js';
 import { runFor } from './connection-to-blame.js';
 
-/** Requests of one connection in work at once: without a credential, and with an accepted one or on a Unix socket. */
+/** The most requests of one connection at once: without a credential, and with an accepted one or on a Unix socket. */
 const MOST_OF_STRANGER = 4;
 const MOST_OF_KNOWN = 16;
 
-/** Requests that wait on all connections of a listener. A packet holds some 2,000 of them at most. */
+/** The most requests that wait on all connections of a listener. One packet holds about 2,000 at most. */
 const MOST_WAITING = 16_384;
 
-/** Requests that waited and begin in one turn of the event loop, about. */
+/** About how many waiting requests begin in one turn of the event loop. */
 const MOST_IN_A_TURN = 64;
 
-/** A connection as far as its requests wait for one another. */
+/** A connection as the queue sees it. */
 export interface QueuedConnection {
   readonly socket: Socket;
-  /** The one that HTTP is spoken on: another where TLS is between them. */
+  /** The socket that carries HTTP: with TLS, the one on top. */
   readonly spoken: Socket;
-  /** True where it came over a Unix socket. */
+  /** True if it came over a Unix socket. */
   readonly isLocal: boolean;
-  /** Requests that have begun and whose answers are not out. */
+  /** The number of requests that have begun and are not answered yet. */
   readonly running: number;
-  /** Requests behind those, which have not begun. */
+  /** The requests behind those, which have not begun. */
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
   /** True once a request has waited. */
   wasHeld: boolean;
@@ -31,15 +31,16 @@ export interface QueuedConnection {
 type Begin<C> = (connection: C, request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Lets a few requests of each connection begin. What was read beyond these waits, and its connection is not read on until
- * all of it has begun. Where too many wait in all, the connection with the most of them, a stranger's first, is ended.
+ * Begins a few requests of each connection at a time. Further ones wait, and their connection is not read until all of
+ * them have begun. If too many wait in all, the connection with the most is ended, first one without an accepted
+ * credential.
  */
 export class RequestQueue<C extends QueuedConnection> {
   readonly #begin: Begin<C>;
   /** Connections with requests that wait. */
   readonly #held = new Set<C>();
   #count = 0;
-  /** Connections of which requests may begin, in the order in which they became due. */
+  /** Connections whose next requests may begin, in the order in which they became due. */
   readonly #due = new Set<C>();
   #hasTurn = false;
 
@@ -47,13 +48,13 @@ export class RequestQueue<C extends QueuedConnection> {
     this.#begin = begin;
   }
 
-  /** A request has come. */
+  /** Begins a request that has come, or queues it. */
   take(connection: C, request: IncomingMessage, response: ServerResponse): void {
     if (connection.waiting.length === 0 && hasRoom(connection)) {
       this.#begin(connection, request, response);
       return;
     }
-    // The parser may go on for a while with what it has of one that is ended.
+    // The parser may go on for a while with data of an ended connection.
     if (connection.spoken.destroyed) return;
     if (connection.waiting.length === 0) this.#hold(connection);
     connection.waiting.push([request, response]);
@@ -61,7 +62,10 @@ export class RequestQueue<C extends QueuedConnection> {
     while (this.#count > MOST_WAITING) this.#endLongest();
   }
 
-  /** A request has its answer: those that wait take its place, after what else is due in this turn of the event loop. */
+  /**
+   * Lets waiting requests take the place of an answered one, after everything else that is due in this turn of the
+   * event loop.
+   */
   goOn(connection: C): void {
     if (connection.waiting.length === 0) return;
     this.#due.add(connection);
@@ -89,10 +93,10 @@ export class RequestQueue<C extends QueuedConnection> {
     }
   }
 
-  /** Returns how many have begun. */
+  /** Returns how many requests have begun. */
   #beginWaiting(connection: C): number {
     const { waiting, spoken } = connection;
-    // Behind an answer that closes its connection nothing is answered any more.
+    // After an answer that closes its connection nothing more is answered.
     if (!spoken.writable) this.drop(connection);
     let begun = 0;
     while (hasRoom(connection)) {
@@ -106,7 +110,7 @@ export class RequestQueue<C extends QueuedConnection> {
     return begun;
   }
 
-  /** Forgets what waits on a connection that ends. */
+  /** Forgets the requests that wait on an ended connection. */
   drop(connection: C): void {
     if (!this.#held.delete(connection)) return;
     this.#count -= connection.waiting.length;

@@ -1,7 +1,8 @@
 import { type KeySnapshot, MAX_U64 } from '../core/model.js';
 import { encodeJson } from '../wire/json/write-json.js';
+import { languageOf } from './language.js';
 import { linksOf, type Offer } from './offer.js';
-import { languageOf, PAGE_POLICY, subscriptionPage, type Usage } from './page.js';
+import { PAGE_POLICY, subscriptionPage, type Usage } from './page.js';
 
 /** An answer with its header fields, names and values in turn and in their order. */
 export interface SubscriptionAnswer {

@@ -1,6 +1,5 @@
 import type { Core } from '../core/core.js';
 import { DomainError } from '../core/errors.js';
-import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import type { KeySnapshot, Published } from '../core/model.js';
 import type { ClockPort } from '../core/ports.js';
 import { StrangersWaiting } from '../core/strangers-waiting.js';
@@ -41,39 +40,32 @@ export class SubscriptionDoor {
 
   constructor(options: SubscriptionDoorOptions) {
     this.#options = options;
-    this.#subscribers = new Subscribers(options.core, options.clock, options.keptKey);
+    this.#subscribers = new Subscribers(options.core, options.clock, this.#waiting, options.keptKey);
   }
 
-  /** Returns the function that answers the request; null where its path is not below the prefix. */
-  open(request: SubscriptionRequest): MaybeAsync<(() => MaybeAsync<SubscriptionOutcome>) | null> {
+  /** Resolves to the function that answers the request; to null where its path is not below the prefix. */
+  async open(request: SubscriptionRequest): Promise<(() => Promise<SubscriptionOutcome>) | null> {
     const [path = '', query = ''] = request.url.split(/\?(.*)/s, 2);
-    const opened = (published: Published) => {
+    try {
+      const published = await this.#waiting.countIfAsync(this.#options.core.published());
       const { prefix } = published.subscription;
       if (path !== prefix && !path.startsWith(`${prefix}/`)) return null;
       const token = READING.has(request.method) ? tokenIn(path.slice(prefix.length + 1)) : null;
-      return () => (token === null ? DECOYED : this.#answer(token, published, { ...request, query }));
-    };
-    // Any path may be below a prefix that is not known: what ends like a subscription is not said to be gone.
-    const isLikeOne = READING.has(request.method) && tokenIn(path.slice(path.lastIndexOf('/') + 1)) !== null;
-    const unopened = (error: unknown) => {
-      const outcome = undecided(error);
-      return isLikeOne ? () => outcome : null;
-    };
-    return this.#ifDecided(() => mapMaybeAsync(this.#options.core.published(), opened), unopened);
-  }
-
-  #answer(token: string, published: Published, wanted: WantedForm): MaybeAsync<SubscriptionOutcome> {
-    const told = (key: KeySnapshot | undefined) => (key === undefined ? DECOYED : this.#tell(key, published, wanted));
-    return this.#ifDecided(() => mapMaybeAsync(this.#subscribers.find(token), told), undecided);
-  }
-
-  /** Decides; where that fails, or too many wait for it, returns what `otherwise` makes of the error. */
-  #ifDecided<T>(decide: () => MaybeAsync<T>, otherwise: (error: unknown) => T): MaybeAsync<T> {
-    try {
-      const decided = decide();
-      return decided instanceof Promise ? this.#waiting.count(decided).catch(otherwise) : decided;
+      return async () => (token === null ? DECOYED : this.#answer(token, published, { ...request, query }));
     } catch (error) {
-      return otherwise(error);
+      const outcome = undecided(error);
+      // Any path may be below a prefix that is not known: what ends like a subscription is not said to be gone.
+      const isLikeOne = READING.has(request.method) && tokenIn(path.slice(path.lastIndexOf('/') + 1)) !== null;
+      return isLikeOne ? async () => outcome : null;
+    }
+  }
+
+  async #answer(token: string, published: Published, wanted: WantedForm): Promise<SubscriptionOutcome> {
+    try {
+      const key = await this.#subscribers.find(token);
+      return key === undefined ? DECOYED : this.#tell(key, published, wanted);
+    } catch (error) {
+      return undecided(error);
     }
   }
 

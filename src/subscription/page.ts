@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
+import { formatLimit, formatSize, isDecimal } from '../text/sizes.js';
+import type { Language } from './language.js';
 import type { OfferedLink } from './offer.js';
 import { qrSvg } from './qr.js';
-
-export type Language = 'en' | 'ru';
 
 /** The usage of a key against its limit, in bytes. */
 export interface Usage {
@@ -21,48 +21,88 @@ export interface PageFacts {
 }
 
 interface Words {
-  readonly used: string;
-  readonly left: string;
+  readonly used: (size: string) => string;
+  readonly left: (size: string, limit: string) => string;
   readonly noLimit: string;
-  readonly ofAll: (limit: string) => string;
+  readonly usedUp: string;
   readonly open: string;
+  readonly copy: string;
+  readonly select: string;
   readonly qr: (label: string) => string;
-  readonly hint: string;
-  /** The units of 1, 1024, 1024² … bytes. */
-  readonly units: readonly string[];
+  readonly other: (label: string) => string;
+  readonly noLink: string;
+  readonly steps: string;
+  readonly step: (hasCode: boolean) => readonly string[];
+  readonly renewal: string;
 }
 
 const WORDS: Readonly<Record<Language, Words>> = {
   en: {
-    used: 'Used',
-    left: 'Left',
+    used: (size) => `${size} used`,
+    left: (size, limit) => `${size} left of ${limit}`,
     noLimit: 'no limit',
-    ofAll: (limit) => `of ${limit}`,
+    usedUp: 'The limit is used up. Ask the person who gave you this page for more.',
     open: 'Open in the app',
+    copy: 'Copy link',
+    select: 'A touch or a click selects the whole link.',
     qr: (label) => `QR code of the ${label} link`,
-    hint: 'Scan the code with the app, or copy the link. To have it renewed by itself, give the app the address of this page.',
-    units: ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'],
+    other: (label) => `If that does not connect: ${label}`,
+    noLink: 'There is no link just now. Ask the person who gave you this page.',
+    steps: 'How to connect',
+    step: (hasCode) => [
+      'Install the app on your device.',
+      `Press “Open in the app”. For another device, ${hasCode ? 'scan the code with its app, or ' : ''}paste the link there.`,
+      'Turn the connection on in the app.',
+    ],
+    renewal: 'Add the address of this page to the app, and it renews the link by itself.',
   },
   ru: {
-    used: 'Использовано',
-    left: 'Осталось',
+    used: (size) => `Использовано ${size}`,
+    left: (size, limit) => `Осталось ${size} из ${limit}`,
     noLimit: 'без ограничения',
-    ofAll: (limit) => `из ${limit}`,
+    usedUp: 'Лимит исчерпан. Попросите ещё у того, кто дал вам эту страницу.',
     open: 'Открыть в приложении',
+    copy: 'Скопировать ссылку',
+    select: 'Касание или щелчок выделяет всю ссылку.',
     qr: (label) => `QR-код ссылки ${label}`,
-    hint: 'Отсканируйте код приложением или скопируйте ссылку. Чтобы она обновлялась сама, добавьте в приложение адрес этой страницы.',
-    units: ['Б', 'КиБ', 'МиБ', 'ГиБ', 'ТиБ', 'ПиБ', 'ЭиБ'],
+    other: (label) => `Если не подключается: ${label}`,
+    noLink: 'Сейчас ссылки нет. Обратитесь к тому, кто дал вам эту страницу.',
+    steps: 'Как подключиться',
+    step: (hasCode) => [
+      'Установите приложение на своё устройство.',
+      `Нажмите «Открыть в приложении». Для другого устройства ${hasCode ? 'отсканируйте код его приложением или ' : ''}вставьте туда ссылку.`,
+      'Включите соединение в приложении.',
+    ],
+    renewal: 'Добавьте в приложение адрес этой страницы, и оно будет обновлять ссылку само.',
   },
 };
 
-const STYLE = `:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}
-body{margin:0 auto;max-width:34rem;padding:1rem}
-h1{font-size:1.4rem;margin:0;overflow-wrap:anywhere}
-p{margin:.5rem 0}
-dl{display:grid;grid-template-columns:auto 1fr;gap:.25rem 1rem}
-dd{margin:0;font-weight:600}
-svg{display:block;width:15rem;max-width:100%;margin:.5rem 0}
-code{display:block;overflow-wrap:anywhere;user-select:all}`;
+const STYLE = `:root{color-scheme:light dark;--ground:#f7f8f9;--card:#fff;--sunken:#f1f3f5;--line:#e1e6ea;--text:#151c23;--muted:#57636e;--accent:#0b6b62;--on:#fff;--warn:#855000;--bad:#b3261e;background:var(--ground);color:var(--text);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
+@media(prefers-color-scheme:dark){:root{--ground:#0c1013;--card:#12171b;--sunken:#171d22;--line:#262f36;--text:#e8ecef;--muted:#9daab5;--accent:#57cdbf;--on:#06211e;--warn:#f0b357;--bad:#ff9b93}}
+*{box-sizing:border-box;margin:0}
+body{padding:1rem}
+main,details[open]{display:grid;grid-template-columns:minmax(0,1fr);gap:1rem;align-content:start}
+main{max-width:27rem;margin:0 auto;padding:1.5rem;border:1px solid var(--line);border-radius:1rem;background:var(--card)}
+h1{font-size:1.4rem;line-height:1.25;overflow-wrap:anywhere}
+h2{font-size:1rem}
+header p{color:var(--muted);overflow-wrap:anywhere}
+.usage p{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 1rem;font-weight:600}
+.usage .alarm{color:var(--bad)}
+.bar{display:block;width:100%;height:.5rem;margin:.25rem 0;border-radius:.25rem;background:var(--line)}
+.bar rect{fill:var(--accent)}
+.near rect{fill:var(--warn)}
+.over rect{fill:var(--bad)}
+.code{display:block;width:100%;border-radius:.75rem}
+details .code{max-width:16rem}
+.open{padding:.75rem 1rem;border-radius:.75rem;background:var(--accent);color:var(--on);font-weight:600;text-align:center;text-decoration:none}
+:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+code{display:block;margin:.25rem 0;padding:.75rem;border:1px solid var(--line);border-radius:.75rem;background:var(--sunken);overflow-x:auto;white-space:nowrap;font:.85rem ui-monospace,Menlo,Consolas,monospace;-webkit-user-select:all;user-select:all}
+small,summary{color:var(--muted)}
+small{display:block;margin-top:.5rem}
+ol{padding-left:1.25rem}
+li{padding-left:.25rem;margin-top:.25rem}
+summary{cursor:pointer}
+@media(min-width:52rem){body{padding:3rem 1rem}.wide{max-width:52rem;padding:2.5rem;grid-template-columns:20rem minmax(0,1fr);gap:1rem 2.5rem}.wide>*{grid-column:2}.wide>.code{grid-area:1/1/span 6}}`;
 
 /** The page runs no script, loads nothing, and stands in no other page; its one style is known by its hash. */
 export const PAGE_POLICY = [
@@ -73,50 +113,74 @@ export const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** Draws the page of a key for its user. The first link is the one to try first; the others are folded. */
 export function subscriptionPage({ title, user, usage, links }: PageFacts, language: Language): string {
   const words = WORDS[language];
+  const [first, ...others] = withCodes(links, words);
   return [
     '<!doctype html>',
     `<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`,
-    `<title>${escaped(title)}</title><style>${STYLE}</style></head><body><main>`,
-    `<h1>${escaped(title)}</h1>`,
-    ...(user === null || user === '' ? [] : [`<p>${escaped(user)}</p>`]),
-    ...(usage === null ? [] : [usageList(usage, words)]),
-    ...links.map((link) => linkSection(link, words)),
-    `<p>${escaped(words.hint)}</p>`,
+    `<title>${escaped(title)}</title><style>${STYLE}</style></head><body><main${first?.code ? ' class="wide"' : ''}>`,
+    `<header><h1>${escaped(title)}</h1>${user === null || user === '' ? '' : `<p>${escaped(user)}</p>`}</header>`,
+    ...(usage === null ? [] : [usageSection(usage, words, language)]),
+    ...(first === undefined
+      ? [`<p>${words.noLink}</p>`]
+      : [linkParts(first, words), stepsSection(words, first.code !== '')]),
+    ...others.map(
+      (link) => `<details><summary>${words.other(link.label)}</summary>${linkParts(link, words)}</details>`,
+    ),
     '</main></body></html>\n',
   ].join('\n');
 }
 
-function usageList({ used, limit }: Usage, { units, ...words }: Words): string {
-  const left =
-    limit === null
-      ? words.noLimit
-      : `${sizeText(limit > used ? limit - used : 0n, units)} ${words.ofAll(sizeText(limit, units))}`;
-  return `<dl><dt>${words.used}</dt><dd>${sizeText(used, units)}</dd><dt>${words.left}</dt><dd>${left}</dd></dl>`;
+/** The part of a limit, in per cent, from which little is left. */
+const NEAR = 90;
+
+function usageSection({ used, limit }: Usage, words: Words, language: Language): string {
+  const size = (bytes: bigint) => formatSize(bytes, language, limit !== null && isDecimal(limit));
+  const line = (left: string) => `<p><span>${words.used(size(used))}</span> <span>${left}</span></p>`;
+  if (limit === null) return `<section class="usage">${line(words.noLimit)}</section>`;
+  const isOver = used >= limit;
+  const percent = isOver ? 100 : Number((used * 100n) / limit);
+  const tone = isOver ? ' over' : percent >= NEAR ? ' near' : '';
+  return [
+    `<section class="usage">${line(words.left(size(isOver ? 0n : limit - used), formatLimit(limit, language)))}`,
+    `<svg class="bar${tone}" aria-hidden="true"><rect width="${percent}%" height="100%" rx="4"/></svg>`,
+    `${isOver ? `<p class="alarm">${words.usedUp}</p>` : ''}</section>`,
+  ].join('');
 }
 
-function linkSection({ label, link }: OfferedLink, words: Words): string {
+/** A link to press, to scan, and to copy: one touch selects its text, which stays on one line. */
+function linkParts({ link, code }: CodedLink, words: Words): string {
   const text = escaped(link);
-  return `<section><h2>${label}</h2>${qrImage(link, words.qr(label))}<p><a href="${text}">${words.open}</a></p><code>${text}</code></section>`;
+  return [
+    `<a class="open" href="${text}">${words.open}</a>${code}`,
+    `<div><h2>${words.copy}</h2><code tabindex="0">${text}</code><small>${words.select}</small></div>`,
+  ].join('\n');
 }
 
-/** Bytes in the largest unit of which there is one, with one decimal place. */
-function sizeText(bytes: bigint, units: readonly string[]): string {
-  let unit = 0;
-  while (unit < units.length - 1 && bytes >> BigInt(10 * (unit + 1)) > 0n) unit += 1;
-  const tenths = (bytes * 10n) >> BigInt(10 * unit);
-  const rest = tenths % 10n;
-  return `${tenths / 10n}${rest === 0n ? '' : `.${rest}`} ${units[unit]}`;
+function stepsSection({ steps, step, renewal }: Words, hasCode: boolean): string {
+  const items = step(hasCode).map((one) => `<li>${one}</li>`);
+  return `<section><h2>${steps}</h2><ol>${items.join('')}</ol><small>${renewal}</small></section>`;
 }
 
-/** A longer link makes a code that no camera reads. */
-const LONGEST_IN_CODE = 1_000;
+interface CodedLink extends OfferedLink {
+  /** An SVG; empty for none. */
+  readonly code: string;
+}
 
-/** The code of a text as SVG, its dark squares of one line in one stroke; nothing for a text that is too long. */
-function qrImage(text: string, label: string): string {
-  if (text.length > LONGEST_IN_CODE) return '';
-  return qrSvg(text, `role="img" aria-label="${escaped(label)}"`);
+/** Characters that the codes of a page hold together, so that a camera reads each and the page stays below 20 kB. */
+const MOST_IN_CODES = 500;
+
+/** Adds the code of each link, in their order, as long as there is room; an empty one to the others. */
+function withCodes(links: readonly OfferedLink[], words: Words): readonly CodedLink[] {
+  let room = MOST_IN_CODES;
+  return links.map((offered) => {
+    const { label, link } = offered;
+    if (link.length > room) return { ...offered, code: '' };
+    room -= link.length;
+    return { ...offered, code: qrSvg(link, `class="code" role="img" aria-label="${escaped(words.qr(label))}"`) };
+  });
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -129,18 +193,4 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (one) => ENTITIES[one] ?? one);
-}
-
-/** Languages that are looked at: nobody has so many. */
-const MOST_LANGUAGES = 20;
-
-/** Returns the preferred one of the two languages (RFC 9110, 12.5.4); English where neither is named. */
-export function languageOf(acceptLanguage: string): Language {
-  const weights = { en: 0, ru: 0 };
-  for (const range of acceptLanguage.toLowerCase().split(',', MOST_LANGUAGES)) {
-    const [, language, weight = '1'] =
-      /^\s*(en|ru)\b[\w-]*\s*(?:;\s*q=(0(?:\.\d*)?|1(?:\.0*)?)\s*)?$/.exec(range) ?? [];
-    if (language === 'en' || language === 'ru') weights[language] = Math.max(weights[language], Number(weight));
-  }
-  return weights.ru > weights.en ? 'ru' : 'en';
 }

@@ -1,12 +1,23 @@
 import { encode } from 'uqr';
 
-/** The code of a text as SVG with these attributes, its dark squares of one line in one stroke. */
+/** Light modules around a code. */
+const BORDER = 4;
+
+/** The code of a text as SVG with these attributes: one line of small steps, half the bytes of a line in absolute places. */
 export function qrSvg(text: string, attributes: string): string {
-  const { data, size } = encode(text, { ecc: 'M', border: 4 });
-  const strokes = data.flatMap((line, y) => darkRuns(line).map(([x, length]) => `M${x} ${y}h${length}v1h-${length}z`));
+  const { data, size } = encode(text, { ecc: 'M', border: BORDER });
+  let strokes = '';
+  for (const [y, line] of data.entries()) {
+    let end: number | null = null;
+    for (const [x, length] of darkRuns(line)) {
+      strokes += `${end === null ? `M${x} ${y}` : `m${x - end} 0`}h${length}`;
+      end = x + length;
+    }
+  }
+  // A stroke lies on both sides of its line.
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" ${attributes} shape-rendering="crispEdges">`,
-    `<rect width="${size}" height="${size}" fill="#ffffff"/><path fill="#000000" d="${strokes.join('')}"/></svg>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -.5 ${size} ${size}" ${attributes} shape-rendering="crispEdges">`,
+    `<rect y="-.5" width="${size}" height="${size}" fill="#fff"/><path stroke="#000" d="${strokes}"/></svg>`,
   ].join('');
 }
 
@@ -15,7 +26,7 @@ const LEAST_WIDTH = 240;
 
 /** The code of a text as servers from 0.4.6 on draw it: a whole document with a size in pixels, each dark square by itself. */
 export function qrDocument(text: string): string {
-  const { data, size } = encode(text, { ecc: 'M', border: 4 });
+  const { data, size } = encode(text, { ecc: 'M', border: BORDER });
   const side = Math.ceil(LEAST_WIDTH / size);
   const width = size * side;
   const squareAt = (x: number, y: number) => `M${x} ${y}h${side}v${side}H${x}V${y}`;

@@ -1,7 +1,8 @@
 import type { Core } from '../core/core.js';
-import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
+import type { MaybeAsync } from '../core/maybe-async.js';
 import type { KeySnapshot } from '../core/model.js';
 import type { ClockPort } from '../core/ports.js';
+import type { StrangersWaiting } from '../core/strangers-waiting.js';
 import { TokenIndex } from './token-index.js';
 
 /** Between two looks for unknown tokens, ms: whoever guesses them is no load on a server behind. */
@@ -11,6 +12,7 @@ const LEAST_GAP = 1_000;
 export class Subscribers {
   readonly #core: Pick<Core, 'subscriber' | 'lookForKeys'>;
   readonly #clock: ClockPort;
+  readonly #waiting: Pick<StrangersWaiting, 'countIfAsync'>;
   readonly #index: TokenIndex;
   readonly #keptKey: (token: string) => string | undefined;
   #look: Promise<void> | null = null;
@@ -20,35 +22,34 @@ export class Subscribers {
   constructor(
     core: Pick<Core, 'keys' | 'subscriber' | 'lookForKeys'>,
     clock: ClockPort,
+    waiting: Pick<StrangersWaiting, 'countIfAsync'>,
     keptKey: (token: string) => string | undefined = () => undefined,
   ) {
     this.#keptKey = keptKey;
     this.#core = core;
     this.#clock = clock;
+    this.#waiting = waiting;
     this.#index = new TokenIndex(core.keys);
   }
 
-  /** The key as last known; undefined for an unknown token. Rejects with a `DomainError` where that cannot be told. */
-  find(token: string): MaybeAsync<KeySnapshot | undefined> {
-    const kept = this.#keptKey(token);
-    if (kept !== undefined) return this.#core.subscriber(kept);
-    return mapMaybeAsync(this.#index.find(token), (accessKey) =>
-      accessKey === undefined ? this.#lookFor(token) : this.#core.subscriber(accessKey),
-    );
+  /** The key as last known; undefined for an unknown token. Rejects with a `DomainError` where that cannot be told, or too many wait. */
+  async find(token: string): Promise<KeySnapshot | undefined> {
+    const waiting = this.#waiting;
+    const accessKey = this.#keptKey(token) ?? (await waiting.countIfAsync(this.#index.find(token)));
+    if (accessKey !== undefined) return waiting.countIfAsync(this.#core.subscriber(accessKey));
+    const { lookForKeys } = this.#core;
+    return lookForKeys === null ? undefined : waiting.countIfAsync(this.#lookFor(token, lookForKeys));
   }
 
   /** Waits for one look a second at most, which everybody who asks has in common. */
-  #lookFor(token: string): MaybeAsync<KeySnapshot | undefined> {
-    const { lookForKeys } = this.#core;
-    if (lookForKeys === null) return undefined;
+  async #lookFor(token: string, lookForKeys: () => MaybeAsync<void>): Promise<KeySnapshot | undefined> {
     const now = this.#clock.monotonic();
     if (this.#look === null || now - this.#lookedAt >= LEAST_GAP) {
       this.#lookedAt = now;
       this.#look = Promise.resolve().then(lookForKeys);
     }
-    return this.#look.then(async () => {
-      const accessKey = await this.#index.find(token);
-      return accessKey === undefined ? undefined : this.#core.subscriber(accessKey);
-    });
+    await this.#look;
+    const accessKey = await this.#index.find(token);
+    return accessKey === undefined ? undefined : this.#core.subscriber(accessKey);
   }
 }

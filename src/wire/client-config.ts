@@ -1,6 +1,6 @@
 import type { Encodable } from './json/write-json.js';
 
-/** The client configuration object (protocol: "Client configuration object"); `server` is `host:port`. */
+/** Returns the client configuration object (protocol: "Client configuration object"); `server` is `host:port`. */
 export function clientConfig(accessKey: string, server: string): { readonly [name: string]: Encodable } {
   return {
     mode: 'client',

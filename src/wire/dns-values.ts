@@ -2,24 +2,27 @@ import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { DomainError } from '../core/errors.js';
 
-/** A URL's host as an address or a name: without the brackets of IPv6 and a dot at its end. */
+/** Returns a URL's host as an address or a name, without the brackets of IPv6 and a trailing dot. */
 export function hostOf(url: URL): string {
   const bare = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
   return bare.endsWith('.') ? bare.slice(0, -1) : bare;
 }
 
-/** The http or https URL in a text, else null. */
+/** Returns the http or https URL in a text, else null. */
 export function httpUrl(text: string): URL | null {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return null;
   return new URL(text);
 }
 
-/** RFC 2181 section 11 by what resolvers are asked for in practice: letters, digits, `-` and `_` in labels of up to 63. */
+/**
+ * RFC 2181 section 11, narrowed to what resolvers are asked for in practice: letters, digits, `-` and `_` in labels of
+ * up to 63.
+ */
 const NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/;
 
 /**
- * A domain name in the form in which names are compared: ASCII (RFC 5891), lower case, no dot at its end; `*.` may stand
- * before it. Null when the text is no such name.
+ * Returns a domain name in the form for comparison: ASCII (RFC 5891), lower case, no trailing dot, perhaps with a
+ * leading `*.`. Null if the text is not such a name.
  */
 export function domainName(text: string): string | null {
   const below = text.startsWith('*.');
@@ -36,7 +39,7 @@ export function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
 
-/** A URL without the zone of a link-local address (RFC 6874), which the URL standard does not have. */
+/** Removes the zone of a link-local address (RFC 6874) from a URL, because the URL standard has no zones. */
 export function urlWithoutZone(text: string): string {
   return text.replace(/%25[\w.~-]+(?=\])/, '');
 }
@@ -72,8 +75,9 @@ const MOST_PORT = 65_535;
 const PORTS = { tls: 853, tcp: 53, udp: 53 } as const;
 
 /**
- * The resolver that a text names to servers from 0.4.6 on: `https://host/path`, `tls://host`, `tcp://address`, `udp://address` or an
- * address, the last four perhaps with a port; null for another text. Only over TLS may a name stand for the address.
+ * Returns the resolver that a text names to servers from 0.4.6 on: `https://host/path`, `tls://host`, `tcp://address`,
+ * `udp://address` or an address, the last four with an optional port; null for another text. Only TLS allows a name in
+ * place of an address.
  */
 export function upstreamPlace(text: string): UpstreamPlace | null {
   const given = text.trim();
@@ -88,7 +92,7 @@ export function upstreamPlace(text: string): UpstreamPlace | null {
   return (isIP(host) !== 0 || isNamed) && port <= MOST_PORT ? { carrier, host, port } : null;
 }
 
-/** The name of a resolver in figures and in the log of questions, as servers from 0.4.6 on say it. */
+/** Returns the name of a resolver in figures and in the query log, as servers from 0.4.6 on write it. */
 export function upstreamLabel(text: string): string {
   const place = upstreamPlace(text);
   if (place === null || place.carrier === 'https') return text.trim();
@@ -96,7 +100,10 @@ export function upstreamLabel(text: string): string {
   return `${carrier}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Why servers from 0.4.6 on refuse a text as a resolver, in their words; null where they take it. Not all that they take can be asked. */
+/**
+ * Returns why servers from 0.4.6 on refuse a text as a resolver, in their words; null if they accept it. They accept
+ * some that cannot be asked.
+ */
 export function upstreamFault(text: string): string | null {
   const given = text.trim();
   if (given.startsWith('https://')) return null;
@@ -129,8 +136,8 @@ export function checkUpstream(text: string): void {
 }
 
 /**
- * Throws `invalidBody`, which names the element, unless all are URLs of lists. Which of them are read is not decided here:
- * a list that must not be is skipped, wherever its URL came from.
+ * Throws `invalidBody`, which names the element, unless all are URLs of lists. Which of them are read is not decided
+ * here: a list that must not be read is skipped, wherever its URL came from.
  */
 export function checkListUrls(urls: readonly string[]): void {
   for (const [index, text] of urls.entries()) {
@@ -139,7 +146,10 @@ export function checkListUrls(urls: readonly string[]): void {
   }
 }
 
-/** Throws `invalidBody`, which names the entry, unless all are names (`*.` for those below) with addresses. */
+/**
+ * Throws `invalidBody`, which names the entry, unless all are names (or `*.` and a name, for those below it) with
+ * addresses.
+ */
 export function checkCustomDomains(domains: Readonly<Record<string, string>>): void {
   for (const [name, address] of Object.entries(domains)) {
     const entry = `custom_domains[${JSON.stringify(name)}]`;

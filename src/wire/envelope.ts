@@ -5,22 +5,22 @@ export const JSON_TYPE = 'application/json';
 
 const OPENING = '{"ok":true,"data":';
 
-/** A success envelope (protocol: "Response envelope"). */
+/** Returns a success envelope (protocol: "Response envelope"). */
 export function successEnvelope(data: Encodable): string {
   return successEnvelopeOf(encodeJson(data));
 }
 
-/** A success envelope around data that is JSON text already. */
+/** Returns a success envelope around data that is already JSON text. */
 export function successEnvelopeOf(json: string): string {
   return `${OPENING}${json}}`;
 }
 
-/** The same for large data: pieces of bytes, which are not copied. */
+/** Does the same for large data: pieces of bytes, which are not copied. */
 export function successEnvelopeOfPieces(json: readonly Buffer[]): readonly Buffer[] {
   return [Buffer.from(OPENING), ...json, Buffer.from('}')];
 }
 
-/** A failure envelope. */
+/** Returns a failure envelope. */
 export function failureEnvelope(error: string): Buffer {
   return Buffer.from(JSON.stringify({ ok: false, error }));
 }

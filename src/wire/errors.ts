@@ -6,45 +6,48 @@ export interface ErrorAnswer {
   readonly text: string;
 }
 
-/** One row of the error table: what the core's error is on the wire. */
+/** One row of the error table: an error of the core as it is on the wire. */
 export interface Failure extends ErrorAnswer {
   readonly code: DomainErrorCode;
-  /** The error's detail follows the text after a colon, as recorded servers write it, or is the text where that is empty. */
+  /** True if the detail follows the text after a colon, as on recorded servers, or replaces an empty text. */
   readonly withDetail?: boolean;
 }
 
 /**
- * A row for each of the core's errors, under its name, and rows for what some operations say instead: an operation that
- * names such a row among its failures answers so.
+ * The name of a row: one for each of the core's errors, and some that single operations use instead by naming them
+ * among their failures.
  */
 export type FailureName = DomainErrorCode | 'userNotFoundCapital' | 'invalidAccessKey' | 'appliedUnsaved';
 export type ErrorTable = Readonly<Record<FailureName, Failure>>;
 
-/** Protocol: "Errors", and the rows for where the protocol is silent (design: "Where the protocol is silent"): what every line says. */
+/**
+ * The failures of every line: protocol: "Errors", and rows for where the protocol is silent (design: "Where the
+ * protocol is silent").
+ */
 export const commonErrors: ErrorTable = {
   unauthorized: { code: 'unauthorized', status: 401, text: 'unauthorized' },
   authNotConfigured: { code: 'authNotConfigured', status: 400, text: 'Auth not configured' },
-  /** The guard keeps the caller waiting: the password was not looked at. */
+  /** The guard keeps the caller waiting; the password was not compared. */
   tooManyLogins: { code: 'tooManyLogins', status: 401, text: 'unauthorized' },
   userNotFound: { code: 'userNotFound', status: 400, text: 'user not found' },
   userNotFoundCapital: { code: 'userNotFound', status: 400, text: 'User not found' },
   invalidAccessKey: { code: 'userNotFound', status: 404, text: 'invalid access key' },
-  /** Concerns the configuration file alone: counters that could not be written are logged, and the next write carries them. */
+  /** Concerns only the configuration file; counters that could not be written go with the next write. */
   savedInMemory: { code: 'savedInMemory', status: 400, text: 'failed to save configuration' },
-  /** Nothing was made: the state took no change. It has the words of the row before, as which it is read. */
+  /** Nothing was changed. It has the words of the row before, and is read back as that. */
   saveFailed: { code: 'saveFailed', status: 400, text: 'failed to save configuration' },
-  /** The words of servers from 0.4.6 on, whatever the file is called. */
+  /** The words of servers from 0.4.6 on, whatever the file's name. */
   appliedUnsaved: {
     code: 'savedInMemory',
     status: 400,
     text: 'applied, but config.json was not written',
     withDetail: true,
   },
-  /** Nothing is known of what was asked: neither done nor refused by whoever holds the state. */
+  /** The outcome is unknown: the holder of the state has neither done nor refused what was asked. */
   backendAway: { code: 'backendAway', status: 503, text: 'the state cannot be reached', withDetail: true },
-  /** It could not be found out in time whether a change was made. */
+  /** It could not be found out in time whether the change was made. */
   outcomeUnknown: { code: 'outcomeUnknown', status: 504, text: 'the change may have happened', withDetail: true },
-  /** The server that holds the state is away: no connection, or what came is no answer of its API. */
+  /** The server that holds the state is away: no connection, or an answer that is not its API's. */
   upstreamAway: { code: 'upstreamAway', status: 502, text: 'the server cannot be reached', withDetail: true },
   upstreamSilent: { code: 'upstreamSilent', status: 504, text: 'the server did not answer in time', withDetail: true },
   upstreamRefused: {
@@ -54,9 +57,9 @@ export const commonErrors: ErrorTable = {
     withDetail: true,
   },
   countTooLarge: { code: 'countTooLarge', status: 400, text: 'Count too large, max 1000' },
-  /** The state takes keys one by one; those that were made stay. */
+  /** The state accepts keys one by one; those that were made stay. */
   bulkIncomplete: { code: 'bulkIncomplete', status: 400, text: '', withDetail: true },
-  /** The feed alone has it: no operation counts. */
+  /** Occurs only on the feed. */
   countedElsewhere: { code: 'countedElsewhere', status: 400, text: '', withDetail: true },
   noConfigPath: { code: 'noConfigPath', status: 400, text: 'No config path registered (run-time only)' },
   configModeMissing: { code: 'configModeMissing', status: 400, text: "Invalid config: missing 'mode' field" },
@@ -109,7 +112,7 @@ export const commonErrors: ErrorTable = {
   },
   bodyTooLarge: { code: 'bodyTooLarge', status: 413, text: 'request body too large', withDetail: true },
   bodyTooSlow: { code: 'bodyTooSlow', status: 408, text: 'the request took too long to arrive' },
-  /** The server that holds the state has few connections for what needs no credential. */
+  /** The server that holds the state has few connections for requests without a credential. */
   tooManyWaiting: {
     code: 'tooManyWaiting',
     status: 503,
@@ -128,13 +131,16 @@ export const commonErrors: ErrorTable = {
   notPermitted: { code: 'notPermitted', status: 403, text: 'not permitted', withDetail: true },
 };
 
-/** The same from 0.4.7 on, where a login that is kept waiting is told so. */
+/** The failures from 0.4.7 on, where a login that is kept waiting is told so. */
 export const throttledErrors: ErrorTable = {
   ...commonErrors,
   tooManyLogins: { code: 'tooManyLogins', status: 429, text: 'too many sign-in attempts, wait a minute' },
 };
 
-/** A table for who may be told all: what was made in memory alone, and what was not made, each with its reason. */
+/**
+ * Returns a table for callers who may see everything: changes made only in memory, and those not made, each with its
+ * reason.
+ */
 export function toldInFull(table: ErrorTable): ErrorTable {
   return {
     ...table,
@@ -143,14 +149,14 @@ export function toldInFull(table: ErrorTable): ErrorTable {
   };
 }
 
-/** Failures that tell of what stands behind Keyway, and what one who has shown no accepted credential is told instead. */
+/** Failures that reveal what is behind Keyway, and what callers without an accepted credential get instead. */
 const FOR_STRANGERS: Readonly<Partial<Record<DomainErrorCode, DomainErrorCode>>> = {
   upstreamAway: 'upstreamAway',
   upstreamSilent: 'upstreamAway',
   upstreamRefused: 'upstreamAway',
 };
 
-/** The failure as a stranger is told it: nothing of an address, a path or a text of what stands behind. */
+/** Returns the failure for a stranger, without any address, path or text of the server behind Keyway. */
 export function forStrangers(error: DomainError): DomainError {
   const code = FOR_STRANGERS[error.code];
   return code === undefined ? error : new DomainError(code, '', error.retryAfter);
@@ -161,22 +167,22 @@ interface Failing {
   readonly failures: readonly FailureName[];
 }
 
-/** Status and text with which an operation answers a failure. */
+/** Returns status and text with which an operation answers a failure. */
 export function encodeError(table: ErrorTable, operation: Failing, error: DomainError): ErrorAnswer {
   const { status, text, withDetail } = table[rowFor(table, operation, error.code)];
   const detail = withDetail === true ? error.detail : '';
   return { status, text: [withWait(text, error.retryAfter), detail].filter((part) => part !== '').join(': ') };
 }
 
-/** A text that says to wait a minute, with the minutes that the caller has to. */
+/** Puts the minutes that the caller has to wait into a text that says to wait a minute. */
 function withWait(text: string, seconds: number | null): string {
   const minutes = Math.ceil((seconds ?? 0) / 60);
   return minutes > 1 ? text.replace('wait a minute', `wait ${minutes} minutes`) : text;
 }
 
 /**
- * The failure that an operation's answer stands for, or null for one that no row has. A text of which no row knows the
- * beginning is what the server says of a body.
+ * Returns the failure in an operation's answer, or null if no row has it. A text that begins like no row is the
+ * server's complaint about a body.
  */
 export function decodeError(table: ErrorTable, operation: Failing, { status, text }: ErrorAnswer): DomainError | null {
   const own = operation.failures.map((name) => table[name]);

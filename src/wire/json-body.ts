@@ -2,12 +2,12 @@ import { DomainError } from '../core/errors.js';
 import { type JsonValue, parseJson } from './json/json.js';
 import { JsonSyntaxError } from './json/scanner.js';
 
-/** A body as a value; integers that may be unsigned 64-bit ones as bigint. Throws `invalidBody`, which names the place. */
+/** Reads a body; integers of up to 64 bits become bigint. Throws `invalidBody`, which names the place. */
 export function parseBody(bytes: Buffer): JsonValue {
   return readingBody(() => parseJson(bytes, { foreign: true }));
 }
 
-/** Returns what a reader of a body returns; where it finds the text at fault, throws `invalidBody` in its error's place. */
+/** Calls a reader of a body; if it finds the text at fault, throws `invalidBody` in place of its error. */
 export function readingBody<T>(read: () => T): T {
   try {
     return read();
@@ -16,7 +16,7 @@ export function readingBody<T>(read: () => T): T {
   }
 }
 
-/** The same of a reader that lets others have their turn in between. */
+/** Does the same for a reader that yields to other work in between. */
 export async function readingBodyLater<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();

@@ -14,17 +14,17 @@ const ROWS = { ...SERVER, ...USERS, ...SESSION, ...AUDIT, ...RULES, ...DNS, ...L
 
 export type OperationName = keyof typeof ROWS;
 
-/** An operation of the API: its row of the tables, ready for use. */
+/** An operation of the API: a row of the tables with its values filled in. */
 export interface Operation extends Omit<OperationRow, 'endpoint'> {
   readonly name: OperationName;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Relative to the API root; `{key}` is the access key, percent-encoded. */
   readonly path: string;
-  /** Bytes. */
+  /** In bytes. */
   readonly bodyLimit: number;
 }
 
-/** Protocol: "Limits". Bytes. */
+/** In bytes (protocol: "Limits"). */
 const BODY_LIMIT = 1024 * 1024;
 
 function operation(name: OperationName, row: OperationRow): Operation {
@@ -37,29 +37,29 @@ function operation(name: OperationName, row: OperationRow): Operation {
  * a live server are made from it.
  */
 export const OPERATIONS: readonly Operation[] = Object.entries(ROWS).map(
-  ([name, row]) => operation(name as OperationName, row), // Object.entries knows no more than string.
+  ([name, row]) => operation(name as OperationName, row), // Object.entries is typed as string.
 );
 
 const BY_NAME = new Map(OPERATIONS.map((each) => [each.name, each]));
 
-/** The operation of this name. */
+/** Returns the operation of this name. */
 export function operationNamed(name: OperationName): Operation {
   const found = BY_NAME.get(name);
   if (found === undefined) throw new Error(`there is no operation ${name}`);
   return found;
 }
 
-/** Tells whom an operation is for in a revision. */
+/** Returns who may call an operation in a revision. */
 export function accessOf({ access }: Pick<Operation, 'access'>, revision: Revision): Access {
   return typeof access === 'string' ? access : access(revision);
 }
 
-/** Returns whether a revision serves an operation. */
+/** Tells whether a revision serves an operation. */
 export function serves({ capabilities }: Pick<Revision, 'capabilities'>, { capability }: Operation): boolean {
   return capability === null || capabilities[capability] !== undefined;
 }
 
-/** The operations that a revision serves. */
+/** Lists the operations that a revision serves. */
 export function operationsOf(revision: Pick<Revision, 'capabilities'>): readonly Operation[] {
   return OPERATIONS.filter((each) => serves(revision, each));
 }

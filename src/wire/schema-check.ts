@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from './json/json.js';
 import type { Recorded } from './schemas.js';
 import { Compile } from './typebox.js';
 
-/** A value that its schema does not describe. The message names the member and what was expected. */
+/** A value does not fit its schema. The message names the member and what was expected. */
 export class SchemaError extends Error {
   readonly place: string;
   readonly expected: string;
@@ -19,18 +19,18 @@ export class SchemaError extends Error {
 
 const validators = new WeakMap<TSchema, Validator>();
 
-/** The first thing in which a value is not what a schema describes. */
+/** The first difference between a value and a schema. */
 export interface Mismatch {
-  /** JSON pointer (RFC 6901) of the value that is wrong, or in which a member is missing. */
+  /** JSON pointer (RFC 6901) of the wrong value, or of the value that lacks a member. */
   readonly path: string;
-  /** The member that is missing; undefined where none is. */
+  /** The missing member, if one is missing. */
   readonly missing: string | undefined;
   /** JSON pointer of the rule in the schema. */
   readonly rule: string;
   readonly keyword: string;
 }
 
-/** Holds a value against a schema; null where it is what that describes. */
+/** Returns the first difference between a value and a schema; null if it fits. */
 export function mismatchOf(schema: TSchema, value: JsonValue): Mismatch | null {
   const validator = validators.get(schema) ?? Compile(schema);
   validators.set(schema, validator);
@@ -41,20 +41,20 @@ export function mismatchOf(schema: TSchema, value: JsonValue): Mismatch | null {
   return { path: error.instancePath, missing, rule: error.schemaPath.replace('#', ''), keyword: error.keyword };
 }
 
-/** The value, known to be what the schema describes. `root` names the value itself. Throws `SchemaError`. */
+/** Returns the value, typed by the schema. `root` names the value itself. Throws `SchemaError`. */
 export function checked<S extends TSchema>(schema: S, value: JsonValue, root: string): Static<S> {
   const mismatch = mismatchOf(schema, value);
-  if (mismatch === null) return value as Static<S>; // It was held against this schema.
+  if (mismatch === null) return value as Static<S>; // It was checked against this schema.
   throw complaint(schema, mismatch, root);
 }
 
-/** The names and indexes that a JSON pointer goes through. */
+/** Lists the names and indexes in a JSON pointer. */
 export function pointerSteps(pointer: string): readonly string[] {
   const steps = pointer.split('/').slice(1);
   return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** The parts of a schema that tell how a value is made up. */
+/** The parts of a schema that describe the structure of a value. */
 export interface SchemaNode {
   readonly anyOf?: readonly TSchema[];
   readonly items?: TSchema;
@@ -67,8 +67,8 @@ export interface SchemaNode {
 }
 
 /**
- * The value with objects where the schema has them and the value an array of their members in their order. One with too many
- * elements, or too few, stays.
+ * Replaces arrays by objects where the schema has an object and the array has its members' values in order. An array
+ * with too many elements, or too few, stays.
  */
 export function objectsFromArrays(schema: SchemaNode, value: JsonValue): JsonValue {
   const { properties, items, fewestElements } = schema;
@@ -90,7 +90,7 @@ function withMembers(value: JsonObject, members: readonly (readonly [string, Sch
   return { ...value, ...Object.fromEntries(inner) };
 }
 
-/** The schema, or of several that may hold the one for values like this; nothing is said where there is none. */
+/** Returns the schema or, of several alternatives, the one for values like this; an empty schema if there is none. */
 export function schemaNodeFor(value: JsonValue, schema: SchemaNode | null | undefined): SchemaNode {
   if (schema?.anyOf === undefined) return schema ?? {};
   const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
@@ -98,7 +98,7 @@ export function schemaNodeFor(value: JsonValue, schema: SchemaNode | null | unde
   return fitting.find((each) => each.const === value) ?? fitting[0] ?? {};
 }
 
-/** The innermost words that a schema has for what it expects, or null. */
+/** Returns the innermost words of a schema for what it expects, or null. */
 export function expectation(node: unknown): string | null {
   return typeof node === 'object' && node !== null && 'expected' in node && typeof node.expected === 'string'
     ? node.expected
@@ -109,11 +109,11 @@ function complaint(schema: TSchema, { path, missing, keyword }: Mismatch, root: 
   const steps = pointerSteps(missing === undefined ? path : `${path}/${missing}`);
   const place = steps.reduce((name, step) => (/^\d+$/.test(step) ? `${name}[${step}]` : `${name}.${step}`), root);
   const named = place.startsWith(`${root}.`) ? place.slice(root.length + 1) : place;
-  // A schema that forbids other members says so of the member, as one that nothing fits.
+  // A schema that forbids other members reports that at the member, in the same way as a schema that nothing fits.
   return new SchemaError(named, keyword === 'boolean' ? 'no member of this name' : expectedAt(schema, steps));
 }
 
-/** The innermost `expected` on the way to the place. */
+/** Returns the innermost `expected` on the way to the place. */
 function expectedAt(schema: TSchema, steps: readonly string[]): string {
   let node: unknown = schema;
   let expected = expectation(node) ?? 'another value';

@@ -1,4 +1,4 @@
-/** Edits (insertion, deletion, replacement, swap of neighbours) that lead from one word to the other. */
+/** Counts the edits (insertion, deletion, replacement, swap of neighbours) that lead from one word to the other. */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);
@@ -20,16 +20,19 @@ function editDistance(from: string, to: string): number {
   return last[to.length] ?? 0;
 }
 
-/** No suggestion is made for words longer than this: the distance costs the product of both lengths. */
+/** Longer words get no suggestion, because the time grows with the product of both lengths. */
 const LONGEST_WORD = 64;
 
-/** The candidate that the word was most likely meant to be, or undefined when none is near (a third of its letters, at least 2). */
+/**
+ * Returns the candidate that was most likely meant, or undefined if none is close enough (a third of the word's
+ * letters, at least 2).
+ */
 export function suggest(word: string, candidates: readonly string[]): string | undefined {
   if (word.length > LONGEST_WORD) return undefined;
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
   for (const candidate of candidates) {
-    // So many letters have to be put in or taken out at least.
+    // At least this many letters have to be inserted or deleted.
     if (Math.abs(candidate.length - word.length) >= bestDistance) continue;
     const distance = editDistance(word, candidate);
     if (distance < bestDistance && distance < candidate.length) {
@@ -40,7 +43,7 @@ export function suggest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/** The same as the end of a sentence: ` (did you mean X?)`, or nothing. */
+/** Returns the suggestion as the end of a sentence, ` (did you mean X?)`, or an empty text. */
 export function didYouMean(word: string, candidates: readonly string[], prefix = ''): string {
   const candidate = suggest(word, candidates);
   return candidate === undefined ? '' : ` (did you mean ${prefix}${candidate}?)`;

@@ -19,19 +19,26 @@ export interface Write {
   readonly mayEnd: 'never' | 'by its keys' | 'always';
 }
 
-/** Words of a command line; `NEWEST` and `OLDEST` stand for kept versions. */
-export type CommandWords = readonly string[];
+/** A command line, and what stands in the file that it is given. */
+export interface CommandLine {
+  /** `NEWEST` and `OLDEST` stand for kept versions, `FIRST` for the first key of the file. */
+  readonly words: readonly string[];
+  /** The configuration of the backup, or the table, at `INPUT`; absent for none. */
+  readonly backup?: string;
+  readonly table?: string;
+}
 
 /** A mount that serves the file for some writes, and the command that follows. */
 export interface Sitting {
   /** The id of a revision. */
   readonly revision: string;
   readonly writes: readonly Write[];
-  readonly command: CommandWords | null;
+  readonly command: CommandLine | null;
 }
 
 export const PATH = '/etc/server/server.json';
-export const [NEWEST, OLDEST] = ['@newest', '@oldest'];
+export const INPUT = '/etc/server/input';
+export const [NEWEST, OLDEST, FIRST] = ['@newest', '@oldest', '@first'];
 
 const key = fc.constantFrom('@0', '@1', 'new');
 const [name, limit] = [fc.constantFrom('Anna', '', null), fc.constantFrom(5, 0, null)];
@@ -68,6 +75,7 @@ const member = fc.constantFrom(
   ...['mode', 'listen', 'debug', 'log_level', 'turn_server', 'fallback', 'reality', 'transport', 'config_version'],
   ...['domain', 'tls', 'subscription', 'overnet', 'local_access', 'bind_ip', 'outbounds', 'routing', 'unknown'],
 );
+const text = (file: unknown) => JSON.stringify(file, null, 2);
 const sections = some({
   outbound: some({ enabled: value, port: value, rules: value, address: fc.constant('127.0.0.1') }),
   dns: fc.oneof(olderDns, engineDns, some({ enabled: value, lists: value, upstream_mode: value })),
@@ -135,7 +143,7 @@ const ofOwn = (method: Given['method'], path: string, body: fc.Arbitrary<unknown
 
 /** A write by Keyway's own interface. */
 export const anyOwnWrite: fc.Arbitrary<Write> = fc.oneof(
-  ofOwn('POST', '/keys/batch?wait=10', fc.record({ items: fc.array(item, { minLength: 1, maxLength: 3 }) })),
+  ofOwn('POST', '/keys/batch?wait=30', fc.record({ items: fc.array(item, { minLength: 1, maxLength: 3 }) })),
   ofOwn('PATCH', '/keys/{key}', some({ name, limit_bytes: limit })),
   ofOwn('POST', '/keys/{key}/rotate', fc.constant({})),
   ofOwn('PATCH', '/configuration', merged, 'application/merge-patch+json'),
@@ -156,14 +164,36 @@ export function writesOf(revision: Revision, files: readonly string[]): readonly
   });
 }
 
-const anyCommand: fc.Arbitrary<CommandWords> = fc.constantFrom(
-  ['config', 'adopt', PATH, '--add', '--remove', '--update'],
-  ['config', 'adopt', PATH, '--remove'],
-  ...['0.2.30', '0.3.21', '0.4.6'].map((version) => ['config', 'convert', PATH, '--for', version]),
-  ['config', 'convert', PATH, '--layout', 'access_keys'],
-  ['config', 'restore', NEWEST, '--config', PATH],
-  ['config', 'restore', OLDEST, '--config', PATH],
-);
+const [HEADING, ...LINES] = ['key,name,limit', 'new,Anna,5GB', 'newer,,', ',Boris,10GB', ',Anna,'];
+
+const anyCommand = (files: readonly string[]): fc.Arbitrary<CommandLine> =>
+  fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc
+        .constantFrom(
+          ['config', 'adopt', PATH, '--add', '--remove', '--update'],
+          ['config', 'adopt', PATH, '--remove'],
+          ...['0.2.30', '0.3.21', '0.4.6'].map((version) => ['config', 'convert', PATH, '--force', '--for', version]),
+          ['config', 'convert', PATH, '--layout', 'access_keys'],
+          ...[NEWEST, OLDEST].map((version) => ['config', 'restore', version, '--config', PATH]),
+          ['keys', 'add', 'Anna', '--config', PATH],
+          ['keys', 'set', FIRST, '--name', 'Anna', '--limit', '1GB', '--config', PATH],
+          ['keys', 'rotate', FIRST, '--config', PATH],
+          ['keys', 'remove', FIRST, '--config', PATH],
+          ['set-password', '--username', 'admin', '--config', PATH],
+        )
+        .map((words) => ({ words })),
+    },
+    fc.subarray(LINES, { minLength: 1 }).map((lines) => ({
+      words: ['keys', 'import', INPUT, '--config', PATH],
+      table: [HEADING, ...lines].join('\n'),
+    })),
+    fc.oneof(fc.constantFrom(...files), flatFile.map(text), nestedFile.map(text)).map((backup) => ({
+      words: ['restore', INPUT, '--config', PATH],
+      backup,
+    })),
+  );
 
 /** Any writes by any mounts, one after the other. */
 export const anySittings = (files: readonly string[]): fc.Arbitrary<readonly Sitting[]> =>
@@ -172,7 +202,7 @@ export const anySittings = (files: readonly string[]): fc.Arbitrary<readonly Sit
       fc.record({
         revision: fc.constant(revision.id),
         writes: fc.array(fc.oneof(...writesOf(revision, files), anyOwnWrite), { minLength: 1, maxLength: 3 }),
-        command: fc.option(anyCommand),
+        command: fc.option(anyCommand(files)),
       }),
     ),
     { minLength: 1, maxLength: 2 },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
-import { isExchange, type Scenario } from '../../src/replay/format/scenario.js';
+import { isExchange, type Scenario } from '../../src/lab/format/scenario.js';
 import { operationsOf } from '../../src/wire/operations.js';
 import type { Capability, Revision } from '../../src/wire/traits/revision.js';
 import {

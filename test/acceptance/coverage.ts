@@ -1,6 +1,6 @@
 import type { DomainErrorCode } from '../../src/core/errors.js';
+import { type Exchange, isExchange, type Scenario } from '../../src/lab/format/scenario.js';
 import { OWN_OPERATIONS, type OwnOperation } from '../../src/own-api/operations.js';
-import { type Exchange, isExchange, type Scenario } from '../../src/replay/format/scenario.js';
 import type { ErrorAnswer, FailureName } from '../../src/wire/errors.js';
 import { isJsonObject } from '../../src/wire/json/json.js';
 import { accessOf, OPERATIONS, type Operation, operationsOf } from '../../src/wire/operations.js';

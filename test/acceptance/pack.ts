@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { readScenario, type Scenario } from '../../src/replay/format/scenario.js';
+import { readScenario, type Scenario } from '../../src/lab/format/scenario.js';
 
 const FIXTURES = join(import.meta.dirname, '../../fixtures');
 

@@ -3,11 +3,11 @@ import { Check } from 'typebox/schema';
 import { describe, expect, it, test } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
+import { formatScenario } from '../../src/lab/format/format.js';
+import { differenceInWords } from '../../src/lab/format/json-difference.js';
+import { divergenceProblems, type PlayedScenario, readDivergences } from '../../src/lab/play/divergences.js';
+import { type PlayedFile, type PlayedStep, playScenario } from '../../src/lab/play/play.js';
 import { ownOpenApiDocument } from '../../src/own-api/openapi.js';
-import { formatScenario } from '../../src/replay/format/format.js';
-import { differenceInWords } from '../../src/replay/format/json-difference.js';
-import { divergenceProblems, type PlayedScenario, readDivergences } from '../../src/replay/play/divergences.js';
-import { type PlayedFile, type PlayedStep, playScenario } from '../../src/replay/play/play.js';
 import { encodeJson } from '../../src/wire/json/write-json.js';
 import { openApiDocument } from '../../src/wire/openapi/openapi.js';
 import { capabilitiesOf, type Revision } from '../../src/wire/traits/revision.js';
@@ -163,7 +163,7 @@ function strict(schema: unknown, { components }: Document): object {
  */
 const SAME_EVERYWHERE = / (?:401|412|413|429)$/;
 
-/** No operation is asked where the path cannot be read (design: "A text with a lone surrogate"). */
+/** No operation is asked where the path cannot be read (design: "A body with another content type"). */
 const NO_OPERATION = 'the path is no UTF-8';
 
 /** The strict schemas of the answers that a document describes, by operation and status. */

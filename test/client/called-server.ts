@@ -6,7 +6,7 @@ import { createRunningServer, type RunningServerOptions } from '../../src/client
 import type { UpstreamServer } from '../../src/client/server.js';
 import type { ClockPort, LogPort } from '../../src/core/ports.js';
 import { systemClock } from '../../src/platform/system-ports.js';
-import { PASSWORD, TOKEN, USERNAME } from '../replay/live-server.js';
+import { PASSWORD, TOKEN, USERNAME } from '../lab/live-server.js';
 
 export const LINES: Lines = { all: REVISIONS, resolve: resolveRevision };
 

@@ -1,5 +1,5 @@
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -8,7 +8,7 @@ import { createCaller } from '../../src/client/caller.js';
 import type { CallOutcome, UpstreamServer } from '../../src/client/server.js';
 import { UpstreamError } from '../../src/client/upstream-error.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
-import { TOKEN } from '../replay/live-server.js';
+import { TOKEN } from '../lab/live-server.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
 import { BY_TOKEN, call, envelope, handClock, keptLog, STATUS } from './called-server.js';
 
@@ -204,14 +204,15 @@ describe('a connection', () => {
   it('may take its time as long as bytes come', async () => {
     const { origin } = await scriptedServer(
       besideStatus(async (_request, response) => {
-        for (const piece of ['{"ok"', ':true,', '"data"', ':[]}']) {
+        for (const piece of ['{"ok"', ':true,', '"data"', ...Array(60).fill('  '), ':[]}']) {
           response.write(piece);
-          await wait(300);
+          await wait(40);
         }
         response.end();
       }),
     );
-    const caller = createCaller({ origin, timeoutMilliseconds: 60_000, pace: pace(1_000), connections: 4 });
+    // A fiftieth of it lies between two pieces, so that a machine that stands still for a while is no server that does.
+    const caller = createCaller({ origin, timeoutMilliseconds: 60_000, pace: pace(2_000), connections: 4 });
     expect((await read(call(origin, { caller }))).value).toEqual([]);
   });
 
@@ -254,13 +255,60 @@ describe('a server with a certificate', () => {
   });
 
   it.each([
-    ['that nobody vouches for', '127.0.0.1', undefined, /self-signed certificate/],
-    ['of another name', '127.0.0.2', Buffer.from(CERTIFICATE), /does not match certificate's altnames/],
+    ['that nobody vouches for', '127.0.0.1', undefined, /self-signed.*: give that certificate with --upstream-ca FILE/],
+    [
+      'of another name',
+      '127.0.0.2',
+      Buffer.from(CERTIFICATE),
+      /for other names than that of the address.*127\.0\.0\.1/,
+    ],
   ])('%s is not, and nothing is sent to it', async (_, host, ca, reason) => {
     const server = call(`https://${host}:${await secured(host)}`, ca === undefined ? {} : { ca });
     const failure = await failureOf(write(server));
     expect(failure).toMatchObject({ code: 'upstreamAway', mayHaveHappened: false });
     expect(failure.detail).toMatch(reason);
+  });
+});
+
+describe('a server that speaks TLS where Keyway does not, or the other way round', () => {
+  const SPEAKS_TLS = 'it speaks TLS there: give the address as https://';
+
+  /** A port on which every first packet is answered so; nothing else of HTTP is there. */
+  async function answering(packet: Buffer | string): Promise<string> {
+    const server = createPlainServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(packet));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // It listens on a port.
+  }
+
+  const plain400 = (body: string) => `HTTP/1.1 400 Bad Request\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+
+  it.each([
+    ['by an alert', Buffer.from([0x15, 3, 1, 0, 2, 2, 70]), SPEAKS_TLS],
+    ['as nginx', plain400('<center>The plain HTTP request was sent to HTTPS port</center>'), SPEAKS_TLS],
+    ['as a program in Go', plain400('Client sent an HTTP request to an HTTPS server.\n'), SPEAKS_TLS],
+    ['by closing', '', 'if it speaks TLS there, give the address as https://'],
+  ])('is named where it says so %s, and nothing was done there', async (_, packet, words) => {
+    const failure = await failureOf(write(call(await answering(packet))));
+    expect(failure).toMatchObject({ code: 'upstreamAway', mayHaveHappened: false });
+    expect(failure.detail).toContain(words);
+  });
+
+  it('is not suspected once it has answered, when it closes a connection', async () => {
+    const { origin } = await scriptedServer(besideStatus((request) => request.socket.destroy()));
+    const failure = await failureOf(write(call(origin)));
+    expect(failure.detail).toContain('the connection was closed (ECONNRESET)');
+    expect(failure.detail).not.toContain('TLS');
+  });
+
+  it('is named where it speaks plain HTTP', async () => {
+    const { origin } = await scriptedServer((_request, response) => response.end());
+    const failure = await failureOf(write(call(origin.replace('http:', 'https:'))));
+    expect(failure).toMatchObject({ code: 'upstreamAway', mayHaveHappened: false });
+    expect(failure.detail).toContain(': it speaks no TLS there: give the address as http://, since 20');
   });
 });
 

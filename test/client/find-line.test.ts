@@ -3,7 +3,7 @@ import { REVISIONS } from '../../revisions/all.js';
 import { createCaller } from '../../src/client/caller.js';
 import { type FindOptions, findLine } from '../../src/client/find-line.js';
 import type { ClockPort } from '../../src/core/ports.js';
-import { PASSWORD, revisionNamed, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { PASSWORD, revisionNamed, startLiveServer, TOKEN, USERNAME } from '../lab/live-server.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
 import type { StandIn } from '../stand-in/stand-in.js';
@@ -11,7 +11,7 @@ import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { BY_LOGIN, BY_TOKEN, call, envelope, handClock, keptLog, LINES, STATUS } from './called-server.js';
 
 const find = async (origin: string, options: Partial<FindOptions> = {}) => {
-  const caller = createCaller({ origin, timeoutMilliseconds: 5_000 });
+  const caller = createCaller({ origin, timeoutMilliseconds: 60_000 });
   try {
     return await findLine({
       caller,

@@ -14,6 +14,8 @@ import { BOTH, envelope, keptLog, LINES, STATUS } from './called-server.js';
 
 /** A hundredth of what a Keyway that serves has. */
 const PACE: Pace = { firstByteMilliseconds: 100, spanMilliseconds: 50, spanBytes: 51 };
+/** Of which nothing ends a call that a test waits for. */
+const PATIENT: Pace = { firstByteMilliseconds: 600_000, spanMilliseconds: 600_000, spanBytes: 51 };
 
 function keyway(origin: string, pace = PACE, mostKeys = 1_000): UpstreamServer {
   const server = createRunningServer({
@@ -76,7 +78,7 @@ describe('a call that cannot be written', () => {
         : { ...wholeAnswer(''), pieces: [Buffer.from(UNAUTHORIZED)] };
     const hostile = await startHostileServer(login);
     onTestFinished(hostile.close);
-    const end = await endOf(keyway(hostile.origin, { ...PACE, firstByteMilliseconds: 60_000 }).status());
+    const end = await endOf(keyway(hostile.origin, PATIENT).status());
     expect(end).toMatchObject({ code: 'upstreamAway' });
     expect(String(end)).toContain('its token cannot stand in a header');
   });
@@ -88,8 +90,7 @@ describe('an answer that ends a request without a response', () => {
   it.each(Object.keys(CALLS))('ends the call: %s', async (name) => {
     const hostile = await startHostileServer(besideStatus(MISDEEDS.switches));
     onTestFinished(hostile.close);
-    // A pace that a test would not wait for: it ends by itself.
-    const server = keyway(hostile.origin, { ...PACE, firstByteMilliseconds: 600_000, spanMilliseconds: 600_000 });
+    const server = keyway(hostile.origin, PATIENT);
     if (name === 'status') return expect(await endOf(CALLS.status?.(server) ?? expect.fail())).toBe('a value');
     const end = await endOf(CALLS[name]?.(server) ?? expect.fail());
     expect(end).toMatchObject({ code: 'upstreamAway' });
@@ -99,7 +100,7 @@ describe('an answer that ends a request without a response', () => {
   it('is one of the status, too', async () => {
     const hostile = await startHostileServer(() => MISDEEDS.switches);
     onTestFinished(hostile.close);
-    expect(await endOf(keyway(hostile.origin).status())).toMatchObject({ code: 'upstreamAway' });
+    expect(await endOf(keyway(hostile.origin, PATIENT).status())).toMatchObject({ code: 'upstreamAway' });
   });
 });
 
@@ -107,7 +108,8 @@ describe('a server that takes its time', () => {
   it.each(['list', 'one', 'configuration', 'write'])('with one byte after the other is silent: %s', async (name) => {
     const hostile = await startHostileServer(besideStatus(MISDEEDS.drips(100)));
     onTestFinished(hostile.close);
-    const end = await endOf(CALLS[name]?.(keyway(hostile.origin)) ?? expect.fail());
+    const server = keyway(hostile.origin, { ...PACE, firstByteMilliseconds: 600_000 });
+    const end = await endOf(CALLS[name]?.(server) ?? expect.fail());
     expect(end).toMatchObject({ code: 'upstreamSilent' });
     expect(String(end)).toContain('its answer comes with less than 51 bytes in 50 ms');
   });
@@ -128,7 +130,11 @@ describe('a server that takes its time', () => {
   it('over a large request is silent', async () => {
     const hostile = await startHostileServer((head) => (isStatus(head) ? wholeAnswer(envelope(STATUS)) : null));
     onTestFinished(hostile.close);
-    const end = await endOf(keyway(hostile.origin).putConfig(Buffer.alloc(3_000_000, ' ')));
+    const pace = { ...PATIENT };
+    const server = keyway(hostile.origin, pace);
+    await server.status();
+    Object.assign(pace, PACE);
+    const end = await endOf(server.putConfig(Buffer.alloc(3_000_000, ' ')));
     expect(end).toMatchObject({ code: 'upstreamSilent', mayHaveHappened: true });
   });
 });
@@ -142,7 +148,7 @@ describe('an answer without an end', () => {
       return MISDEEDS.endless;
     });
     onTestFinished(hostile.close);
-    const end = await endOf(keyway(hostile.origin).listUsers());
+    const end = await endOf(keyway(hostile.origin, PATIENT).listUsers());
     expect(end).toMatchObject({ code: 'upstreamAway' });
     expect(String(end)).toContain('a list of more than 1000 keys');
     expect(lists).toBe(1);
@@ -158,7 +164,7 @@ describe('an answer without an end', () => {
   ])('is given up at its bound: %s', async (name, words) => {
     const hostile = await startHostileServer(besideStatus(MISDEEDS.endless));
     onTestFinished(hostile.close);
-    expect(String(await endOf(CALLS[name]?.(keyway(hostile.origin)) ?? expect.fail()))).toContain(words);
+    expect(String(await endOf(CALLS[name]?.(keyway(hostile.origin, PATIENT)) ?? expect.fail()))).toContain(words);
   });
 
   it('is given up where it is one key without an end, long before the bound of the list', async () => {
@@ -168,7 +174,7 @@ describe('an answer without an end', () => {
     };
     const hostile = await startHostileServer(besideStatus(key));
     onTestFinished(hostile.close);
-    const end = await endOf(keyway(hostile.origin, PACE, 250_000).listUsers());
+    const end = await endOf(keyway(hostile.origin, PATIENT, 250_000).listUsers());
     expect(String(end)).toContain('one part of a list with more than 1048576 bytes');
   });
 });
@@ -269,7 +275,7 @@ describe('whatever a server answers', () => {
       const isRefused = ends.some((end) => end instanceof DomainError && !(end instanceof UpstreamError));
       if (isRefused) expect(misdeed.pieces.map(String).join('')).toContain('"ok":false');
       server.close();
-      await expect.poll(() => hostile.open, { timeout: 30_000 }).toBe(0);
+      await expect.poll(() => hostile.open).toBe(0);
       await hostile.close();
       return ends.length;
     };

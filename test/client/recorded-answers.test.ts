@@ -5,7 +5,7 @@ import { dataBytes, readEnvelope } from '../../src/client/envelope.js';
 import { createListReader } from '../../src/client/list-reader.js';
 import { readSnapshot } from '../../src/client/snapshots.js';
 import { DEFAULT_DNS } from '../../src/core/model.js';
-import { isExchange } from '../../src/replay/format/scenario.js';
+import { isExchange } from '../../src/lab/format/scenario.js';
 import { decodeError, encodeError } from '../../src/wire/errors.js';
 import { type JsonValue, parseJson } from '../../src/wire/json/json.js';
 import { encodeJson, writeJson } from '../../src/wire/json/write-json.js';

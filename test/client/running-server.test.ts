@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import { capabilitiesOf } from '../../src/wire/traits/revision.js';
-import { startLiveServer } from '../replay/live-server.js';
+import { startLiveServer } from '../lab/live-server.js';
 import { call, keptLog } from './called-server.js';
 
 const AWKWARD = [

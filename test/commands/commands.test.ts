@@ -20,10 +20,13 @@ afterEach(() => rm(folder, { recursive: true }));
 const run = (argv: readonly string[], piped = '') => runHere(argv, { folder, piped });
 
 describe('keyway', () => {
-  it('--version prints the version of package.json', async () => {
+  it('--version prints the version of package.json, and the commit that was built where that is known', async () => {
     const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
     const printed = await runKeyway(['--version'], { folder });
-    expect(printed).toMatchObject({ code: 0, output: `${version}\n`, complaints: '' });
+    expect(printed).toMatchObject({ code: 0, complaints: '' });
+    expect(printed.output).toMatch(/^\S+(?: \(commit [0-9a-f]{12,}(?:-dirty)?\))?\n$/);
+    expect(printed.output.split(/[ \n]/)[0]).toBe(version);
+    expect((await runHere(['--version'], { commit: 'c0ffee' })).output).toBe('0.0.0 (commit c0ffee)\n');
   });
 
   it.each(['-V', '-v', 'version'])('%s prints it, too', async (word) => {

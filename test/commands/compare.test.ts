@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ROOT } from '../clone.js';
 import { until } from '../feed/stage.js';
-import { SERVER_FILE, startLiveServer } from '../replay/live-server.js';
+import { SERVER_FILE, startLiveServer } from '../lab/live-server.js';
 import { compare, compareWithServer, environment, expectVersioning } from './comparing.js';
 import { runHere } from './context.js';
 
@@ -29,6 +29,12 @@ describe('keyway compare', () => {
     const ended = await compareWithServer('0.2.96', ...names);
     expect(ended.output).toMatch(/^equal {5}.*malformed: .* \(\d+ known divergences\)$/m);
     expect(ended.output).toContain('No differences.');
+    expect(ended.code).toBe(0);
+  });
+
+  test('signs in on both servers by their own passwords where that of the scenario is salted', async () => {
+    const ended = await compareWithServer('0.4.7', join(ROOT, 'fixtures/recorded/0.4.7/pbkdf2.json'));
+    expect(ended.output).toMatch(/^equal {5}.*pbkdf2: /m);
     expect(ended.code).toBe(0);
   });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
-import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME, unhurried } from '../replay/live-server.js';
+import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME, unhurried } from '../lab/live-server.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
 import { runHere } from './context.js';

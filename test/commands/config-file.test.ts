@@ -127,7 +127,11 @@ describe('keyway config check', () => {
     });
     expect(await run('check', '.')).toMatchObject({ code: 1, complaints: expect.stringContaining('Is a directory') });
     const broken = await run('check', 'broken.json');
-    expect(broken).toMatchObject({ code: 1, output: '', complaints: expect.stringContaining('at line 1 column 10') });
+    expect(broken).toMatchObject({
+      code: 1,
+      output: '',
+      complaints: expect.stringContaining('broken.json: line 1, column 10: '),
+    });
   });
 
   it.each(['check', 'adopt', 'convert'])('%s without a file, or with two, is a usage problem', async (command) => {
@@ -222,7 +226,7 @@ describe('keyway config convert', () => {
     const argv = ['convert', NEW, '--layout', 'access_keys', '--out', 'old.jsonc'];
     const refused = await run(...argv);
     expect(refused).toMatchObject({ code: 1, output: '' });
-    expect(refused.complaints).toMatch(/^access_keys: it stands beside inbounds/);
+    expect(refused.complaints).toMatch(/^access_keys: it is not read in a file with inbounds/);
     expect(refused.complaints).toContain('outbounds[0].tag: ');
     expect(await readdir(folder)).not.toContain('old.jsonc');
     expect(await run(...argv, '--force')).toMatchObject({ code: 0, complaints: '' });
@@ -281,7 +285,9 @@ describe('keyway config convert', () => {
     const argv = ['convert', NEW, '--for', '0.4.6', '--out', 'new.jsonc'];
     const refused = await run(...argv);
     expect(refused).toMatchObject({ code: 1, output: '' });
-    expect(refused.complaints).toMatch(/^access_keys: it stands beside inbounds .* "keyway config adopt" takes/);
+    expect(refused.complaints).toMatch(
+      /^access_keys: it is not read in a file with inbounds.* "keyway config adopt" takes/,
+    );
     await run('adopt', NEW, '--add', '--update');
     const { code, output } = await run(...argv, '--force');
     expect(code).toBe(0);

@@ -4,6 +4,7 @@ import { runCommandLine } from '../../src/commands/dispatch.js';
 import { linesWithProgress } from '../../src/commands/progress-line.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import type { SystemUser } from '../../src/platform/system-user.js';
 import { SETTLED_AFTER } from '../../src/wire/traits/storing.js';
 
 /** Real as long as it may be waited for what a server reads from its file; over at once where it is longer. */
@@ -32,11 +33,14 @@ export async function runHere(
   {
     folder = '/',
     terminal = false,
+    commit = '',
     piped = '',
     secrets = [] as readonly (string | null)[],
     lines = [] as readonly (string | null)[],
     ownAddresses = [] as readonly string[],
+    users = {} as Readonly<Record<string, SystemUser | null>>,
     environment = {} as Readonly<Record<string, string>>,
+    program = ['/usr/bin/node', '/usr/lib/keyway/cli.js'] as World['program'],
     fileSystem = createFileSystem(),
     descriptor = 1,
     untilStopped = (): Promise<string> => new Promise(() => undefined),
@@ -70,6 +74,7 @@ export async function runHere(
     environment,
     folder,
     version: '0.0.0',
+    ownCommit: () => commit,
     output: { isTerminal: terminal, descriptor, line },
     complain,
     progress,
@@ -94,7 +99,8 @@ export async function runHere(
     random: systemRandom,
     serviceManager: null,
     ownAddresses: () => ownAddresses,
-    program: ['/usr/bin/node', '/usr/lib/keyway/cli.js'],
+    findUser: async (user) => (Object.hasOwn(users, user) ? (users[user] ?? null) : 'unknown'),
+    program,
     untilStopped,
     wait,
     onHangUp,

@@ -17,8 +17,7 @@ describe.skipIf(!hasScript)('a first start on a terminal', () => {
     const start = () => {
       const terminal = startOnTerminal(`exec ${KEYWAY} start --bind 127.0.0.1:0 ${flags}`, folder);
       onTestFinished(terminal.kill);
-      const shows = (text: string | RegExp) =>
-        expect.poll(() => terminal.shown().replaceAll('\r', ''), { timeout: 20_000 }).toMatch(text);
+      const shows = (text: string | RegExp) => expect.poll(() => terminal.shown().replaceAll('\r', '')).toMatch(text);
       return { ...terminal, shows };
     };
     return { folder, start };

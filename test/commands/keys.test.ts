@@ -166,6 +166,17 @@ describe.each(HOMES)('keyway keys on a file %s', (_name, open) => {
     });
   });
 
+  it.each([
+    ['0.0.0.0:50000', 'the link names 0.0.0.0, which clients elsewhere cannot reach'],
+    ['[::1]:50000', 'the link names [::1]'],
+    ['vpn.example.org:50000', null],
+  ])('says so where a link names %s', async (listen, words) => {
+    await writeFile(join(folder, 'own.jsonc'), JSON.stringify({ mode: 'server', listen, access_keys: ['a'] }));
+    const { output, complaints } = await runHere(['keys', 'link', 'a', '--config', 'own.jsonc'], { folder });
+    expect(output).toContain(`@${listen}`);
+    expect(complaints).toEqual(words === null ? '' : expect.stringContaining(words));
+  });
+
   it('takes a table over, says what it does, and has nothing to do the second time', async () => {
     await open();
     const table = `name,access_key,link\r\n"Anna, at home",${ANNA},ostp://x\r\nnew,key-of-a-table,\r\n`;
@@ -207,6 +218,32 @@ describe('keyway keys', () => {
     expect(await file()).toBe(before);
   });
 
+  it.each([
+    'server.jsonc',
+    'server-0.3.21.jsonc',
+  ])('leave the last key of %s, without which no server starts', async (sample) => {
+    await copyFile(join(ROOT, 'fixtures/samples', sample), join(folder, 'keyway.jsonc'));
+    const [last, ...others] = JSON.parse((await keys(['list', '--json'])).output).map(
+      ({ access_key }: { readonly access_key: string }) => access_key,
+    );
+    expect(await keys(['remove', ...others])).toMatchObject({ code: 0 });
+    const before = await file();
+    const { code, complaints } = await keys(['remove', last]);
+    expect({ code, complaints }).toEqual({ code: 1, complaints: expect.stringContaining('expected at least one key') });
+    expect(await file()).toBe(before);
+  });
+
+  it('add none with a name where a server of --server-version takes plain keys alone', async () => {
+    await writeFile(join(folder, 'keyway.jsonc'), fileOf('0.2.30'));
+    const before = await file();
+    const { code, complaints } = await keys(['add', 'Anna', '--server-version', '0.2.30']);
+    expect({ code, complaints }).toEqual({
+      code: 1,
+      complaints: expect.stringContaining('without a name and a limit'),
+    });
+    expect(await file()).toBe(before);
+  });
+
   it('with --dry-run says what would change and changes nothing', async () => {
     const before = await file();
     expect(
@@ -225,7 +262,7 @@ describe('keyway keys', () => {
     expect(table.output).toMatch(/^key +name +up +down +limit\n.*\nand 2 more\n$/);
     expect((await keys(['list', '--search', 'no such'])).output).toBe('No key.\n');
     expect((await keys(['list', '--csv', '--search', 'guest'])).output).toBe(
-      `key,name,limit_bytes,up,down,status\n${GUESTS},Guests,53687091200,0,0,unused\n`,
+      `key,name,limit_bytes,note,up,down,status\n${GUESTS},Guests,53687091200,,0,0,unused\n`,
     );
   });
 
@@ -239,13 +276,29 @@ describe('keyway keys', () => {
 
   it('exports limit, usage and status, as JSON, too', async () => {
     const { output } = await keys(['export']);
-    expect(output).toContain(`key,name,limit_bytes,up,down,status\n`);
-    expect(output).toContain(`\n${GUESTS},Guests,53687091200,0,0,unused\n`);
+    expect(output).toContain(`key,name,limit_bytes,note,up,down,status\n`);
+    expect(output).toContain(`\n${GUESTS},Guests,53687091200,,0,0,unused\n`);
     expect(JSON.parse((await keys(['export', '--json'])).output)).toContainEqual({
       ...{ access_key: GUESTS, name: 'Guests', limit_bytes: 53687091200, online: expect.any(Boolean) },
-      ...{ bytes_up: 0, bytes_down: 0, connections: 0, status: 'unused' },
+      ...{ bytes_up: 0, bytes_down: 0, connections: 0, status: 'unused', note: null },
     });
     expect((await keys(['export', 'all.json', '--json'])).output).toBe('Wrote 3 keys to all.json\n');
+  });
+
+  it('takes notes, finds keys by them, and exports them for an import', async () => {
+    await writeFile(join(folder, 'long.csv'), `key,note\n${GUESTS},${'n'.repeat(1_001)}\n`);
+    const refused = await keys(['import', 'long.csv']);
+    expect([refused.code, refused.complaints]).toEqual([1, expect.stringContaining('line 2: note: expected at most')]);
+    await writeFile(join(folder, 'notes.csv'), `key,note\n${GUESTS},"=Pays in ""cash"""\nnew,of a new key\n`);
+    expect((await keys(['import', 'notes.csv'])).output).toBe('1 added, 1 set, 0 as they are\n');
+    expect((await keys(['import', 'notes.csv'])).output).toBe('0 added, 0 set, 2 as they are\n');
+    expect((await listed(['--search', 'IN "CASH'])).map(([key]) => key)).toEqual([GUESTS]);
+    const { output } = await keys(['export']);
+    expect(output).toContain(`${GUESTS},Guests,53687091200,"'=Pays in ""cash""",0,0,unused\n`);
+    await writeFile(join(folder, 'none.csv'), `key,note\n${GUESTS},\n`);
+    expect((await keys(['import', 'none.csv'])).output).toBe('0 added, 1 set, 0 as they are\n');
+    expect((await keys(['list', '--search', 'in "cash'])).output).toBe('No key.\n');
+    expect(await file()).not.toContain('note');
   });
 
   it('takes names and limits alone, as a spreadsheet with semicolons writes them, and hands the new keys out', async () => {
@@ -612,11 +665,13 @@ describe('a table of keys', () => {
             last_seen: null,
           };
           const seen = { ...user, name: 'N', bytes_up: Number(up), bytes_down: 0, connections: Number(connections) };
-          expect(statusOf({ ...key, counters: null })).toBe(panelStatusOf({ ...seen, online: connections > 0n }));
+          expect(statusOf({ ...key, counters: null, note: null })).toBe(
+            panelStatusOf({ ...seen, online: connections > 0n }),
+          );
         }
     const written = [{ accessKey: 'k', name: '-N; "x"', limitBytes: 5n }];
     const more = [{ name: 'status' as const, of: () => 'unused' }];
-    expect(planImport(keysCsv(written, { hasNames: true, more }), new Map())).toMatchObject([
+    expect(planImport(keysCsv(written, { hasNames: true, more }), new Map(), true)).toMatchObject([
       { key: 'k', name: '-N; "x"', limit: 5 },
     ]);
     for (const head of ['key,name,limit', 'access_key;name;limit_bytes', 'ключ\tимя\tлимит']) {
@@ -626,7 +681,7 @@ describe('a table of keys', () => {
         problems: [],
         rows: [{ accessKey: 'k', given: { name: 'N', limitBytes: 5n } }],
       });
-      expect(planImport(table, new Map())).toMatchObject([{ key: 'k', name: 'N', limit: 5 }]);
+      expect(planImport(table, new Map(), true)).toMatchObject([{ key: 'k', name: 'N', limit: 5 }]);
     }
   });
 

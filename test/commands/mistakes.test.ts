@@ -1,6 +1,7 @@
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { baseUrl } from '../../src/commands/replay/settings.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { ROOT } from '../clone.js';
 import { folderForTest, serveHere } from '../serve/serve-here.js';
@@ -24,8 +25,11 @@ async function says(line: string, environment: Readonly<Record<string, string>> 
   return { code, words: complaints + (await served.log()).map(({ msg }) => msg).join('\n') };
 }
 
+/** The command, its exit code, what is said of it, and what is not. */
+type Row = readonly [line: string, code: number, words: string, never?: string];
+
 describe('a mistake that is often typed', () => {
-  it.each([
+  const mistakes: readonly Row[] = [
     ['serve --revision curent', 2, 'got "curent" (did you mean current?)'],
     ['serve --revision earlist@old', 2, '(did you mean earliest?)'],
     ['openapi --revision curent', 2, '(did you mean current?)'],
@@ -42,24 +46,51 @@ describe('a mistake that is often typed', () => {
       'there is no key "guest", and none with that name (did you mean "guest-2026"?)',
     ],
     ['keys link gest-2026 --config server.jsonc', 1, '(did you mean "guest-2026"?)'],
-    ['serve —bind 127.0.0.1:9000', 2, '—bind is no flag, its dash is no hyphen: --bind with two'],
-    ['serve --revision 0.2', 2, '(did you mean 0.2.87 or 0.2.83 or 0.2.50?)'],
+    ['serve —bind 127.0.0.1:9000', 2, '—bind is no flag, its dash is no hyphen: --bind with two', 'to no flag'],
+    ['serve --revision 0.2', 2, '(did you mean 0.2.87 or 0.2.83 or 0.2.50?)', '0.2.25–'],
     ['serve --revision 0.2.48,current@new', 2, 'got "0.2.48,current@new": give it once for each'],
-    ['serve --config server.jsonc --bind *:24001', 2, 'got "*:24001": all addresses are 0.0.0.0:24001 or [::]:24001'],
+    [
+      'serve --config server.jsonc --bind *:24001',
+      2,
+      'got "*:24001": all addresses are 0.0.0.0:24001 or [::]:24001',
+      'ENOTFOUND',
+    ],
     ['serve --token=Bearer\u00a0t', 2, 'the word Bearer does not belong to it'],
+    [
+      'serve --upstream http://127.0.0.1:9 --upstream-token=Bearer\u00a0t',
+      2,
+      'the word Bearer does not belong to it',
+      'the one that it has',
+    ],
+    ['serve --upstream http://127.0.0.1:9 --upstream-token=\u00a0t', 2, 'signs of ASCII, without blanks'],
+    ['serve --token=my\u00a0token', 2, 'without blanks (the value is not shown)', 'my'],
+    ['serve --config none.jsonc --log-requests no', 1, 'none.jsonc', 'expected one of'],
+    ['serve --config none.jsonc --log-requests yes', 1, 'none.jsonc', 'expected one of'],
     ['serve --token=токен', 2, 'expected a token that a header can carry'],
     ['openapi current --feed', 2, 'expected --revision R'],
-    ['usage', 1, 'there is no configuration file'],
+    ['serve --config none.jsonc --token=', 1, "flag --token: empty, and counts as not given: the file's"],
+    ['serve --config none.jsonc --webpath=', 1, 'flag --webpath: empty, and counts as not given'],
+    ['serve --config none.jsonc --revision latest', 1, 'none.jsonc', 'expected one of'],
+    ['serve --log-requests sometimes', 2, 'expected one of changes, all, none'],
+    ['serve --config “server.jsonc”', 2, 'its quotes are part of it', 'no configuration file'],
+    ['serve --no-log-requests', 2, '(did you mean --log-requests?)'],
+    ['serve --config server.jsonc --revision 0.2.35 --revision 0.2.34', 1, 'as --revision 0.2.35@old'],
+    ['usage', 1, 'there is no configuration file', 'No use'],
     ['token list', 1, 'there is no configuration file'],
-    ['counters export', 1, 'there are no counters'],
+    ['counters export --config none.jsonc', 1, 'there are no counters'],
     ['restore server.jsonc', 1, 'server.jsonc is no backup that "keyway backup" wrote'],
     [
       'serve --config server.jsonc --bind 203.0.113.9:9000',
       1,
       '(EADDRNOTAVAIL): 203.0.113.9 is no address of this machine',
     ],
-  ])('%s is exit code %i, and says what is nearest', async (line, code, words) => {
-    expect(await says(line)).toEqual({ code, words: expect.stringContaining(words) });
+  ];
+  it.each(
+    mistakes.map(([line, code, words, never = '    at ']) => ({ line, code, words, never })),
+  )('$line is exit code $code, and says what is nearest', async ({ line, code, words, never }) => {
+    const said = await says(line);
+    expect(said).toEqual({ code, words: expect.stringContaining(words) });
+    expect(said.words).not.toContain(never);
   });
 
   it.each([
@@ -77,14 +108,78 @@ describe('a mistake that is often typed', () => {
     expect(await readFile(join(folder, 'server.jsonc'), 'utf8')).toBe(text);
   });
 
+  it('a second key of a name is made, and said', async () => {
+    const add = () => runHere(['keys', 'add', 'Bob', '--config', 'server.jsonc'], { folder });
+    expect(await add()).toMatchObject({ code: 0, complaints: '' });
+    expect(await add()).toMatchObject({
+      code: 0,
+      complaints: '2 keys are named Bob now: commands tell them apart by the key\n',
+    });
+  });
+
+  it('a revision as a word is taken as one that a flag names', async () => {
+    const { code, output } = await runHere(['openapi', 'current'], { folder });
+    expect([code, JSON.parse(output).openapi]).toEqual([0, '3.1.0']);
+  });
+
+  it('a full disk is said with the file and where its file system is mounted', async () => {
+    const fileSystem = createFileSystem();
+    const full = async () => Promise.reject(Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' }));
+    const path = join(folder, 'server.jsonc');
+    const before = await readFile(path);
+    const { code, complaints } = await runHere(['set-password', '--config', 'server.jsonc'], {
+      folder,
+      terminal: true,
+      secrets: ['a new one', 'a new one'],
+      fileSystem: {
+        ...fileSystem,
+        createSynced: (path, content, rights) =>
+          path.endsWith('.tmp') && !path.includes('.keyway/') ? full() : fileSystem.createSynced(path, content, rights),
+      },
+    });
+    expect(code).toBe(1);
+    expect(complaints).toContain(`${path} cannot be written: No space left on device (ENOSPC)`);
+    expect(await readFile(path)).toEqual(before);
+  });
+
+  it.each([
+    ['an address with /api behind it', 'http://127.0.0.1:9090/panel/api', '/panel'],
+    ['one with a slash behind that', 'http://127.0.0.1:9090/panel/api/', '/panel'],
+    ['a web path that is called api', 'http://127.0.0.1:9090/api', '/api'],
+  ])('%s is taken for --target as for --upstream', (_case, url, webpath) => {
+    expect(baseUrl(url)).toEqual({ origin: 'http://127.0.0.1:9090', webpath });
+  });
+
   it('a settings file of 10,000 levels is said to be nested too deep, and where', async () => {
     await writeFile(join(folder, 'settings.json'), `{ "bind": ${'['.repeat(10_000)}${']'.repeat(10_000)} }`);
     expect(await says('serve --settings settings.json')).toEqual({
       code: 2,
-      words: expect.stringContaining(
-        'settings.json: expected JSON with comments: nested deeper than 512 levels at line 1',
-      ),
+      words: expect.stringContaining('settings.json: line 1, column 522: nested deeper than 512 levels'),
     });
+  });
+
+  it.each([
+    'backup state.jsonl --config server.jsonc',
+    'counters export --config server.jsonc',
+  ])('a data folder that may not be read is said by %s with whose it should be', async (command) => {
+    const data = join(folder, 'server.jsonc.keyway');
+    await writeFile(join(folder, 'server.jsonc'), '{ "mode": "server", "access_keys": [] }');
+    await mkdir(data);
+    const fileSystem = createFileSystem();
+    const refuse = (path: string) => {
+      if (path.startsWith(`${data}/`)) throw Object.assign(new Error('EACCES'), { code: 'EACCES', path });
+    };
+    const read = async (path: string, limit: number) => {
+      refuse(path);
+      return fileSystem.read(path, limit);
+    };
+    const list = async (path: string) => {
+      refuse(`${path}/`);
+      return fileSystem.list(path);
+    };
+    const ended = await runHere(command.split(' '), { folder, fileSystem: { ...fileSystem, read, list } });
+    expect(ended.complaints).toContain(`chown -R ${process.getuid?.()} ${data}`);
+    expect(ended.complaints).not.toContain('--data-dir');
   });
 
   it('a file that may not be read is what is said, and not its data folder', async () => {

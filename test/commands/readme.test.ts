@@ -10,12 +10,23 @@ import { ROOT } from '../clone.js';
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
 
 describe('README.md', () => {
-  it('is read in five minutes: it has at most 200 lines', () => {
-    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(200);
+  it('is read in five minutes: it has at most 1,200 words', () => {
+    expect(readme.split(/\s+/).length).toBeLessThanOrEqual(1200);
   });
 
-  it('has its table as the code has it (scripts/write-docs.mjs writes it)', () => {
-    expect(withTables('README.md', readme)).toBe(readme);
+  it('says in its first 40 lines what Keyway is, how it starts, and where traffic comes from', () => {
+    const screen = readme.split('\n').slice(0, 40).join('\n');
+    for (const words of [
+      '`ostp`',
+      'a panel',
+      'npm start',
+      'ssh -L',
+      '--upstream',
+      '--qr',
+      'latest@new',
+      'Traffic stays 0',
+    ])
+      expect(screen).toContain(words);
   });
 
   it('without the markers of a table is an error that names the table', () => {

@@ -3,9 +3,9 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { readScenario } from '../../src/replay/format/scenario.js';
+import { readScenario } from '../../src/lab/format/scenario.js';
 import { buildIfOlder } from '../build.js';
-import { startLiveServer, TOKEN } from '../replay/live-server.js';
+import { startLiveServer, TOKEN } from '../lab/live-server.js';
 import { runHere } from './context.js';
 import { listeningAt, startKeyway } from './process.js';
 

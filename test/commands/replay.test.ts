@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { until } from '../feed/stage.js';
-import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME, unhurried } from '../replay/live-server.js';
+import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME, unhurried } from '../lab/live-server.js';
 import { runHere } from './context.js';
 import { startKeyway } from './process.js';
 
@@ -99,7 +99,7 @@ describe('keyway replay without a target', () => {
   test.each([
     [['--target', 'ftp://x'], '--target: expected the server'],
     [['--target', 'http://x'], '--revision: expected what the target speaks'],
-    [['--writes'], '--writes: expected a --target beside it'],
+    [['--writes'], '--writes: expected a --target with it'],
     [['--timeout', '0'], '--timeout: expected seconds'],
     [['--reporter', 'xml'], '--reporter: expected one of text, json, junit, github'],
     [['--revision', 'old'], '--revision: expected earliest, dns, current'],

@@ -2,7 +2,7 @@ import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { keyDigest } from '../../src/core/key-digest.js';
-import { type FeedStage, feedStage, until } from '../feed/stage.js';
+import { type FeedStage, feedStage, listenForCommands, until } from '../feed/stage.js';
 import { type RanHere, runHere } from './context.js';
 
 async function api({ gateway }: FeedStage, method: 'POST' | 'DELETE', path: string, payload: unknown = {}) {
@@ -25,6 +25,7 @@ interface Stage {
 /** A gateway whose file is broken by now, with an addition and a removal that wait; and the version with `alpha` alone. */
 async function waiting(): Promise<Stage> {
   const stage = await feedStage({ keys: ['alpha'] });
+  await listenForCommands(stage);
   const path = join(stage.folder, 'server.json');
   const first = await readFile(path, 'utf8');
   expect(await api(stage, 'POST', '/users', { access_key: 'kept' })).toMatchObject({ ok: true });
@@ -79,18 +80,19 @@ describe('keyway config restore beside a gateway that could not write', () => {
     expect(left).toEqual([]);
   });
 
-  it('and has another data folder drops nothing and says so', async () => {
+  it('and has another data folder changes nothing and says so', async () => {
     const { stage, id, text } = await waiting();
     const other = join(stage.folder, 'other');
     const versions = join(stage.folder, 'server.json.keyway', 'versions');
     const [name = ''] = await readdir(versions);
     await mkdir(join(other, 'versions'), { recursive: true });
     await copyFile(join(versions, name), join(other, 'versions', name));
-    const refused = await run(stage, 'restore', id, '--data-dir', other, '--drop-waiting');
-    expect([refused.code, refused.complaints]).toEqual([1, expect.stringContaining('is in use by process ')]);
-    expect(await text()).toBe('{ broken');
-    const told = await run(stage, 'restore', id, '--data-dir', other);
-    expect(told).toMatchObject({ code: 0, output: expect.stringContaining('did not say what waits for a write') });
+    for (const flags of [['--drop-waiting'], []]) {
+      const refused = await run(stage, 'restore', id, '--data-dir', other, ...flags);
+      expect([refused.code, refused.complaints]).toEqual([1, expect.stringContaining('is in use by process ')]);
+      expect(refused.complaints).toContain('name the data folder that it was started with');
+      expect(await text()).toBe('{ broken');
+    }
   });
 });
 

@@ -145,7 +145,7 @@ describe('keyway config restore', () => {
     const restored = await runHere(['config', 'restore', version?.id ?? '', '--config', 'server.jsonc'], { folder });
     expect(restored).toMatchObject({ code: 0, complaints: '' });
     expect(await readFile(path)).toEqual(before);
-    await expect.poll(() => keysAt(`${url}/panel/api/users`, TOKEN), { timeout: 20_000 }).toHaveLength(3);
+    await expect.poll(() => keysAt(`${url}/panel/api/users`, TOKEN)).toHaveLength(3);
   });
 
   it('of a version that is not kept changes nothing, exit code 1', async () => {

@@ -25,7 +25,7 @@ describe('keyway set-password', () => {
     const before = await file();
     const { code, output, complaints } = await set(['a new one', 'a new one']);
     expect({ code, complaints }).toEqual({ code: 0, complaints: '' });
-    expect(output).toContain('every session ends');
+    expect(output).toContain('every session has ended');
     expect(await file()).toBe(
       before.replace(/"password_hash": "[0-9a-f]{64}"/, `"password_hash": "${sha256Hash('a new one')}"`),
     );
@@ -47,9 +47,46 @@ describe('keyway set-password', () => {
       (await fetch(`${api}/server/status`, { headers: { authorization: `Bearer ${session}` } })).status;
     expect(await status()).toBe(200);
     expect((await set(['a new one', 'a new one'])).code).toBe(0);
-    await expect.poll(status, { timeout: 20_000 }).toBe(401);
+    expect(await status()).toBe(401);
     expect(await login('password')).toBeNull();
     expect(await login('a new one')).toMatch(/./);
+  });
+
+  it('lists the devices that have a token of their own, and ends them where that is wanted', async () => {
+    const served = await serveHere(['serve', '--bind', '127.0.0.1:0'], { folder });
+    const make = async (body: object) => {
+      const headers = { authorization: 'Bearer sample-static-token', 'content-type': 'application/json' };
+      const url = `${await served.url}/panel/keyway/v1/tokens`;
+      expect((await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status).toBe(200);
+    };
+    await make({ name: 'phone', may: 'all', label: 'Anna’s phone' });
+    await make({ name: 'bot', may: 'keys' });
+    const change = (line: string) =>
+      runHere(['set-password'], { folder, terminal: true, secrets: ['a new one', 'a new one'], lines: [line] });
+    const names = async () => (await runHere(['token', 'list', '--json'], { folder })).output.match(/"name": "\w+"/g);
+    const kept = await change('');
+    expect(kept.output).toContain('  phone  Anna’s phone\nTo end one: keyway token remove NAME\n');
+    expect(kept.output).not.toContain('bot');
+    expect(await names()).toHaveLength(2);
+    expect((await change('y')).output).toContain('Ended: phone\n');
+    expect(await names()).toEqual(['"name": "bot"']);
+    const piped = await runHere(['set-password'], { folder, piped: 'another\n' });
+    expect([piped.code, piped.complaints]).toEqual([0, '']);
+    await served.stop();
+  });
+
+  it('lists no device whose token has expired', async () => {
+    const token = (label: string, expires_at: number) =>
+      JSON.stringify({ digest: label, may: 'all', created_at: 0, made_by: 'session', expires_at, label });
+    const records = [
+      ['tokens', 'old', token('Lost phone', 1_000)],
+      ['tokens', 'new', token('Laptop', 32_503_680_000_000)],
+    ];
+    await set(['one', 'one']);
+    await writeFile(join(folder, 'keyway.jsonc.keyway/records.jsonl'), `${JSON.stringify(records)}\n`);
+    const { output } = await set(['two', 'two']);
+    expect(output).toContain('stay signed in:\n  new  Laptop\n');
+    expect(output).not.toContain('Lost phone');
   });
 
   it('writes the form that the file holds, or that --for asks for', async () => {

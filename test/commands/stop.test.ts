@@ -148,7 +148,7 @@ describe("a replacement of a server's configuration that is under way when Keywa
     /** Asks it to end, and waits until it knows. */
     const begin = async () => {
       void served.stop();
-      await expect.poll(served.text, { timeout: 30_000 }).toContain('"signal":"SIGTERM"');
+      await expect.poll(served.text).toContain('"signal":"SIGTERM"');
     };
     return { taken, answer, client, begin, ended: served.ended };
   }
@@ -156,7 +156,7 @@ describe("a replacement of a server's configuration that is under way when Keywa
   it('is answered by the server first, and told to its client', async () => {
     const { taken, answer, client, begin, ended } = await inFront();
     client.socket.write(rawRequest('PUT', '/panel/api/server/config', TOKEN, CONFIG));
-    await expect.poll(() => taken, { timeout: 30_000 }).toEqual([CONFIG]);
+    await expect.poll(() => taken).toEqual([CONFIG]);
     await begin();
     expect(client.text()).toBe('');
     answer();

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { readState } from '../../src/homes/file/counters/lines.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { feedStage, until } from '../feed/stage.js';
+import { feedStage, listenForCommands, until } from '../feed/stage.js';
 import { smallDisk } from '../homes/file/counters/small-disk.js';
 import { folderForTest, serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
@@ -87,6 +87,24 @@ describe('keyway restore', () => {
 });
 
 describe('keyway backup and restore', () => {
+  it('hold no named token: one that was removed since stays removed, and both say how others are made', async () => {
+    await writeFile(join(folder, 'server.json'), fileText(users));
+    const tokenNames = async () => {
+      const { output } = await run('token', 'list', '--json');
+      return JSON.parse(output).map(({ name }: { readonly name: string }) => name);
+    };
+    await run('token', 'add', 'bot', '--may', 'keys');
+    await run('token', 'add', 'lost', '--may', 'keys');
+    const made = 'keyway token add NAME --may PRESET';
+    const kept = await run('backup', 'state.jsonl');
+    expect(kept.output).toContain('2 named tokens');
+    expect(kept.output).toContain(made);
+    expect(await readFile(join(folder, 'state.jsonl'), 'utf8')).not.toMatch(/bot|lost/);
+    await run('token', 'remove', 'lost');
+    expect((await run('restore', 'state.jsonl')).output).toContain(made);
+    expect(await tokenNames()).toEqual(['bot']);
+  });
+
   it('while serving bring file, counters and remembered reports back in one moment, exactly', async () => {
     const text = `// mine\n${fileText(users)}\n`;
     await writeFile(join(folder, 'server.json'), text);
@@ -271,6 +289,7 @@ describe('keyway restore', () => {
     // As if that were long ago: an edit to what was before would be a server's that has not read it.
     await rm(join(folder, 'server.json.keyway', 'unread-changes'));
     const stage = await feedStage({ folder });
+    await listenForCommands(stage);
     await writeFile(join(folder, 'server.json'), inbounds(['gamma']));
     await until(() => stage.gateway.core.keys.get('gamma') !== undefined);
     expect(await runHere(['restore', 'state.jsonl', '--config', 'server.json'], { folder })).toMatchObject({ code: 0 });
@@ -280,6 +299,22 @@ describe('keyway restore', () => {
     expect((await run('config', 'list')).output.trim().split('\n')).toHaveLength(3);
     // What it still writes must not meet the removal of its folder.
     await stage.close();
+  });
+
+  it('a kept version that is damaged hides no other in config list, and is called so', async () => {
+    await writeFile(join(folder, 'server.json'), fileText(['alpha', 'beta']));
+    for (const key of ['alpha', 'beta']) expect(await run('keys', 'remove', key)).toMatchObject({ code: 0 });
+    const versions = join(folder, 'server.json.keyway/versions');
+    const [oldest = ''] = await readdir(versions);
+    const id = oldest.replace('.gz', '');
+    await writeFile(join(versions, oldest), 'damaged');
+    const listed = await run('config', 'list');
+    expect(listed).toMatchObject({ code: 0, complaints: '' });
+    const rows = listed.output.trim().split('\n').slice(1);
+    expect(rows.length).toBeGreaterThan(1);
+    expect(rows.filter((row) => row.includes('not readable'))).toEqual([expect.stringContaining(id)]);
+    const { code, complaints } = await run('config', 'restore', id);
+    expect([code, complaints]).toEqual([1, expect.stringContaining(`${oldest} is damaged: `)]);
   });
 
   it('--in-place over a broken file that cannot be renamed over puts the backup into it and keeps what was there', async () => {

@@ -96,9 +96,9 @@ describeDatabase('keyway token over a database', () => {
       urls.push(await (await serveHere(['serve', '--bind', '127.0.0.1:0', ...database], { folder })).url);
     const { output, complaints } = await run(['token', 'add', 'bot', '--may', 'relay', ...database]);
     expect(complaints).toContain('The token bot may read the keys');
-    for (const url of urls) await expect.poll(() => asked(url, output.trim()), { timeout: 5_000 }).toBe(200);
+    for (const url of urls) await expect.poll(() => asked(url, output.trim())).toBe(200);
     expect((await run(['token', 'remove', 'bot', ...database])).code).toBe(0);
-    for (const url of urls) await expect.poll(() => asked(url, output.trim()), { timeout: 5_000 }).toBe(401);
+    for (const url of urls) await expect.poll(() => asked(url, output.trim())).toBe(401);
     expect((await run(['usage', ...database])).code).toBe(0);
   });
 });

@@ -61,8 +61,7 @@ async function ownFile() {
   return { ...stage, spoil: () => writeFile(stage.configPath, MISSING_COMMA) };
 }
 
-/** What changes keys for the own interface. */
-const refusing = ({ app }: OwnStage) => app.keyway.backend.refusing ?? app.keyway.backend;
+const changesOf = ({ app }: OwnStage) => app.keyway.backend.changes;
 
 describe('a change that is in memory only', () => {
   const ROW = 'in force, in memory only';
@@ -80,11 +79,11 @@ describe('a change that is in memory only', () => {
     expect(added.complaints).toContain(
       `Made ${key}, in memory of process ${process.pid} until it ends; not in ${path}`,
     );
-    expect(added.complaints).toContain('line 2 column 3');
+    expect(added.complaints).toContain(`${path}: line 2, column 3: `);
     const turned = await runHere(['keys', 'rotate', 'Anna'], { folder });
     expect(turned).toMatchObject({ code: 1, complaints: expect.stringContaining(`Made ${turned.output.trim()}, in`) });
     await writeFile(path, GOOD);
-    await expect.poll(() => readFile(path, 'utf8'), { timeout: 10_000 }).toContain(turned.output.trim());
+    await expect.poll(() => readFile(path, 'utf8')).toContain(turned.output.trim());
     expect(await readFile(path, 'utf8')).not.toContain(key);
   });
 
@@ -112,7 +111,7 @@ describe('a change that is in memory only', () => {
     const stage = await ownFile();
     await stage.spoil();
     const items = [{ op: 'create', name: 'Bea' }];
-    const made = await stage.call('POST /keys/batch?wait=10', { body: { items } });
+    const made = await stage.call('POST /keys/batch?wait=30', { body: { items } });
     expect(made.body).toMatchObject({
       data: {
         done: 1n,
@@ -160,7 +159,7 @@ describe('a change that was not made', () => {
 
   it('is told so by the own interface and the panel', async () => {
     const stage = await ownFile();
-    vi.spyOn(refusing(stage), 'updateKey').mockRejectedValue(new DomainError('saveFailed'));
+    vi.spyOn(changesOf(stage), 'apply').mockRejectedValue(new DomainError('saveFailed'));
     const refused = await stage.call('PATCH /keys/a', { body: { limit_bytes: 5 } });
     const [, panel, own] = await said(ROW);
     expect(refused).toMatchObject({
@@ -174,7 +173,7 @@ describe('a change that was not made', () => {
 describe('a change whose answer was lost', () => {
   it('is told as perhaps made, by all three', async () => {
     const stage = await ownFile();
-    vi.spyOn(refusing(stage), 'updateKey').mockRejectedValue(new DomainError('outcomeUnknown', 'no answer'));
+    vi.spyOn(changesOf(stage), 'apply').mockRejectedValue(new DomainError('outcomeUnknown', 'no answer'));
     const lost = await stage.call('PATCH /keys/a', { body: { limit_bytes: 5 } });
     const [terminal, panel, own] = await said('perhaps made, its answer lost');
     expect(lost).toMatchObject({

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { finish } from '../../src/core/steps.js';
 import { compactJsonSteps } from '../../src/wire/json/json.js';
-import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../lab/live-server.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
 import { type RanHere, runHere } from './context.js';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ROOT } from '../clone.js';
-import { PASSWORD, startLiveServer, TOKEN, USERNAME, unhurried } from '../replay/live-server.js';
+import { PASSWORD, startLiveServer, TOKEN, USERNAME, unhurried } from '../lab/live-server.js';
 import { runHere } from './context.js';
 
 const environment = { KEYWAY_PASSWORD: PASSWORD };
@@ -181,7 +181,7 @@ describe('keyway replay --format', () => {
 
   test.each([
     [['--format'], '--format: expected the paths that are to be formatted'],
-    [['--format', '--revision', 'dns', '.'], '--revision: expected no --format beside it'],
+    [['--format', '--revision', 'dns', '.'], '--revision: expected no --format with it'],
   ])('refuses %j', async (argv, problem) => {
     const ended = await runHere(['replay', ...argv]);
     expect(ended.complaints).toContain(problem);
@@ -297,7 +297,7 @@ describe('keyway compare of two lines on embedded cores', () => {
 
   test.each([
     [['--from', 'dns'], '--to: expected a revision'],
-    [['--from', 'dns', '--to', 'current', '--left', 'http://x'], '--left: expected no --from and --to beside it'],
+    [['--from', 'dns', '--to', 'current', '--left', 'http://x'], '--left: expected no --from and --to with it'],
     [['--from', 'dns', '--to', 'current', '--fail-on', 'all'], '--fail-on: expected one of reads, gone, new'],
   ])('refuses %j', async (argv, problem) => {
     const ended = await runHere(['compare', ...argv]);

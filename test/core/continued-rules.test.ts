@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { continueRules } from '../../src/core/continued-rules.js';
+import { continueRules, placesContinued } from '../../src/core/continued-rules.js';
 import type { OutboundAction, OutboundRule } from '../../src/core/model.js';
 
 const rule = (suffix: string, action: OutboundAction, said: Partial<OutboundRule> = {}): OutboundRule => ({
@@ -60,5 +60,26 @@ describe('a rule whose writer cannot say where connections leave from', () => {
     const written = [rule('.a', 'proxy')];
     expect(continueRules(written, present, WITHOUT_SEND_FROM)).toEqual({ rules: written, lost: 1 });
     expect(continueRules(written, present, ['protocol', 'sendFrom'])).toEqual({ rules: [present[0]], lost: 0 });
+  });
+});
+
+describe('many rules that are all replaced by others', () => {
+  it('are compared in time that grows with their number, not with its square', () => {
+    let reads = 0;
+    const counted = (count: number, suffix: string): readonly OutboundRule[] =>
+      Array.from({ length: count }, (_, index) => ({
+        ...rule('', 'proxy'),
+        get domainSuffix() {
+          reads += 1;
+          return [`.${suffix}${index}`];
+        },
+      }));
+    const readsFor = (count: number): number => {
+      reads = 0;
+      expect(placesContinued(counted(count, 'old'), counted(count, 'new'))).toHaveLength(count);
+      return reads;
+    };
+    const few = readsFor(40);
+    expect(readsFor(400)).toBeLessThanOrEqual(12 * few);
   });
 });

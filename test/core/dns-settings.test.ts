@@ -76,6 +76,12 @@ describe('DNS settings of the form of 0.4.6', () => {
     );
   });
 
+  it('are not written again by an older form that switches DNS alone: others may have changed them meanwhile', () => {
+    expect(inFormOf(withSettings(DEFAULT_RESOLVER), dnsOfFourMembers.decode({ enabled: true }))).toEqual({
+      enabled: true,
+    });
+  });
+
   it('lose nothing that an older form cannot say when that changes them', () => {
     const urls = fc.uniqueArray(url, { maxLength: 3 });
     const domains = fc

@@ -6,7 +6,7 @@ import { STATIC } from '../../src/core/principal.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 
 const ports = { clock: systemClock, random: systemRandom };
-const TOKEN = { name: 'relay', may: 'relay', expiresAt: null } as const;
+const TOKEN = { name: 'relay', may: 'relay', expiresAt: null, label: null } as const;
 
 /** Tokens of a state that another gateway has, too: what that makes shows here after a look. */
 async function shared(look: () => Promise<void>) {

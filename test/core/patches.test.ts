@@ -3,6 +3,7 @@ import { silent } from '../../src/gateway/options.js';
 import { openLocalBackend } from '../../src/homes/file/backend.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { staged } from '../homes/upstream/staged.js';
+import { createKey } from '../ports/key-changes.js';
 import { itPatches } from './patches.js';
 
 const CREATED = { name: null, limitBytes: null };
@@ -25,7 +26,7 @@ describe('a patch of the configuration in a file', () => {
     return {
       backend,
       patch: (patch) => backend.document?.patch(patch) ?? Promise.reject(),
-      createKey: (accessKey) => backend.createKey({ accessKey, ...CREATED }),
+      createKey: (accessKey) => createKey(backend, { accessKey, ...CREATED }),
       text: async () => (await fileSystem.read('/etc/server.json', 1 << 20)).toString(),
       versions: async () => (await fileSystem.list('/etc/server.json.keyway/versions').catch(() => [])).length,
       close: () => backend.close(),
@@ -40,7 +41,7 @@ describe('a patch of the configuration of a running server', () => {
       return {
         backend,
         patch: (patch) => world.until(backend.document?.patch(patch) ?? Promise.reject()),
-        createKey: (accessKey) => world.until(backend.createKey({ accessKey, ...CREATED })),
+        createKey: (accessKey) => world.until(createKey(backend, { accessKey, ...CREATED })),
         text: async () => server.configuration,
         versions: async () => (await files.list('/var/keyway/versions').catch(() => [])).length,
         close: () => world.until(backend.close()),

@@ -4,7 +4,7 @@ import type { LogPort } from '../../src/core/ports.js';
 /** A home that holds a configuration, as far as replacing it goes. */
 export interface ReplaceableHome {
   replace(body: Buffer): Promise<void>;
-  /** Per kept version, oldest first, whether it is kept for ever. */
+  /** Per kept version, oldest first, whether it is kept for good. */
   versions(): Promise<readonly boolean[]>;
   close(): Promise<void>;
 }
@@ -27,13 +27,13 @@ export function itReplaces(open: OpenHome): void {
     await home.replace(Buffer.from(after));
     expect((await home.versions()).at(-1)).toBe(forever);
     expect(lines).toEqual(logged.map((line) => expect.stringContaining(line)));
-    expect(lines.every((line) => line.endsWith('the version before is kept for ever'))).toBe(true);
+    expect(lines.every((line) => line.endsWith('the version before is kept for good'))).toBe(true);
     await home.close();
   });
 
   it.each([
     0, 2,
-  ])('by one that has lost the inbounds, with %i keys, is refused, and nothing is kept for ever or logged', async (keys) => {
+  ])('by one that has lost the inbounds, with %i keys, is refused, and nothing is kept for good or logged', async (keys) => {
     const { home, lines } = await staged(open, inbounds(2));
     await expect(home.replace(Buffer.from(rootList(keys)))).rejects.toMatchObject({
       code: 'configWriteFailed',
@@ -77,7 +77,7 @@ const SERVER_MEMBERS: readonly (readonly [string, unknown])[] = [
 async function staged(open: OpenHome, before: string) {
   const lines: string[] = [];
   const say = (level: string) => (_: object, message: string) => {
-    if (message.includes('kept for ever')) lines.push(`${level}: ${message}`);
+    if (message.includes('kept for good')) lines.push(`${level}: ${message}`);
   };
   const log: LogPort = { debug() {}, info() {}, warn: say('warn'), error: say('error') };
   return { home: await open(before, log), lines };

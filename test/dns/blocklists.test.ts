@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
+import { DEFAULT_RESOLVER } from '../../src/core/dns-settings.js';
 import { DEFAULT_DNS } from '../../src/core/model.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { resolverFor } from '../../src/serve/prepare.js';
@@ -440,6 +441,28 @@ describe('refreshes', () => {
     await loaded(test);
     expect((await askUdp(test.port(), { name: 'ads.example' })).rcode).toBe('NXDOMAIN');
     expect(test.lines.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
+
+  it('under way when the settings take the newer form are begun again, since their lines then say something else', async () => {
+    const held: ServerResponse[] = [];
+    const { url } = await listServer((_request, response) => {
+      response.writeHead(200).write('# title\n');
+      if (held.length > 0) response.end('ads.example');
+      held.push(response);
+    });
+    const test = await startResolver({ adblockUrls: [url] });
+    const isRead = async () => {
+      const drafts = (await readdir(test.folder)).filter((name) => name.endsWith('.draft'));
+      return (await Promise.all(drafts.map((name) => readFile(join(test.folder, name))))).some(
+        ({ length }) => length > 0,
+      );
+    };
+    await until(isRead, 'its first line is read');
+    const lists = [{ name: 'list', url, enabled: true }];
+    await test.set({ resolver: { ...DEFAULT_RESOLVER, upstreams: [], lists } });
+    held[0]?.end('ads.example');
+    await loaded(test);
+    expect(test.resolver.explain('ads.example')).toMatchObject({ outcome: 'blocked', source: 'list' });
   });
 
   it('of 200,000 names leave the resolver answering, and lose no query', async () => {

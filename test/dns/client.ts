@@ -32,12 +32,12 @@ export function encodeQuery({ name, type = 'A', udpBytes, id = 4711 }: Asked): B
   });
 }
 
-/** The next reply over UDP to these bytes. Rejects when none comes in ten seconds. */
+/** The next reply over UDP to these bytes. Rejects when none comes in half a minute. */
 export async function sendUdp(port: number, packet: Buffer, host = '127.0.0.1'): Promise<Buffer> {
   const socket = createSocket('udp4');
   try {
     socket.send(packet, port, host);
-    const [reply] = await once(socket, 'message', { signal: AbortSignal.timeout(10_000) });
+    const [reply] = await once(socket, 'message', { signal: AbortSignal.timeout(30_000) });
     if (!Buffer.isBuffer(reply)) throw new Error('it is no datagram');
     return reply;
   } finally {

@@ -33,6 +33,7 @@ async function startGateway(file: object, mounts: GatewayOptions['mounts'] = [{ 
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     log,
     ca: [CERTIFICATE],
+    attemptTimeout: 20_000,
   });
   later(() => resolver.close());
   const app = await createGateway({

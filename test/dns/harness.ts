@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { DEFAULT_DNS, type DnsConfig, type OutboundSettings } from '../../src/core/model.js';
 import type { LogPort } from '../../src/core/ports.js';
 import { createResolver, type Resolver, type ResolverOptions } from '../../src/dns/resolver.js';
@@ -38,7 +39,7 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** A running resolver on a free port of 127.0.0.1 that trusts the tests' certificate. */
+/** A running resolver on a free port of 127.0.0.1 that trusts the tests' certificate, and is patient with upstreams. */
 export async function startResolver(
   dns: Partial<DnsConfig>,
   options: Partial<ResolverOptions> & { readonly outbound?: OutboundSettings } = {},
@@ -54,6 +55,7 @@ export async function startResolver(
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     log: { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error') },
     ca: [CERTIFICATE],
+    attemptTimeout: 20_000,
     ...options,
   });
   later(() => resolver.close());
@@ -91,9 +93,5 @@ export function outboundVia(port: number, settings: Partial<OutboundSettings> = 
 
 /** Waits until something holds; rejects after a generous time. */
 export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const end = Date.now() + 30_000;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  await expect.poll(holds, { interval: 5, message: what }).toBe(true);
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createBlocklist } from '../../src/dns/blocklist.js';
-import { readOlderLine } from '../../src/dns/line-rules.js';
-import { createListReader, ListError } from '../../src/dns/list-lines.js';
+import { readLineOfAnEngine, readOlderLine } from '../../src/dns/line-rules.js';
+import { createListReader, ListError, readRules } from '../../src/dns/list-lines.js';
 import { createListRules } from '../../src/dns/list-rules.js';
 
 interface Read {
@@ -41,6 +41,11 @@ describe('a list', () => {
 
   it('with exceptions gives them apart', () => {
     expect(readList('||a.example^\n@@||b.a.example^')).toEqual({ blocked: ['a.example'], excepted: ['b.a.example'] });
+  });
+
+  it('that gives a name addresses without end gives those for which an answer has room', () => {
+    const lines = Array.from({ length: 5_000 }, (_, index) => `10.0.${index >> 8}.${index & 255} a.example`);
+    expect(readRules(lines, readLineOfAnEngine).addresses.get('a.example')).toHaveLength(4_096);
   });
 
   it('with names in other scripts gives their ASCII form', () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openTcp, TCP_LIMITS, type TcpLimits } from '../../src/dns/tcp.js';
 import type { Responder } from '../../src/dns/udp.js';
 import { cleanUp, later, until } from './harness.js';
@@ -51,18 +51,19 @@ describe('a DNS connection over TCP', () => {
   });
 
   it('gets the answer that is on its way when its time is over, and nothing to what comes later', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const release: (() => void)[] = [];
     const port = await listening((packet) => new Promise<Buffer>((resolve) => release.push(() => resolve(packet))), {
       lifetime: 1_000,
     });
     const late = await client(port);
     late.socket.write(MESSAGE);
-    await until(() => release.length > 0, 'the question has come');
-    // In this process, so that the earlier timer is over first, however late both are.
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await expect.poll(() => release.length).toBe(1);
+    vi.advanceTimersByTime(1_000);
     late.socket.write(MESSAGE);
     release[0]?.();
-    await until(() => late.closed, 'it is closed');
+    await expect.poll(() => late.closed).toBe(true);
     expect([late.received, release.length]).toEqual([MESSAGE.length, 1]);
   });
 

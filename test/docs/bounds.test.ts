@@ -7,6 +7,7 @@ const ROWS: Readonly<Record<string, readonly (readonly [file: string, ...names: 
   'questions of DNS over TCP that wait': [['dns/tcp', 'waiting']],
   'calls that wait for a change': [['core/long-polls', 'MOST_OF_ONE']],
   streams: [['own-api/streams', 'MOST_STREAMS']],
+  'lists of keys, events and items of batches that are made or not taken': [['own-api/large-answers', 'MOST_OF_ONE']],
   'batches that wait': [
     ['own-api/jobs', 'MOST_OF_TOKEN', 'MOST_WAITING', 'MOST_WAITING_CHARACTERS'],
     ['own-api/rows/jobs', 'MOST_ITEMS', 'BATCH_BODY_LIMIT'],
@@ -14,6 +15,9 @@ const ROWS: Readonly<Record<string, readonly (readonly [file: string, ...names: 
   'batches that have ended': [['own-api/jobs', 'MOST_ENDED', 'MOST_ENDED_CHARACTERS']],
   '`Idempotency-Key`s': [['own-api/ended-onces', 'MOST_OF_OWNER']],
   'rotations that are not done': [['own-api/rotations', 'MOST_BEGUN']],
+  'events, for seven days': [['own-api/events', 'MOST_EVENTS', 'MOST_CHARACTERS']],
+  'removed keys whose makers are known, for an hour': [['core/keys/key-makers', 'MOST_GONE']],
+  'counters of keys that left the file, for 30 days': [['core/keys/removed-keys', 'MOST_REMOVED']],
   'programs in usage': [['core/operation-use', 'MOST_PROGRAMS_OF_ONE']],
   'pages of `GET keys` that may go on': [['own-api/key-pages', 'MOST']],
   'a patch': [['document/patch/patch', 'MOST_OPERATIONS', 'MOST_COPIED']],

@@ -16,9 +16,12 @@ const TEXTS = SOURCES.map((path) => ({
   text: readFileSync(join(root, path), 'utf8').replaceAll(/\n\s*(?:\*|\/\/) ?/g, ' '),
 }));
 
+/** The headings of a page, and the bold beginnings of its list items, which are headings of a few lines. */
 function headingsOf(page: string): ReadonlySet<string> {
   const text = readFileSync(join(root, 'docs', page), 'utf8');
-  return new Set([...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading));
+  return new Set(
+    [...text.matchAll(/^(?:#+ (.+)|- \*\*(.+?)\.?\*\*.*)$/gm)].map(([, heading, lead = '']) => heading ?? lead),
+  );
 }
 
 const PAGES: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -66,5 +69,28 @@ describe('what the pages for developers name', () => {
     );
     expect(named.length).toBeGreaterThan(40);
     expect(named.filter(({ path }) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
+describe('the walk from socket to disk in docs/design.md', () => {
+  const [, walk = ''] = readFileSync(join(root, 'docs/design.md'), 'utf8').split(
+    '## One change, from socket to disk\n',
+  );
+  const steps = (walk.split('\n## ')[0] ?? '').split(/^\d+\. /m).slice(1);
+  const named = steps.flatMap((step, index) => {
+    const quoted = [...step.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+    const files = quoted.filter((name) => name.startsWith('src/'));
+    const text = files.map((file) => readFileSync(join(root, file), 'utf8')).join('\n');
+    const names = quoted.filter((name) => /^#?\w+(?:\.\w+)?$/.test(name));
+    return names.map((name) => ({ step: index + 1, name, files, text }));
+  });
+
+  it('names in each step functions that are in the files of that step', () => {
+    expect(steps.length).toBeGreaterThan(10);
+    expect(named.length).toBeGreaterThan(25);
+    const missing = named.filter(
+      ({ name, text }) => !new RegExp(`(?<![\\w#])${name.replace('.', '\\.')}\\b`).test(text),
+    );
+    expect(missing.map(({ step, name, files }) => ({ step, name, files }))).toEqual([]);
   });
 });

@@ -18,7 +18,7 @@ async function firstDay(): Promise<string> {
   const at = { folder, terminal: true, ownAddresses: ['192.0.2.7'] };
   const served = await serveHere(['start', '--bind', '127.0.0.1:0'], { ...at, lines: answers });
   const url = await served.url;
-  await expect.poll(served.text, { timeout: 20_000 }).toMatch(/^Wrote 192\.0\.2\.7 .*\n$/m);
+  await expect.poll(served.text).toMatch(/^Wrote 192\.0\.2\.7 .*\n$/m);
   const commands = [
     ['keys', 'add', 'Anna', '--limit', '10GB'],
     ['keys', 'list'],
@@ -39,7 +39,7 @@ async function firstDay(): Promise<string> {
   const [announced = '', kept = ''] = before.split(/(?<=^Panel: .*\n)/m);
   const again = await serveHere(['start', '--bind', '127.0.0.1:0'], { ...at, lines: [] });
   const nextUrl = await again.url;
-  await expect.poll(again.text, { timeout: 20_000 }).toMatch(/^Panel: .*\n$/m);
+  await expect.poll(again.text).toMatch(/^Panel: .*\n$/m);
   const second = await again.text();
   await again.stop();
   const first = ['$ keyway start\n', announced, output, typed, kept, '\n', others.join('\n')].join('');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ROOT } from '../clone.js';
 import { runHere } from '../commands/context.js';
-import { PASSWORD, startLiveServer, USERNAME, unhurried } from '../replay/live-server.js';
+import { PASSWORD, startLiveServer, USERNAME, unhurried } from '../lab/live-server.js';
 import { blocksOf } from './markdown.js';
 
 /** The outputs that a page shows, in order, as lines. */

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { type Running, runKeyway, startKeyway } from '../commands/process.js';
 import { CERTIFICATE } from '../dns/certificate.js';
-import { PASSWORD, SERVER_FILE, TOKEN, USERNAME } from '../replay/live-server.js';
+import { PASSWORD, SERVER_FILE, TOKEN, USERNAME } from '../lab/live-server.js';
 import { PROXIES, type StartedProxy } from './proxy-servers.js';
 
 const REVISIONS = ['dns@secret/old', 'current@secret/new'] as const;

@@ -254,7 +254,7 @@ describe('the layout with inbounds', () => {
     const { configuration } = readDocument(Buffer.from(text));
     expect(configuration.keys).toEqual([key('a'), key('b'), key('c')]);
     const [unread, ...differences] = configuration.warnings;
-    expect(unread).toContain('access_keys: it stands beside inbounds and is not read');
+    expect(unread).toContain('access_keys: it is not read in a file with inbounds');
     expect(differences.slice(0, 3)).toEqual([
       `access_keys: 1 key stands only there: ${keyDigest('new')}`,
       `access_keys: 1 key stands only in inbounds, perhaps deleted through a server's own API: ${keyDigest('c')}`,

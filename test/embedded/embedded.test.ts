@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { playEmbedded } from '../../src/embedded/play.js';
 import { stageScenario } from '../../src/embedded/stage.js';
-import { exchangesOf, type Scenario } from '../../src/replay/format/scenario.js';
-import { playScenario } from '../../src/replay/play/play.js';
+import { exchangesOf, type Scenario } from '../../src/lab/format/scenario.js';
+import { playScenario } from '../../src/lab/play/play.js';
 import { scenariosOf } from '../acceptance/pack.js';
 
 const JSON_BODY = { 'content-type': 'application/json' };

@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openRaw, rawRequest } from '../raw-client.js';
-import { FEED_TOKEN, feedStage, until } from './stage.js';
+import { FEED_TOKEN, feedStage, report, until } from './stage.js';
 
 const HEADERS = { authorization: `Bearer ${FEED_TOKEN}`, 'content-type': 'application/json' };
 const MEBIBYTE = 1024 * 1024;
@@ -40,6 +40,20 @@ describe('a client of the feed that is still sending a body beyond the limit', (
       client.socket.destroy();
     }
   });
+});
+
+it('a body whose sender makes a chunk of each byte is held in few pieces', async () => {
+  const { url } = await feedStage({ keys: ['a'] });
+  const body = JSON.stringify(report(null, ['a', 1, 1])).padEnd(20_000);
+  const client = await connectTo(url);
+  const concat = vi.spyOn(Buffer, 'concat');
+  onTestFinished(() => concat.mockRestore());
+  client.socket.write(rawRequest('POST', '/v1/usage', { ...HEADERS, 'transfer-encoding': 'chunked' }));
+  client.socket.write(`${[...body].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`);
+  expect(await client.received(/"unknown_keys":\[\]\}$/)).toMatch(/^HTTP\/1\.1 200 /);
+  const pieces = concat.mock.calls.flatMap(([parts, length]) => (length === body.length ? [parts.length] : []));
+  expect(pieces).toEqual([expect.any(Number)]);
+  expect(pieces[0]).toBeLessThan(20);
 });
 
 describe('a client of the feed that ends its side', () => {

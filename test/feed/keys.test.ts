@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createChangeLog, REMEMBERED_CHANGES } from '../../src/core/keys/change-log.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { startFeed } from '../../src/serve/feed.js';
@@ -128,6 +128,20 @@ describe('GET /v1/keys', () => {
     const texts = new Set((await Promise.all(waiting)).map(({ text }) => text));
     expect(texts.size).toBe(1);
     expect((await stage.get(`/v1/keys?since=${version}&wait=300`)).status).toBe(200);
+  });
+
+  it('answers who would wait for five minutes after 55 s, before a proxy gives up', async () => {
+    const stage = await feedStage({ keys: ['a'] });
+    const { version } = bodyOf(await stage.get('/v1/keys'));
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    const waiting = stage.get(`/v1/keys?since=${version}&wait=300`);
+    await until(() => stage.requests() === 2);
+    const held = timers.mock.calls.flatMap(([, milliseconds = 0]) => (milliseconds >= 50_000 ? [milliseconds] : []));
+    timers.mockRestore();
+    await stage.gateway.core.setLimit('a', 7n);
+    await waiting;
+    expect(held).toContain(55_000);
+    expect(held).not.toContain(300_000);
   });
 
   it('a stop lets those go who wait', async () => {

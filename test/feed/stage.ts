@@ -1,13 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import type { Gateway } from '../../src/gateway/compose.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
 import type { GatewayOptions } from '../../src/gateway/options.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { createConnections } from '../../src/serve/connections.js';
+import { startControl } from '../../src/serve/control.js';
 import { startFeed } from '../../src/serve/feed.js';
 
 export const FEED_TOKEN = 'feed-token';
@@ -40,6 +41,11 @@ export async function temporaryFolder(): Promise<string> {
 
 export function configurationOf(keys: readonly unknown[]): string {
   return JSON.stringify({ mode: 'server', api: { enabled: true, token: 'api-token' }, access_keys: keys });
+}
+
+/** Has the gateway of a stage listen for commands, as one does that serves. */
+export async function listenForCommands({ gateway, folder }: FeedStage): Promise<void> {
+  await startControl(gateway, join(folder, 'server.json.keyway'), logTo([]));
 }
 
 /** A gateway over a file with these keys (or over the folder of an earlier one), and its feed on a free port. */
@@ -115,9 +121,5 @@ export function report(id: string | null, ...entries: readonly (readonly [string
 }
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('the condition never came true');
-    await new Promise((done) => setTimeout(done, 10));
-  }
+  await expect.poll(condition, { interval: 5, message: 'the condition comes true' }).toBe(true);
 }

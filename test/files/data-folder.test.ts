@@ -35,6 +35,26 @@ it.each([
 });
 
 it.each([
+  { title: 'nothing was ever learned', isFree: true },
+  { title: 'Keyway keeps records of its own alone', file: 'records.jsonl', isFree: true },
+  { title: 'a version is kept', file: 'versions/1.json', isFree: false },
+  { title: 'keys are known', file: 'known-keys.jsonl', isFree: false },
+  { title: 'something else is', file: 'another', isFree: false },
+])('a data folder of a server of which $title is free for another address: $isFree', async ({ file, isFree }) => {
+  const files = createMemoryFiles();
+  await openDataFolder(files, FOLDER, 'http://127.0.0.1:9090');
+  if (file !== undefined) await files.create(`${FOLDER}/${file}`, Buffer.from(''), 0o600, 'folder');
+  const opening = openDataFolder(files, FOLDER, 'https://127.0.0.1:9090');
+  const words =
+    'belongs to http://127.0.0.1:9090, not to https://127.0.0.1:9090: name another with --data-dir, or, when it is';
+  if (isFree) await opening;
+  else await expect(opening).rejects.toThrow(words);
+  const marker = (await files.read(`${FOLDER}/belongs-to.json`, 1_000)).toString();
+  expect(marker).toContain(isFree ? '"https://127.0.0.1:9090"' : '"http://127.0.0.1:9090"');
+  await expect(openDataFolder(files, FOLDER, CONFIG)).rejects.toThrow('when the configuration file was moved');
+});
+
+it.each([
   [0o700, 0],
   [0o755, 0],
   [0o770, 1],

@@ -1,10 +1,15 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { holdForServing } from '../../src/files/hold.js';
+import { createKeptVersions } from '../../src/files/kept-versions.js';
 import {
   type ConfigurationFile,
   createConfigurationFile,
 } from '../../src/homes/file/configuration/configuration-file.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../ports/forgetful-file-system.js';
 
 const PATH = '/etc/server/server.json';
@@ -49,14 +54,11 @@ async function open(
 }
 
 const adding = (accessKey: string) => ({ keys: new Map([[accessKey, { accessKey, name: null, limitBytes: null }]]) });
+const removing = (accessKey: string) => ({ keys: new Map([[accessKey, null]]) });
 const ofProcess = (pid: number) => JSON.stringify({ pid, started: 'now', nonce: 'another' });
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition never came true');
-    await new Promise((done) => setTimeout(done, 5));
-  }
+  await expect.poll(condition, { interval: 5, message: 'the condition comes true' }).toBe(true);
 }
 
 describe('a configuration file that a living process has', () => {
@@ -118,7 +120,7 @@ describe('where there can be no lock beside the file', () => {
     const disk = diskWithFile();
     disk.fail('create', 'ENOSPC', (path) => path === LOCK);
     await expect(open(disk)).rejects.toThrow(
-      `The configuration file ${PATH} cannot be held by a lock beside it: No space left on device (ENOSPC).`,
+      `The configuration file ${PATH} cannot be held by a lock next to it: No space left on device (ENOSPC).`,
     );
     disk.heal();
     await open(disk, { pid: 2, dataFolder: '/var/lib/keyway-1' });
@@ -139,10 +141,14 @@ describe('a lock that is removed while Keyway serves', () => {
   it('and taken by another process meanwhile: nothing is written until that one has ended', async () => {
     const disk = diskWithFile();
     const file = await open(disk);
+    await file.save(adding('first'));
+    const standing = () =>
+      [PATH, '/var/lib/keyway-1/unread-changes'].map(disk.readText).concat(disk.names('/etc/server'));
+    const before = standing();
     disk.write(LOCK, ofProcess(2));
     await expect(file.save(adding('beta'))).rejects.toMatchObject({ code: 'savedInMemory' });
     expect(file.status().lastWriteError).toContain('in use by process 2');
-    expect(disk.readText(PATH)).toBe(START);
+    expect(standing()).toEqual(before);
     disk.unlink(LOCK);
     await file.save(adding('gamma'));
     expect(disk.readText(PATH)).toMatch(/"beta".*"gamma"/s);
@@ -188,6 +194,15 @@ describe('a lock that is removed while Keyway serves', () => {
     expect(disk.readText(left)).toBeNull();
   });
 
+  it('keeps no journal that a killed Keyway was just rewriting', async () => {
+    const disk = diskWithFile();
+    await (await open(disk)).close();
+    const left = '/var/lib/keyway-1/.unread-changes.keyway-0123456789ab.tmp';
+    disk.write(left, '');
+    await open(disk);
+    expect(disk.readText(left)).toBeNull();
+  });
+
   it('a link that leads to another file takes that one in hand, and lets go of the first', async () => {
     const disk = diskWithFile();
     disk.write('/etc/other/new.json', START);
@@ -199,6 +214,35 @@ describe('a lock that is removed while Keyway serves', () => {
     expect(disk.names('/etc/other')).toContain('.new.json.keyway-lock');
     expect(disk.names('/etc/server')).not.toContain('.server.json.keyway-lock');
     expect(disk.readText(PATH)).toBe(START);
+  });
+
+  it('a link that leads elsewhere by now needs no room where it led before', async () => {
+    const disk = diskWithFile();
+    disk.write('/etc/other/new.json', START);
+    disk.link('/etc/server/link.json', PATH);
+    const file = await open(disk, { path: '/etc/server/link.json' });
+    await file.save(adding('beta'));
+    disk.unlink('/etc/server/link.json');
+    disk.link('/etc/server/link.json', '/etc/other/new.json');
+    disk.fail('create', 'ENOSPC', (path) => path.startsWith('/etc/server/'));
+    await file.save(adding('gamma'));
+    expect(disk.readText('/etc/other/new.json')).toContain('gamma');
+  });
+});
+
+describe('a data folder that is removed while Keyway serves', () => {
+  it('has what the very next write takes away', async () => {
+    const disk = diskWithFile();
+    const file = await open(disk);
+    await file.save(adding('beta'));
+    await file.save(removing('beta'));
+    const before = disk.readText(PATH);
+    await disk.port.rename('/var/lib/keyway-1', '/var/lib/moved');
+    await file.save(removing('alpha'));
+    const clock = { now: () => 0, monotonic: () => 0 };
+    const versions = createKeptVersions({ fileSystem: disk.port, folder: '/var/lib/keyway-1/versions', clock });
+    const kept = await Promise.all((await versions.list()).map(async ({ id }) => String(await versions.read(id))));
+    expect(kept).toContain(before);
   });
 });
 
@@ -219,5 +263,49 @@ describe('a data folder without a configuration file', () => {
     await hold.release();
     expect(lines).toEqual([expect.stringContaining('The data folder /var/lib/keyway is in use by process 2')]);
     expect(disk.readText('/var/lib/keyway/lock')).toBe(ofProcess(2));
+  });
+});
+
+describe('a folder that is moved while Keyway serves from it', () => {
+  it('has every change once it is back, where the data folder is elsewhere', async () => {
+    const disk = diskWithFile();
+    const file = await open(disk);
+    await file.save(adding('beta'));
+    await disk.port.rename('/etc/server', '/etc/moved');
+    await expect(file.save(adding('gamma'))).rejects.toMatchObject({ code: 'savedInMemory' });
+    await disk.port.rename('/etc/moved', '/etc/server');
+    await file.save(adding('delta'));
+    expect(disk.readText(PATH)).toMatch(/"alpha".*"beta".*"gamma".*"delta"/s);
+  });
+
+  it('is not made again at the old place, and is held once it is back', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'keyway-moved-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const [here, elsewhere] = [join(folder, 'here'), join(folder, 'elsewhere')];
+    await mkdir(here);
+    await writeFile(join(here, 'server.json'), START);
+    const write = () => undefined;
+    const hold = await holdForServing({
+      fileSystem: createFileSystem(),
+      processes: processes(1),
+      wait: async () => undefined,
+      log: { debug: write, info: write, warn: write, error: write },
+      dataFolder: join(here, 'data'),
+      configurationPath: join(here, 'server.json'),
+      lookMilliseconds: 0,
+    });
+    const versions = createKeptVersions({
+      fileSystem: createFileSystem(),
+      folder: hold.folder.versions,
+      clock: { now: () => 0, monotonic: () => 0 },
+    });
+    await rename(here, elsewhere);
+    await expect(hold.renew()).rejects.toThrow(`The folder ${here} is gone from here`);
+    await expect(versions.keep(Buffer.from(START))).rejects.toThrow('ENOENT');
+    expect(await readdir(folder)).toEqual(['elsewhere']);
+    await rename(elsewhere, here);
+    await hold.renew();
+    await versions.keep(Buffer.from(START));
+    await hold.release();
   });
 });

@@ -1,10 +1,10 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDataFolder } from '../../src/files/data-folder.js';
 import { createKeptVersions } from '../../src/files/kept-versions.js';
-import { listVersions, restoreVersion } from '../../src/files/restore-version.js';
+import { listVersions, readVersion } from '../../src/files/versions-of-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { collectGarbage } from '../collect-garbage.js';
 
@@ -100,24 +100,12 @@ describe('kept versions', () => {
     expect(kept).toEqual(['0', '5', ...Array.from({ length: 10 }, (_, n) => `${n + 15}`)]);
   });
 
-  it('restoring replaces the bytes and keeps the present ones first', async () => {
-    const versions = await open();
-    await versions.keep(Buffer.from('old\r\n'));
-    now += 1000;
-    const [version] = await listVersions(options());
-    await restoreVersion(options(), version?.id.slice(0, 20) ?? '');
-    expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe('old\r\n');
-    const all = await listVersions(options());
-    expect((await versions.read(all.at(-1)?.id ?? '')).toString()).toBe('present\n');
-  });
-
-  it('an unknown or an ambiguous version is an error and the file stays', async () => {
+  it('an unknown or an ambiguous version is an error', async () => {
     const versions = await open();
     await versions.keep(Buffer.from('a'));
     await versions.keep(Buffer.from('b'));
-    await expect(restoreVersion(options(), '1999')).rejects.toThrow('no kept version 1999');
-    await expect(restoreVersion(options(), '2026')).rejects.toThrow('2 kept versions begin with 2026');
-    expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe('present\n');
+    await expect(readVersion(options(), '1999')).rejects.toThrow('no kept version 1999');
+    await expect(readVersion(options(), '2026')).rejects.toThrow('2 kept versions begin with 2026');
   });
 
   it('a data folder that belongs to another file is refused by name', async () => {

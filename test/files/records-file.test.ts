@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { KeptRecords, RecordChange, RecordKind } from '../../src/core/kept-records.js';
+import type { FileSystemPort } from '../../src/core/ports.js';
 import { openRecordsFile, RECORDS_FILE } from '../../src/files/records-file.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../ports/forgetful-file-system.js';
 
@@ -179,4 +180,26 @@ it('has after any end all that was acknowledged, and of each other step all or n
     }),
     { numRuns: 150 },
   );
+});
+
+it('writes many long records anew in pieces, and finds them all again', async () => {
+  const from = await disk();
+  const pieces: number[] = [];
+  const port: FileSystemPort = {
+    ...from.port,
+    create: (path, content, mode, owner) => {
+      pieces.push(content.length);
+      return from.port.create(path, content, mode, owner);
+    },
+    append: (path, content) => {
+      pieces.push(content.length);
+      return from.port.append(path, content);
+    },
+  };
+  const records = await openRecordsFile({ fileSystem: port, folder: FOLDER, log: silent });
+  const body = JSON.stringify('x'.repeat(300_000));
+  const ids = Array.from({ length: 12 }, (_, index) => `record-${index}`);
+  for (const id of ids) await records.change([put(id, body)]);
+  expect(Math.max(...pieces)).toBeLessThan(2 ** 21);
+  expect(all(await open(from))).toEqual(Object.fromEntries(ids.map((id) => [id, body])));
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type KeptVersion, retainedVersions } from '../../src/document/retention.js';
+import type { KeptVersion } from '../../src/core/backend.js';
+import { retainedVersions } from '../../src/document/retention.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -41,6 +41,15 @@ describe('trying the way of writing', () => {
     expect(names('/etc/server')).toEqual(['server.json']);
   });
 
+  it('a file of the right user in a foreign group is named with its group', async () => {
+    const { port, fail, setOwner } = disk();
+    const { uid } = await port.stat(PATH);
+    setOwner(PATH, uid, 4711);
+    fail('setOwner', 'EPERM');
+    const [problem] = await tryWriting({ fileSystem: port, path: PATH, inPlace: false });
+    expect(problem?.message).toMatch(/: chgrp \d+ \/etc\/server\/server\.json\.$/);
+  });
+
   it('a mount point is named with --in-place, which then finds nothing', async () => {
     const { port, mount } = disk();
     mount(PATH);

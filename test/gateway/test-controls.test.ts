@@ -132,7 +132,7 @@ describe('a gateway for tests', () => {
 
   it.each(['configPath', 'dataDir'])('is refused beside %s', async (name) => {
     const options = { mounts: [{ revision: 'current' }], test: {}, [name]: '/nowhere/server.jsonc' };
-    await expect(createGateway(options)).rejects.toThrow(`test: expected no ${name} beside it`);
+    await expect(createGateway(options)).rejects.toThrow(`test: expected no ${name} with it`);
   });
 
   it.each([

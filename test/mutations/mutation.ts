@@ -1,4 +1,4 @@
-import { matchOperation } from '../../src/replay/format/effects.js';
+import { matchOperation } from '../../src/lab/format/effects.js';
 import { isJsonObject, type JsonObject, type JsonValue, jsonIn } from '../../src/wire/json/json.js';
 import { writeJson } from '../../src/wire/json/write-json.js';
 import type { Operation } from '../../src/wire/operations.js';

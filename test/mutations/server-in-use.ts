@@ -8,7 +8,7 @@ import { createNoResolver } from '../../src/dns/no-resolver.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createGateway } from '../../src/index.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
-import { revisionNamed } from '../replay/live-server.js';
+import { revisionNamed } from '../lab/live-server.js';
 import { bytesOf, startScriptedServer } from '../stand-in/scripted-server.js';
 import type { Asked, Forward, Mutation, Reply, Site } from './mutation.js';
 

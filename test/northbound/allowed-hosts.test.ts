@@ -7,7 +7,7 @@ import { gatewayForTest, listen } from './gateway.js';
 const NAME = 'panel.example.org';
 const REFUSED = {
   ok: false,
-  error: 'misdirected request: its host is none of the names given with --allow-host',
+  error: 'misdirected request: its host is not one of the names given with --allow-host',
 };
 
 /** A gateway that is open, and answers to the name alone. */

@@ -56,6 +56,7 @@ function counting(fileSystem = createFileSystem()) {
       count.open += 1;
       return {
         size: file.size,
+        stat: file.stat,
         async read(target, at) {
           const length = await file.read(target, at);
           count.bytes += length;

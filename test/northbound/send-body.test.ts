@@ -114,7 +114,7 @@ it('between two slices of a large body the event loop turns, so that others are 
   const answer = await fetch(`http://127.0.0.1:${port}/large`);
   expect(Buffer.from(await answer.arrayBuffer()).equals(body)).toBe(true);
   // The client may have all of it before the last look.
-  await vi.waitFor(() => expect(handed.at(-1)).toBe(LARGE / MIB));
+  await expect.poll(() => handed.at(-1)).toBe(LARGE / MIB);
   const between = handed.map((count, turn) => count - (handed[turn - 1] ?? 0));
   expect(Math.max(...between)).toBe(1);
 });

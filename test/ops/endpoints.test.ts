@@ -140,7 +140,7 @@ describe('the ops listener', () => {
         });
         asked.end();
       });
-    const misdirected = 'misdirected request: its host is none of the names given with --allow-host';
+    const misdirected = 'misdirected request: its host is not one of the names given with --allow-host';
     expect(await ask('rebound.example')).toEqual([421, misdirected]);
     for (const host of ['metrics.example.org:9100', `127.0.0.1:${port}`, 'localhost'])
       expect(await ask(host), host).toEqual([200, expect.stringMatching(/^# HELP/)]);

@@ -1,4 +1,6 @@
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
@@ -86,6 +88,32 @@ describe('/healthz', () => {
     ops.watch(gateway, { feed: null, resolver: null });
     for (const path of ['readyz', 'healthz', 'metrics']) await (await fetch(`${ops.url}/${path}`)).text();
     expect(watched?.mock.calls).toEqual([[60_000], [60_000]]);
+  });
+
+  it('is degraded while the webhook takes no events, and metrics say for how long', async () => {
+    const receiver = createServer((_request, response) => void response.writeHead(503).end());
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void receiver.close());
+    const { port } = receiver.address() as AddressInfo;
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const { ops, call, metrics } = await opsStage({ access_keys: ['a'] }, [
+      ...['--webhook', `http://127.0.0.1:${port}/secret-path`, '--webhook-secret', secret],
+    ]);
+    const deliveries = async (outcome: string) =>
+      (await metrics()).value('keyway_webhook_deliveries_total', { outcome });
+    expect(await deliveries('failed')).toBe(0);
+    // A new webhook begins behind the newest event.
+    await expect
+      .poll(async () => {
+        await call('POST', '/panel/api/users', { access_key: String(Math.random()) });
+        return deliveries('failed');
+      })
+      .toBeGreaterThan(0);
+    const health = await (await fetch(`${ops}/healthz`)).text();
+    expect(JSON.parse(health)).toMatchObject({ status: 'degraded', problems: [{ problem: 'webhook_failing' }] });
+    expect(health).not.toContain('secret-path');
+    expect((await metrics()).value('keyway_health_problem', { problem: 'webhook_failing' })).toBe(1);
+    expect((await metrics()).value('keyway_webhook_waiting_seconds')).toBeGreaterThan(0);
   });
 
   it('is 503 while the file is no configuration, and 200 once it is one again', async () => {

@@ -34,10 +34,12 @@ describe('the configuration file', () => {
     await call('PUT', '/new/api/server/config', configurationOf({ access_keys: ['x'] }));
     await writeFile(configPath, configurationOf({ access_keys: ['x', 'y'] }));
     const reloads = async (reason: string, outcome: string) =>
-      (await metrics()).value('keyway_config_reloads_total', { reason, outcome });
-    await until(async () => (await reloads('edited', 'applied')) === 1);
+      (await metrics()).value('keyway_config_reloads_total', { reason, outcome }) ?? 0;
+    // What writes a file may be met in the middle, which is refused, too.
+    await until(async () => (await reloads('edited', 'applied')) > 0);
+    const before = await reloads('edited', 'refused');
     await writeFile(configPath, 'no configuration');
-    await until(async () => (await reloads('edited', 'refused')) === 1);
+    await until(async () => (await reloads('edited', 'refused')) > before);
     const { value } = await metrics();
     expect(await reloads('replaced', 'applied')).toBe(1);
     expect(value('keyway_config_write_changes_sum')).toBe(20);

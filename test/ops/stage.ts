@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import type { CountedLog } from '../../src/platform/log.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
@@ -133,9 +133,5 @@ export async function startWith(argv: readonly string[], log: CountedLog): Promi
 }
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('the condition never came true');
-    await new Promise((done) => setTimeout(done, 10));
-  }
+  await expect.poll(condition, { interval: 5, message: 'the condition comes true' }).toBe(true);
 }

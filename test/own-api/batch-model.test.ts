@@ -125,10 +125,17 @@ async function holds({ open, runs, setsCounters }: OverHome): Promise<void> {
   );
 }
 
+/** Has a key that no item names, because in front of a server its last key stays; it looks like a successor, which is passed over. */
+async function frontStageWithKey() {
+  const stage = await frontStage();
+  await stage.behind.app.keyway.core.createUser({ accessKey: '0'.repeat(32), name: null, limitBytes: null });
+  return stage;
+}
+
 const HOMES: readonly OverHome[] = [
   { home: 'memory alone', open: () => ownStage(), runs: 30, setsCounters: true },
   { home: 'a configuration file', open: fileStage, runs: 30, setsCounters: true },
-  { home: 'a running server', open: frontStage, runs: 5, setsCounters: false },
+  { home: 'a running server', open: frontStageWithKey, runs: 5, setsCounters: false },
 ];
 
 const title = 'comes to what single calls come to, one after the other';

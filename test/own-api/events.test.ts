@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Actors } from '../../src/core/actors.js';
 import type { MissedChanges, PastChanges } from '../../src/core/backend.js';
 import { DomainError } from '../../src/core/errors.js';
 import { LocalRecords } from '../../src/core/kept-records.js';
@@ -57,10 +58,13 @@ function observed({
     past,
   };
   const clock = { now, monotonic };
-  const events = new Events({ backend, records, server: null, clock, random: systemRandom, log: silent });
+  const actors = new Actors(clock);
+  const others = { server: null, actors, rotating: () => [], random: systemRandom, log: silent };
+  const events = new Events({ backend, records, clock, ...others });
   events.start();
   return {
     events,
+    actors,
     keys,
     records,
     clock,
@@ -99,10 +103,31 @@ describe('events', () => {
     });
     expect(told).toEqual([
       ['key.created', named('a', 'b', 'c')],
-      ['key.removed', named('c')],
+      ['key.removed', { keys: [{ access_key: 'c', name: 'Name of c' }] }],
       ['key.over_limit', named('b')],
       ['key.reset', named('b')],
     ]);
+  });
+
+  it('tell each change by who made it, and from what to what the members became others', async () => {
+    const { events, actors, keys, gathered } = observed();
+    for (const key of ['a', 'b']) keys.create({ accessKey: key, name: key, limitBytes: 5n });
+    await expect.poll(() => events.latest(10)).toHaveLength(1);
+    const caller = (name: string) => ({ name, may: 'keys' }) as const;
+    const largest = 2n ** 64n - 1n;
+    await actors.during(caller('bot'), ['a'], async () => keys.update({ accessKey: 'a', name: 'a', limitBytes: 6n }));
+    keys.update({ accessKey: 'b', name: 'b', limitBytes: null });
+    keys.update({ accessKey: 'a', name: 'A', limitBytes: largest });
+    keys.markChanged('b');
+    await gathered();
+    const [, ofBot, ofNobody] = events.latest(10).map(({ data }) => data);
+    const changes = [
+      { member: 'name', from: 'a', to: 'A' },
+      { member: 'limit_bytes', from: 5n, to: largest },
+    ];
+    expect(ofBot).toEqual({ by: 'bot', keys: [{ access_key: 'a', name: 'A', changes }] });
+    const others = [{ member: 'limit_bytes', from: 5n, to: null }, { member: 'note' }];
+    expect(ofNobody).toEqual({ keys: [{ access_key: 'b', name: 'b', changes: others }] });
   });
 
   it('say that the configuration became another, too, where another gateway missed more than can be told', async () => {
@@ -143,6 +168,15 @@ describe('events', () => {
     for (const key of ['a', 'b', 'c']) keys.create({ accessKey: key, name: 'n'.repeat(2 ** 20), limitBytes: null });
     await gathered();
     expect(events.latest(10)).toMatchObject([{ type: 'key.created', data: { keys: [], whole: true } }]);
+  });
+
+  it('are kept up to 16 MiB, the newest, also by a gateway that finds them', async () => {
+    const { events, records } = observed();
+    const big = (from: number) => ({ from: `${from}`.padEnd(2 ** 20), to: '' });
+    for (let n = 0; n < 20; n += 1) await events.emit('server.updated', big(n));
+    expect(events.latest(100)).toMatchObject(Array.from({ length: 15 }, (_, n) => ({ data: big(n + 5) })));
+    await observed({ records }).events.emit('server.updated', big(20));
+    expect(events.latest(100)).toMatchObject(Array.from({ length: 15 }, (_, n) => ({ data: big(n + 6) })));
   });
 
   it('tell of the configuration where it is another one', async () => {
@@ -405,6 +439,7 @@ describe('a webhook', () => {
         });
     };
     const first = open();
+    expect(first.problems()).toEqual([]);
     while (!records.of('events').has('webhook')) await new Promise((resolve) => setImmediate(resolve));
     keys.create({ accessKey: 'secret-key', name: 'Anna', limitBytes: null });
     await gathered();
@@ -414,6 +449,7 @@ describe('a webhook', () => {
     while (records.of('events').get('webhook') !== JSON.stringify(taken[1]?.id))
       await new Promise((resolve) => setImmediate(resolve));
     await first.close();
+    expect(first.status()).toEqual({ accepted: 2, failed: 2, abandoned: 0, failing: null });
     events.emit('job.ended', { job: 'j' });
     const second = open();
     await until(3);
@@ -443,6 +479,10 @@ describe('a webhook', () => {
     events.emit('server.away', {});
     while (events.latest(1).length === 0) await new Promise((resolve) => setImmediate(resolve));
     await expect.poll(() => lines, { interval: 5 }).toHaveLength(1);
+    passed += 7 * 60_000;
+    expect(webhook.problems()).toEqual([
+      { problem: 'webhook_failing', reason: expect.stringMatching(/an event that is 7 min old: .+; it is sent again/) },
+    ]);
     // A clock that is set says nothing of how old it is.
     for (const set of [2 * day, -4 * day]) {
       now += set;
@@ -453,6 +493,8 @@ describe('a webhook', () => {
     const given = events.newest;
     while (records.of('events').get('webhook') !== JSON.stringify(given))
       await new Promise((resolve) => setTimeout(resolve, 5));
+    await expect.poll(() => webhook.problems()).toEqual([]);
+    expect(webhook.status()).toMatchObject({ accepted: 0, abandoned: 1, failing: null });
     await webhook.close();
     expect(lines).toEqual([
       'the webhook does not take an event; it is sent again for a day',

@@ -1,7 +1,10 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { Backend, KeyChange } from '../../src/core/backend.js';
+import { Actors } from '../../src/core/actors.js';
+import type { Backend, KeyChange, KeyChanges } from '../../src/core/backend.js';
+import { DomainError } from '../../src/core/errors.js';
 import { LocalRecords } from '../../src/core/kept-records.js';
 import { KeyMakers } from '../../src/core/keys/key-makers.js';
+import { KeyNotes } from '../../src/core/keys/key-notes.js';
 import { recordOf } from '../../src/core/keys/key-record.js';
 import { STATIC } from '../../src/core/principal.js';
 import { allJobs, itemsRecord, jobRecord, onceRecord } from '../../src/own-api/job-records.js';
@@ -28,7 +31,8 @@ async function stage(options: Parameters<typeof ownStage>[0] = {}) {
   const named = { isHeld: (_name: string, _token: string) => true };
   const told: string[] = [];
   const start = ({ over = backend, ends = true } = {}) => {
-    const own = { core, records, makers, clock, log: silent, random: systemRandom };
+    const notes = new KeyNotes(records, backend.keys);
+    const own = { core, records, makers, notes, actors: new Actors(clock), clock, log: silent, random: systemRandom };
     const jobs = new Jobs({
       ...own,
       named,
@@ -72,7 +76,7 @@ it('the oldest of more than a thousand ended batches is not kept, and is not mad
   await expect(begin('0')).rejects.toMatchObject({ code: 'conflict' });
   expect(await begin('1')).toMatchObject({ id: '1', state: 'done' });
   now.time += DAY + 1001;
-  await jobs.ended((await begin('0')).id, 10_000);
+  await jobs.ended((await begin('0')).id, 30_000);
   expect(core.keys.get('0')).toBeDefined();
   await expect.poll(() => [...records.of('jobs').keys()].filter((id) => id.startsWith('once/'))).toHaveLength(1);
 });
@@ -90,6 +94,7 @@ it('of more than ten thousand ended uses of Idempotency-Keys the oldest of that 
   await expect.poll(() => isKept('bot', 1)).toBe(false);
   expect([isKept('other', 0), isKept('bot', 0), isKept('bot', 2)]).toEqual([true, false, true]);
   const parsed = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parsed.mockRestore());
   await records.change(answers('bot', 1, 10_002));
   await expect.poll(() => isKept('bot', 2)).toBe(false);
   expect(isKept('bot', 3)).toBe(true);
@@ -148,21 +153,15 @@ it.each([
       isKilled = true;
       return new Promise(() => undefined);
     };
-    const batches = areTogether ? backend.batches : null;
-    const dying: Backend = {
-      ...backend,
-      batches: batches && { ...batches, apply: (...of) => told(batches.apply(...of)) },
-      createKey: (key) => told(backend.createKey(key)),
-      updateKey: (accessKey, update) => told(backend.updateKey(accessKey, update)),
-      deleteKey: (accessKey) => told(backend.deleteKey(accessKey)),
-    };
+    const made = areTogether ? backend.changes : { ...backend.changes, most: 1 };
+    const dying: Backend = { ...backend, changes: { ...made, apply: (...of) => told(made.apply(...of)) } };
     const jobs = start({ over: dying, ends: false });
     const { id } = await jobs.begin({ by: STATIC, changes, delay: 0, once: null });
     await expect.poll(() => isKilled || jobs.find(STATIC, id).endedAt !== null).toBe(true);
     // What would be recorded in this turn of the event loop is.
     await new Promise(setImmediate);
-    const next = start({ over: { ...backend, batches } });
-    await next.ended(id, 10_000);
+    const next = start({ over: { ...backend, changes: made } });
+    await next.ended(id, 30_000);
     const job = next.find(STATIC, id);
     const outcomes = next.outcomesOf(job).map((outcome) => outcome?.code ?? true);
     expect([ending, outcomes]).toEqual([ending, expected]);
@@ -184,24 +183,43 @@ it('a deletion that a batch made on 0.3.21 when Keyway was killed outlives the n
   });
   const { core, backend, start } = await stage({ backend: over, clock });
   let isKilled = false;
-  const deleteKey = async (accessKey: string) => {
-    await apiOf(standIn)('DELETE', `/users/${accessKey}`);
+  const apply = async () => {
+    await apiOf(standIn)('DELETE', '/users/alpha');
     isKilled = true;
-    return new Promise<void>(() => undefined);
+    return new Promise<never>(() => undefined);
   };
-  const jobs = start({ over: { ...backend, deleteKey }, ends: false });
+  const jobs = start({ over: { ...backend, changes: { ...backend.changes, apply } }, ends: false });
   const changes: readonly KeyChange[] = [{ op: 'delete', accessKey: 'alpha' }];
   const { id } = await jobs.begin({ by: STATIC, changes, delay: 0, once: null });
   await expect.poll(() => isKilled).toBe(true);
   const next = start({ over: backend });
-  await next.ended(id, 10_000);
+  await next.ended(id, 30_000);
   expect(next.outcomesOf(next.find(STATIC, id))).toEqual([null]);
   // Before what waits is stored for it, and after.
   for (const _ of ['first', 'second']) {
     await standIn.restart();
-    await expect.poll(() => standIn.keys().map(({ accessKey }) => accessKey), { timeout: 10_000 }).toEqual(['beta']);
+    await expect.poll(() => standIn.keys().map(({ accessKey }) => accessKey)).toEqual(['beta']);
   }
   expect(await core.key('alpha')).toBeUndefined();
+});
+
+it('a change whose answer was lost is looked up by the next Keyway where this one ended while it waited', async () => {
+  const { core, backend, start } = await stage();
+  let isLost = false;
+  const apply: KeyChanges['apply'] = async (...asked) => {
+    const outcomes = await backend.changes.apply(...asked);
+    isLost = core.keys.get('a') === undefined;
+    if (isLost) throw new DomainError('outcomeUnknown');
+    return outcomes;
+  };
+  const jobs = start({ over: { ...backend, changes: { ...backend.changes, apply } }, ends: false });
+  const changes: readonly KeyChange[] = [create('a'), { op: 'delete', accessKey: 'a' }];
+  const { id } = await jobs.begin({ by: STATIC, changes, delay: 0, once: null });
+  await expect.poll(() => isLost).toBe(true);
+  await jobs.close();
+  const next = start();
+  await next.ended(id, 30_000);
+  expect(next.outcomesOf(next.find(STATIC, id))).toEqual([null, null]);
 });
 
 it('a list of ended batches is told without a look at the outcomes of their items', async () => {
@@ -258,18 +276,15 @@ it('a batch ends with the token that began it, waiting or running, and one of th
   const held = new Set(['first']);
   named.isHeld = (_name, token) => held.has(token);
   const made: string[] = [];
-  const singly = {
-    ...backend,
-    batches: null,
-    createKey: async (record: { readonly accessKey: string }) => {
-      made.push(record.accessKey);
-      if (made.length > 1) return;
-      held.clear();
-      held.add('second');
-      await records.change([{ kind: 'tokens', id: 'bot', body: '{}' }]);
-    },
+  const apply: KeyChanges['apply'] = async ([asked]) => {
+    made.push(asked?.op === 'create' ? asked.key.accessKey : '');
+    if (made.length > 1) return [null];
+    held.clear();
+    held.add('second');
+    await records.change([{ kind: 'tokens', id: 'bot', body: '{}' }]);
+    return [null];
   };
-  const jobs = start({ over: singly as unknown as Backend });
+  const jobs = start({ over: { ...backend, changes: { ...backend.changes, most: 1, apply } } });
   const by = { name: 'bot', may: 'keys', token: 'first' } as const;
   const begin = (keys: readonly string[], delay: number) =>
     jobs.begin({ by, changes: keys.map(create), delay, once: null });
@@ -283,4 +298,22 @@ it('a batch ends with the token that began it, waiting or running, and one of th
   expect(made).toEqual(['a']);
   const told = (await core.audit.list()).map(({ eventEn }) => eventEn).filter((text) => text.endsWith(reason));
   expect(told).toHaveLength(2);
+});
+
+it('a batch whose server is away when its first change is looked at makes every change, soon after', async () => {
+  const { core, backend, start } = await stage();
+  await core.createUser({ accessKey: 'there' });
+  const made: string[] = [];
+  const apply: KeyChanges['apply'] = (changes, how) => {
+    made.push(...changes.map(({ op }) => op));
+    return backend.changes.apply(changes, how);
+  };
+  const jobs = start({ over: { ...backend, changes: { ...backend.changes, most: 1, apply } } });
+  vi.spyOn(core, 'key').mockRejectedValueOnce(new DomainError('backendAway'));
+  // A create of a key that is there sets its counters to zero, which a look at the key does not tell.
+  const changes: readonly KeyChange[] = [create('there'), { op: 'delete', accessKey: 'nobody' }];
+  const { id } = await jobs.begin({ by: STATIC, changes, delay: 0, once: null });
+  await jobs.ended(id, 30_000);
+  expect(jobs.find(STATIC, id).state).toBe('done');
+  expect(made).toEqual(['create', 'delete']);
 });

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { LocalRecords } from '../../src/core/kept-records.js';
 import { KeyMakers } from '../../src/core/keys/key-makers.js';
+import { KeyNotes } from '../../src/core/keys/key-notes.js';
 import { KeyRegistry } from '../../src/core/keys/registry.js';
 import { createWaiting } from '../../src/core/keys/waiting.js';
 import { STATIC } from '../../src/core/principal.js';
@@ -142,7 +143,7 @@ describe('the changes of keys since a cursor', () => {
         const look = async (withCounters: boolean) => {
           const changed = await changes.after(place, { withCounters });
           if (changed === null) throw new Error('too old');
-          const told: Changes = JSON.parse(changes.text(changed.place, false, changed.keys));
+          const told: Changes = JSON.parse(changes.text(changed.place, false, changed.keys, () => null));
           for (const key of told.keys) known.set(key.access_key, { ...known.get(key.access_key), ...key });
           for (const accessKey of told.removed) known.delete(accessKey);
           ({ place } = changed);
@@ -160,7 +161,7 @@ describe('the changes of keys since a cursor', () => {
         }
         await look(true);
         const present = new Map(
-          [...registry.entries()].map((key) => [key.accessKey, JSON.parse(encodeJson(wireKey(key)))]),
+          [...registry.entries()].map((key) => [key.accessKey, JSON.parse(encodeJson(wireKey(key, () => null)))]),
         );
         expect(new Map([...known].sort())).toEqual(new Map([...present].sort()));
       }),
@@ -303,6 +304,7 @@ describe('a stream of the changes of keys', () => {
     const context = {
       core: { keys: registry, freshenKeys: () => undefined },
       makers: new KeyMakers(new LocalRecords(), clock),
+      notes: new KeyNotes(new LocalRecords(), registry),
       backend: { replica: null },
       turns: new Turns(),
       clock,

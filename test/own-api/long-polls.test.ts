@@ -37,17 +37,32 @@ describe('calls of one credential that wait', () => {
     expect((await call(`GET ${path}?since=&wait=1`)).status).toBe(200);
   });
 
-  it('are answered at once by one encoding of a change, and by one of an event', async () => {
+  it('are answered after 55 s, before a proxy gives up', async () => {
     const { app, call } = await ownStage();
+    const { body } = await call('GET /events');
+    const { cursor } = (body as { readonly data: { readonly cursor: string } }).data;
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    const waiting = call(`GET /events?since=${cursor}&wait=60`);
+    const longest = () => Math.max(0, ...timers.mock.calls.map(([, milliseconds]) => Number(milliseconds ?? 0)));
+    await vi.waitFor(() => expect(longest()).toBe(55_000), WAIT);
+    await app.keyway.core.createUser({ accessKey: 'a', name: null, limitBytes: null });
+    await waiting;
+  });
+
+  it('are answered at once by one encoding of a change, and by one of an event', async () => {
+    // Callers share an answer within a second: here it is always the same one.
+    const { app, call } = await ownStage({ clock: { now: () => 0, monotonic: () => 0 } });
     const { core } = app.keyway;
     const data = async (path: string) => ((await call(`GET ${path}`)).body as { readonly data: object }).data;
     const [keys, events] = (await Promise.all([data('/keys'), data('/events')])) as { readonly cursor: string }[];
     const encoded = vi.spyOn(KeyChanges.prototype, 'text');
     const found = vi.spyOn(Events.prototype, 'after');
+    const due = vi.spyOn(KeyChanges.prototype, 'due');
     const ask = (path: string, since = '') => call(`GET ${path}?since=${since}&wait=60`);
     const waiting = Array.from({ length: 100 }, () => [ask('/keys', keys?.cursor), ask('/events', events?.cursor)]);
     // Each asks whether its cursor is known here, then what came after it.
     await vi.waitFor(() => expect(found.mock.calls.length).toBe(200), WAIT);
+    await vi.waitFor(() => expect(due.mock.calls.length).toBe(100), WAIT);
     found.mockClear();
     await core.createUser({ accessKey: 'a', name: null, limitBytes: null });
     const answers = await Promise.all(waiting.flat());

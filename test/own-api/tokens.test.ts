@@ -33,6 +33,24 @@ describe('a named token', () => {
     expect(await call('DELETE /tokens/bot')).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 
+  it('has words for people, and a made name where none is given', async () => {
+    const { call } = await ownStage();
+    const made = await call('POST /tokens', { body: { may: 'all', label: 'Anna’s phone' } });
+    const { name, token } = Object(made.body).data;
+    expect([name, token]).toEqual([expect.stringMatching(/^token-[0-9a-f]{10}$/), expect.stringMatching(/^kw_/)]);
+    await call('POST /tokens', { body: { name: null, may: 'all' } });
+    const { body } = await call('GET /tokens', { headers: { authorization: `Bearer ${token}` } });
+    const labels = Object(body).data.map(({ label }: { readonly label: string | null }) => label);
+    expect(labels.toSorted()).toEqual(['Anna’s phone', null]);
+  });
+
+  it.each(['', 'two\nlines', 'x'.repeat(101), 7])('takes no label %j', async (label) => {
+    const { call } = await ownStage();
+    const refused = await call('POST /tokens', { body: { may: 'all', label } });
+    expect(refused).toMatchObject({ status: 400, body: { error: expect.stringMatching(/^label: expected/) } });
+    expect(Object((await call('GET /tokens')).body).data).toEqual([]);
+  });
+
   it('that is removed while its holder waits for a change is told nothing of it', async () => {
     const { app, call, asBot } = await stage('relay');
     const { cursor } = dataOf(await asBot('GET /keys')) as { readonly cursor: string };
@@ -43,16 +61,16 @@ describe('a named token', () => {
     expect(JSON.stringify((await waiting[0])?.body)).not.toContain('later');
   });
 
-  it('holds at most ten of the batches that wait, and ends them with itself', async () => {
+  it('holds at most ten of the batches that wait, however many come at once, and ends them with itself', async () => {
     const { call, asBot } = await stage('create');
     const batch = { items: [{ op: 'create', access_key: 'never' }] };
-    for (let count = 0; count < 10; count += 1)
-      expect((await asBot('POST /keys/batch?delay=60', batch)).status).toBe(202);
+    const sent = await Promise.all(Array.from({ length: 30 }, () => asBot('POST /keys/batch?delay=60', batch)));
+    expect(sent.filter(({ status }) => status === 202).length).toBe(10);
     expect(await asBot('POST /keys/batch?delay=60', batch)).toMatchObject({
       status: 429,
       body: { code: 'too_many_jobs', error: 'too many batches wait: try again: 10 of this token wait' },
     });
-    expect((await call('POST /keys/batch?wait=10', { body: { items: [{ op: 'create' }] } })).status).toBe(200);
+    expect((await call('POST /keys/batch?wait=30', { body: { items: [{ op: 'create' }] } })).status).toBe(200);
     await call('DELETE /tokens/bot');
     await call('POST /tokens', { body: { name: 'bot', may: 'create' } });
     const ended = { state: 'stopped', reason: 'the token bot has ended' };
@@ -105,7 +123,7 @@ describe('a named token', () => {
     const post = async (payload: object) =>
       (await app.inject({ method: 'POST', url: '/panel/api/users', headers, payload })).statusCode;
     const batch = async (...items: object[]) => {
-      const answer = await asBot('POST /keys/batch?wait=10', {
+      const answer = await asBot('POST /keys/batch?wait=30', {
         items: items.map((item) => ({ op: 'create', ...item })),
       });
       const { items: told } = dataOf(answer) as unknown as {

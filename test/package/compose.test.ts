@@ -72,7 +72,7 @@ describe.each(['compose.yaml', 'docs/proxy/compose.yaml'])('%s', (path) => {
     for (const port of ports) expect(exposed).toContain(port.split(':').at(-1));
     if (command.length === 0) return;
     const argv = command.map((word) => word.replace('/run/keyway/', ''));
-    // The file is missing, which is a 1; a word that is not known would be a 2. `start` would write it: container.test.ts runs that.
+    // The file is missing, which is a 1; a word that is not known would be a 2. `start` would write it: container.long.test.ts runs that.
     if (command[0] !== 'start') expect((await runHere([...argv, '--config', 'missing.jsonc'], {})).code).toBe(1);
     expect((await runHere([...argv, '--unknown'], {})).code).toBe(2);
   });

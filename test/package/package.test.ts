@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../clone.js';
 import { startKeyway } from '../commands/process.js';
@@ -26,7 +26,7 @@ async function packed(): Promise<readonly string[]> {
 /** Every kind of file that belongs into the package. */
 const WANTED: readonly RegExp[] = [
   /^(?:package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md)$/,
-  /^dist\/command\/[\w-]+\.js$/,
+  /^dist\/(?:command\/[\w-]+\.js|commit\.txt)$/,
   /^dist\/(?:src|revisions)\/.+(?:\.js|\.d\.ts)$/,
   /^dist\/src\/homes\/database\/schema\/\d+-[\w-]+\.sql$/,
   /^dist\/panel\/index\.html(?:\.gz|\.br)?$/,
@@ -42,7 +42,8 @@ describe('the tarball', () => {
     expect(files).toEqual(expect.arrayContaining(['dist/src/cli.js', 'dist/src/index.d.ts', 'dist/panel/index.html']));
     for (const shipped of ['fixtures', 'docs', 'dist/panel']) {
       const there = files.filter((path) => path.startsWith(`${shipped}/`)).sort();
-      expect(there).toEqual(await filesBelow(shipped));
+      const wanted = (await filesBelow(shipped)).filter((path) => path !== 'docs/design.md');
+      expect(there).toEqual(wanted);
     }
   });
 
@@ -81,6 +82,15 @@ describe('the package in an empty folder', () => {
     serving.child.kill('SIGTERM');
     expect((await serving.ended).code).toBe(0);
     expect(existsSync(join(place, 'keyway.jsonc'))).toBe(true);
+  });
+
+  it('tells its version and the commit that it was built from, and is the archive that docs/deploy.md installs', async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+    const { stdout } = await run(join(place, 'node_modules/.bin/keyway'), ['--version'], { cwd: place });
+    const commit = (await readFile(join(place, 'node_modules/keyway/dist/commit.txt'), 'utf8')).trim();
+    expect(stdout).toBe(commit === '' ? `${version}\n` : `${version} (commit ${commit})\n`);
+    const page = await readFile(join(ROOT, 'docs/deploy.md'), 'utf8');
+    expect(page).toContain(`npm install --global ./${basename(installed.tarball)}`);
   });
 
   it('is a library whose types resolve, and whose gateway answers', async () => {

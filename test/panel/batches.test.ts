@@ -6,7 +6,7 @@ import { batchesOf } from '../../panel/state/batches.js';
 import { wouldLose } from '../../panel/state/drafts.js';
 import { keysViewOf } from '../../panel/state/keys-view.js';
 import { say, toasts } from '../../panel/state/toasts.js';
-import type { Whole } from '../../panel/text/exact-json.js';
+import type { Whole } from '../../src/text/whole.js';
 import { gate } from './gate.js';
 import { type DeskOptions, openDesk, pass, refusal, said, settle, undo } from './without-browser.js';
 
@@ -54,7 +54,7 @@ describe.each([
     expect(bar()).toEqual(['delete soon 2']);
     batches.stop(id);
     await pass(10_000);
-    expect([bar(), said(), await has('guest-2026')]).toEqual([[], ['Nothing was deleted.'], true]);
+    expect([bar(), said(), await has('guest-2026')]).toEqual([[], ['Stopped after 0 of 2.'], true]);
     expect(batches.leaving.get().size).toBe(0);
     batches.begin('delete', each('delete', 'guest-2026', 'exact-limit'));
     await pass(7_000);
@@ -65,7 +65,7 @@ describe.each([
     const { batches, bar, call } = await batchDesk(options);
     batches.stop(batches.begin('reset', each('reset', 'guest-2026')).id);
     await pass(7_000);
-    expect(said()).toEqual(['Nothing was reset.']);
+    expect(said()).toEqual(['Stopped after 0 of 1.']);
     expect(await call('GET', 'api/users/guest-2026')).toMatchObject({ bytes_up: 4_000_000_000 });
     batches.begin('reset', each('reset', 'guest-2026'));
     await pass(7_000);
@@ -107,7 +107,7 @@ describe.each([
     expect(said()).toEqual(['Limit of 2 keys set.']);
     undo();
     await pass(2_000);
-    expect(said()).toEqual(['Limits changed meanwhile stay: 1.', 'The limit is as it was.']);
+    expect(said()).toEqual(['Keys changed meanwhile stay as they are: 1.', 'The key is as it was.']);
     expect(await limit('guest-2026')).toBe(1);
     batches.begin('limit', BOTH);
     await pass(20_000);
@@ -282,6 +282,21 @@ describe('as calls one after the other', () => {
     await pass(1_000);
     expect([bar(), put().length]).toEqual([[], 2]);
     expect(said()).toEqual(['Stopped after 0 of 2.', 'Stopped after 1 of 2.', 'Limit set.']);
+  });
+
+  it('a note is in no call to a revision, and a change of a note alone fails', async () => {
+    const { batches, sent } = await batchDesk(ONE_BY_ONE);
+    const update = { op: 'update', access_key: 'guest-2026', note: 'owes 5' } as const;
+    batches.begin('import', [
+      { item: { op: 'create', access_key: 'new', note: 'owes 5' } },
+      { item: { ...update, limit_bytes: SEVEN } },
+      { item: update },
+    ]);
+    await pass(2_000);
+    const changes = sent.filter(({ method, path }) => method !== 'GET' && path.startsWith('api/users'));
+    expect(changes.map(({ path }) => path)).toEqual(['api/users', 'api/users/guest-2026/limit']);
+    expect(changes.filter(({ body }) => body.includes('note'))).toEqual([]);
+    expect(batches.list.get()).toMatchObject([{ done: 2, failed: 1 }]);
   });
 
   it('new keys that differ in nothing are made by one call, and one by one where the server has none for that', async () => {

@@ -26,6 +26,12 @@ describe('the build', () => {
     expect(sum([...fetchedAtOnce(), ...texts])).toBeLessThanOrEqual(80_000);
   });
 
+  it('has at most 9 kB of gzipped styles', () => {
+    const styles = readdirSync(join(PANEL, 'assets')).filter((name) => name.endsWith('.css'));
+    expect(styles).toHaveLength(1);
+    expect(sum(styles)).toBeLessThanOrEqual(9_000);
+  });
+
   it.each([
     ['en', en],
     ['ru', ru],

@@ -4,7 +4,7 @@ import { areSame, patchBetween } from '../../panel/text/field-changes.js';
 import { parseTree } from '../../panel/text/json-tree.js';
 import { finish, Pace } from '../../src/core/steps.js';
 import { readPatchSteps } from '../../src/document/patch/patch.js';
-import { broughtValueSteps, identitySteps } from '../../src/document/patch/value.js';
+import { broughtValueSteps, identitySteps } from '../../src/document/value.js';
 
 const tree = (value: unknown) => parseTree(JSON.stringify(value));
 const pace = new Pace();

@@ -53,7 +53,7 @@ describe.each([
     expect([file.isDirty(), wouldLose()]).toEqual([true, true]);
     await call('POST', 'api/users', { access_key: 'before-the-review' });
     await file.openReview();
-    expect([review().plan.overwrites, review().keysGone, review().credentials]).toEqual([null, 0, 'none']);
+    expect([review().plan.overwrites, review().plan.keysGone, review().credentials]).toEqual([null, 0, 'none']);
     await call('POST', 'api/users', { access_key: 'in-the-review' });
     await file.save();
     expect([file.isDirty(), file.state.get().review, said()]).toEqual([false, null, ['Configuration saved.']]);
@@ -125,20 +125,17 @@ describe('an edit of a file that somebody else has changed', () => {
     expect([file.isDirty(), file.state.get().review, said()]).toEqual([false, null, ['There are no changes.']]);
   });
 
-  it('without the interface is shown as a whole, keys that it would take away too', async () => {
+  it('without the interface replaces the whole file, with the keys that were made until then', async () => {
     const { file, set, call, review, changes, fileText } = await fileUnderEdit({ ownApi: false });
     set(['log_level'], '"debug"');
-    await call('POST', 'api/users', { access_key: 'meanwhile' });
+    await call('POST', 'api/users', { access_key: 'before-the-review' });
     await file.openReview();
-    expect([review().keysGone, review().plan.fields]).toEqual([1, null]);
-    expect(textOfFile(review().plan.overwrites ?? { text: '' })).not.toContain('meanwhile');
-    await call('POST', 'api/users', { access_key: 'again' });
-    await file.save();
-    expect([review().keysGone, changes()]).toEqual([2, []]);
+    expect([review().plan.keysGone, review().plan.fields, review().plan.overwrites]).toEqual([0, null, null]);
+    await call('POST', 'api/users', { access_key: 'in-the-review' });
     await file.save();
     expect(changes()).toEqual(['PUT api/server/config']);
-    expect(await fileText()).not.toContain('meanwhile');
-    expect(await fileText()).toContain('18446744073709551615');
+    for (const part of ['before-the-review', 'in-the-review', '"debug"', '18446744073709551615'])
+      expect(await fileText()).toContain(part);
   });
 });
 
@@ -160,15 +157,73 @@ it.each([
   expect([said(), changes()]).toEqual([['Configuration saved.'], [change]]);
 });
 
-it('keys that are edited as text replace the file, and numbers stay as they were spelled', async () => {
-  const { file, changes, fileText } = await fileUnderEdit();
+it.each([
+  ['accessKeys', COMMENTED, 4],
+  ['inbounds', COMMENTED_INBOUNDS, 2],
+])('the text that is edited has no key of a file of the layout %s, whose number is told', async (_, text, count) => {
+  const { file } = await fileUnderEdit({ file: text });
+  const { draft } = file.state.get();
+  expect(textOfFile(draft?.now ?? { text: 'none' })).not.toMatch(/access_keys|users|guest-2026/);
+  expect(draft?.keyCount).toBe(count);
+});
+
+it('keys that are typed as text replace those of the file after a review of how many go, and numbers stay as they were spelled', async () => {
+  const { file, review, call, changes, fileText } = await fileUnderEdit();
   const text = textOfFile(file.state.get().draft?.now ?? { text: '' });
   expect(text).toContain('"ratio": 0.10');
-  file.type(text.replace('"Guests"', '"Visitors"'));
+  file.type(text.replace('{', '{ "access_keys": ["typed"],'));
   await file.openReview();
+  expect(review().plan.keysGone).toBe(4);
+  await call('POST', 'api/users', { access_key: 'meanwhile' });
+  await file.save();
+  expect([review().plan.keysGone, changes()]).toEqual([5, []]);
   await file.save();
   expect(changes()).toEqual(['PUT api/server/config']);
-  for (const part of ['"Visitors"', '0.10', '18446744073709551615']) expect(await fileText()).toContain(part);
+  for (const part of ['"typed"', '0.10']) expect(await fileText()).toContain(part);
+  expect(await fileText()).not.toContain('meanwhile');
+});
+
+it('a backup with other keys puts those in place, and one with the same changes its fields alone', async () => {
+  const { file, review, changes, fileText } = await fileUnderEdit();
+  await file.restore('same.json', SERVER_FILE.replace('"port": 9050', '"port": 9150'));
+  await file.openReview();
+  await file.save();
+  expect(changes()).toEqual(['PATCH keyway/v1/configuration']);
+  expect(await fileText()).toContain(COMMENT);
+  await file.restore('fewer.json', SERVER_FILE.replace('"6f1d2c3b4a5968778695a4b3c2d1e0ff",', ''));
+  await file.openReview();
+  expect(review().plan.keysGone).toBe(1);
+  await file.save();
+  expect(changes().at(-1)).toBe('PUT api/server/config');
+  expect(await fileText()).not.toContain('6f1d2c3b4a5968778695a4b3c2d1e0ff');
+});
+
+it('keys stay with their inbound where the inbounds are put in another order', async () => {
+  const { file, fileText } = await fileUnderEdit({ file: COMMENTED_INBOUNDS });
+  const parsed = JSON.parse(textOfFile(file.state.get().draft?.now ?? { text: '' }));
+  const keys = (text: string) =>
+    JSON.parse(text.replace(COMMENT, '')).inbounds.find(({ protocol }: { protocol: string }) => protocol === 'ostp')
+      .users;
+  const before = keys(await fileText());
+  file.type(JSON.stringify({ ...parsed, inbounds: parsed.inbounds.toReversed() }));
+  await file.openReview();
+  await file.save();
+  expect(said()).toEqual(['Configuration saved.']);
+  expect(keys(await fileText())).toEqual(before);
+});
+
+it('a save from which no server would start is refused by the member, and the edit stays', async () => {
+  const { file, set, fileText } = await fileUnderEdit();
+  const before = await fileText();
+  set(['dns', 'adblock_urls'], '7');
+  await file.openReview();
+  await file.save();
+  const { refused, review, error } = file.state.get();
+  expect([refused, review, file.isDirty()]).toEqual(['dns.adblock_urls', null, true]);
+  expect(error).toMatchObject({ envelope: { code: 'unreadable_by_server' } });
+  expect(await fileText()).toBe(before);
+  set(['dns', 'adblock_urls'], '[]');
+  expect(file.state.get().refused).toBe(null);
 });
 
 it('a file that is changed while an earlier edit is being saved stays under edit, and an older answer does not take its place', async () => {

@@ -3,17 +3,27 @@ import type { User } from '../../panel/api/wire.js';
 import { wordsIn } from '../../panel/i18n/text.js';
 import { changeKey, createKey, isOtherKey, newKeyProblem, saveKey } from '../../panel/pages/keys/save-key.js';
 import { batchesOf } from '../../panel/state/batches.js';
-import { clientAddressOf, clientLink } from '../../panel/state/client-links.js';
-import { COLUMN_NAMES, COLUMNS, isConnected, sortUsers } from '../../panel/state/key-list.js';
+import { clientLink, setAddress } from '../../panel/state/client-links.js';
+import { changesIn, planImport } from '../../panel/state/import-plan.js';
+import {
+  COLUMN_NAMES,
+  COLUMNS,
+  countFilters,
+  filterUsers,
+  isConnected,
+  sortUsers,
+  statusOf,
+} from '../../panel/state/key-list.js';
 import { keyTable } from '../../panel/state/key-table.js';
-import { limitChanges } from '../../panel/state/limits.js';
+import { lastUnitOf, limitChanges, limitDraft } from '../../panel/state/limits.js';
 import { isAddressable, removalCommand } from '../../panel/state/named-keys.js';
-import { userPage } from '../../panel/state/user-page.js';
+import { subscriptionOf } from '../../panel/state/subscriptions.js';
+import { toasts } from '../../panel/state/toasts.js';
 import { atOnce } from '../../panel/text/steps.js';
 import { subscriptionToken } from '../../src/subscription/token.js';
 import { gate } from './gate.js';
 import { INBOUNDS_FILE, SERVER_FILE } from './server-files.js';
-import { type DeskOptions, openDesk, pass, said, settle } from './without-browser.js';
+import { type DeskOptions, openDesk, pass, refusal, said, settle, undo } from './without-browser.js';
 
 const GIB = 1024 ** 3;
 const ANNA = '0c9e8d7f6a5b4c3d2e1f00112233ff44';
@@ -71,7 +81,7 @@ describe('an edit of a key', () => {
     '"><img src=x>/../?#%00é',
   ])('reaches the key %j, and so does its deletion', async (key) => {
     const { workspace, user, call } = await keysDesk();
-    await createKey(workspace, { key, name: '', limit: null });
+    await createKey(workspace, { key, name: '', note: '', limit: null });
     await changeKey(workspace, user(key), { limit: 7 });
     const path = `api/users/${encodeURIComponent(key)}`;
     expect(await call('GET', path)).toMatchObject({ access_key: key, limit_bytes: 7 });
@@ -79,6 +89,170 @@ describe('an edit of a key', () => {
     await pass(7_000);
     expect(await call('GET', 'api/users')).toHaveLength(4);
   });
+});
+
+describe.each([true, false])('a saved change of a key (with the interface: %s)', (ownApi) => {
+  it('is taken back for 15 seconds, name and limit together', async () => {
+    const { workspace, user, guests } = await keysDesk({ ownApi });
+    await saveKey(workspace, user('guest-2026'), { name: 'Visitors', limit: 60 * GIB });
+    expect(said()).toEqual(['Saved: Visitors. Limit: 50\u00a0GiB → 60\u00a0GiB.']);
+    undo();
+    await pass(2_000);
+    expect(said()).toEqual(['The key is as it was.']);
+    expect(await guests()).toMatchObject({ name: 'Guests', limit_bytes: 50 * GIB });
+    await saveKey(workspace, user('guest-2026'), { name: 'Visitors', limit: null });
+    await pass(15_000);
+    expect(() => undo(), 'the time is over').toThrow('found 0');
+  });
+
+  it('that follows one of the same key is taken back with it, and not over what somebody else has changed since', async () => {
+    const { workspace, user, guests, call } = await keysDesk({ ownApi });
+    for (const limit of [60, 70]) await saveKey(workspace, user('guest-2026'), { limit: limit * GIB });
+    expect(said().at(-1)).toBe('Saved: Guests. Limit: 50\u00a0GiB → 70\u00a0GiB.');
+    undo();
+    await pass(2_000);
+    expect(await guests()).toMatchObject({ limit_bytes: 50 * GIB });
+    await saveKey(workspace, user('guest-2026'), { limit: 60 * GIB });
+    await call('PUT', 'api/users/guest-2026/limit', { limit_bytes: 65 * GIB });
+    await Promise.all([workspace.contact.now(), pass(250)]);
+    await saveKey(workspace, user('guest-2026'), { limit: 75 * GIB });
+    expect(said().at(-1)).toBe('Saved: Guests. Limit: 65\u00a0GiB → 75\u00a0GiB.');
+    await call('PUT', 'api/users/guest-2026/limit', { limit_bytes: 1 });
+    undo();
+    await pass(2_000);
+    expect(said()).toEqual(['Keys changed meanwhile stay as they are: 1.']);
+    expect(await guests()).toMatchObject({ limit_bytes: 1 });
+  });
+
+  it('stays to be taken back while another key is changed, and is offered to nobody after a sign-out', async () => {
+    const { workspace, user, guests } = await keysDesk({ ownApi });
+    await saveKey(workspace, user('guest-2026'), { name: '', limit: 60 * GIB });
+    await saveKey(workspace, user('exact-limit'), { limit: 5 });
+    batchesOf(workspace).begin('limit', limitChanges([{ key: ANNA, name: '' }], new Map(), 'set', 7));
+    await pass(2_000);
+    const [first] = toasts.get();
+    first?.undo?.();
+    await pass(2_000);
+    expect(await guests()).toMatchObject({ name: 'Guests', limit_bytes: 50 * GIB });
+    workspace.session.signOut();
+    expect(() => undo()).toThrow('found 0');
+  });
+});
+
+describe('the note of a key', () => {
+  const patch = (note: string | null) => ({ note });
+  const noteAt = async (desk: Awaited<ReturnType<typeof keysDesk>>, key: string) =>
+    Object(await desk.call('GET', `keyway/v1/keys/${key}`)).note;
+
+  it('is in the list and found there, also one that others write, and one that was there before the page', async () => {
+    const desk = await keysDesk({ signed: false });
+    const { workspace, call, user } = desk;
+    await call('PATCH', 'keyway/v1/keys/guest-2026', patch('pays in December'));
+    await workspace.session.signIn('admin', 'password', false);
+    await pass(250);
+    expect(user('guest-2026').note).toBe('pays in December');
+    await call('PATCH', 'keyway/v1/keys/exact-limit', patch('On trial'));
+    await settle();
+    const found = (text: string) =>
+      atOnce(filterUsers(workspace.users.state.get().users ?? [], 'all', { kind: 'part', text }));
+    expect(found('DECEMBER').map(({ access_key: key }) => key)).toEqual(['guest-2026']);
+    expect(found('on tr').map(({ access_key: key }) => key)).toEqual(['exact-limit']);
+    await call('PATCH', 'keyway/v1/keys/guest-2026', patch(null));
+    await settle();
+    expect(found('december')).toEqual([]);
+  });
+
+  it('is saved apart from name and limit, told of no revision, and taken back', async () => {
+    const desk = await keysDesk();
+    const { workspace, user, guests } = desk;
+    await saveKey(workspace, user('guest-2026'), { name: 'Guests', note: 'owes 5', limit: 50 * GIB });
+    expect([await noteAt(desk, 'guest-2026'), said()]).toEqual(['owes 5', ['Saved: Guests.']]);
+    await settle();
+    await saveKey(workspace, user('guest-2026'), { note: 'owes 7', limit: 60 * GIB });
+    expect(JSON.stringify(await guests())).not.toContain('owes');
+    undo();
+    await pass(2_000);
+    expect([await noteAt(desk, 'guest-2026'), await guests()]).toMatchObject([null, { limit_bytes: 50 * GIB }]);
+  });
+
+  it('comes with a new key, which stays where it cannot be saved', async () => {
+    const desk = await keysDesk();
+    const { workspace, on } = desk;
+    const made = await createKey(workspace, { key: '', name: 'Eve', note: 'by phone', limit: null });
+    expect(await noteAt(desk, made)).toBe('by phone');
+    on(/PATCH/, () => refusal(503, 'away'));
+    const second = await createKey(workspace, { key: 'second', name: '', note: 'lost', limit: null });
+    expect([second, await noteAt(desk, 'second'), said()]).toEqual([
+      'second',
+      null,
+      ['Key created without its note. Server error (503). away'],
+    ]);
+  });
+
+  it('comes in with a table and goes out with it', async () => {
+    const desk = await keysDesk();
+    const { workspace } = desk;
+    const { byKey } = workspace.users.state.get();
+    const table = 'key,note\nguest-2026,pays\nnew,=1+1\nexact-limit,';
+    const plan = planImport(table, byKey, true);
+    expect(plan.map(({ effect }) => effect)).toEqual(['change', 'create', 'same']);
+    expect(planImport(table, byKey, false).map(({ effect }) => effect)).toEqual(['same', 'create', 'same']);
+    expect(planImport(`key,note\nnew,${'n'.repeat(1_001)}`, byKey, true)[0]).toMatchObject({ problem: 'longName' });
+    batchesOf(workspace).begin('import', changesIn(plan), true);
+    await pass(2_000);
+    expect([await noteAt(desk, 'guest-2026'), await noteAt(desk, 'new')]).toEqual(['pays', '=1+1']);
+    const [row] = keyTable([{ key: 'guest-2026', name: '', link: '' }], workspace.users.state.get());
+    expect(row).toMatchObject({ note: 'pays' });
+    undo();
+    await pass(2_000);
+    expect(await noteAt(desk, 'guest-2026')).toBeNull();
+  });
+
+  it.each([
+    ['keys', 'keys', 'secret'],
+    ['status', 'none', undefined],
+  ])('is told to a token that may %s as far as it may know it, and so is that there are notes', async (may, reach, note) => {
+    const { workspace, call } = await keysDesk({ signed: false });
+    await call('PATCH', 'keyway/v1/keys/guest-2026', patch('secret'));
+    const { token } = Object(await call('POST', 'keyway/v1/tokens', { name: 'bot', may }));
+    await workspace.session.useToken(token, false);
+    await pass(1_000);
+    expect(workspace.reach.get()).toBe(reach);
+    const state = workspace.users.state.get();
+    expect([state.byKey.get('guest-2026')?.note ?? undefined, state.hasNotes]).toEqual([note, note !== undefined]);
+  });
+
+  it('is offered to no token that makes keys alone, which cannot sign in here', async () => {
+    const { workspace, call } = await keysDesk({ signed: false });
+    const { token } = Object(await call('POST', 'keyway/v1/tokens', { name: 'bot', may: 'create' }));
+    await expect(workspace.session.useToken(token, false)).rejects.toMatchObject({ status: 403 });
+  });
+});
+
+it('the changes of a table are taken back, and the keys that it made stay', async () => {
+  const { workspace, guests, call } = await keysDesk();
+  const { byKey } = workspace.users.state.get();
+  const changes = changesIn(planImport('guest-2026,Visitors,10 GB\nnew,New,\nexact-limit,,5 GB', byKey, true));
+  batchesOf(workspace).begin('import', changes, true);
+  await pass(2_000);
+  expect(said()).toEqual(['2 keys changed.']);
+  undo();
+  await pass(2_000);
+  expect(await guests()).toMatchObject({ name: 'Guests', limit_bytes: 50 * GIB });
+  expect(await call('GET', 'api/users/exact-limit')).toMatchObject({
+    name: 'Exact',
+    limit_bytes: Number(2n ** 64n - 1n),
+  });
+  expect(await call('GET', 'api/users')).toHaveLength(5);
+});
+
+it('the limit of the next key begins in the unit that was chosen last, in another tab as well', async () => {
+  const { workspace, open, browser } = await keysDesk();
+  expect(limitDraft(null, lastUnitOf(workspace).get())).toEqual({ amount: '', unit: 'GiB' });
+  lastUnitOf(workspace).set('GB');
+  expect(limitDraft(null, lastUnitOf(await open(browser.openTab())).get())).toEqual({ amount: '', unit: 'GB' });
+  browser.keptForGood.set('keyway:unit', 'furlongs');
+  expect(lastUnitOf(await open(browser.openTab())).get()).toBe('GiB');
 });
 
 it('a new key is made under a name that is free, and not before the list has told which are', async () => {
@@ -92,7 +266,7 @@ it('a new key is made under a name that is free, and not before the list has tol
     );
   expect(['guest-2026', '..', 'new', ''].map((key) => problem(key) !== null)).toEqual([true, true, false, false]);
   expect(['guest-2026', ''].map((key) => problem(key, null))).toEqual(['Loading keys…', null]);
-  const made = await createKey(workspace, { key: '', name: 'Recep', limit: 5 });
+  const made = await createKey(workspace, { key: '', name: 'Recep', note: '', limit: 5 });
   expect(workspace.users.state.get().byKey.get(made)).toMatchObject({ name: 'Recep', limit_bytes: 5 });
   await settle();
   expect(JSON.stringify(await call('GET', 'api/audit'))).toContain('Created a key');
@@ -132,6 +306,29 @@ it('the list is sorted by each of its columns, numbers beyond 2^53 exactly', asy
   });
 });
 
+it('a key has one state, in which its quota comes before that it is online, and every filter counts the keys of its word', () => {
+  const user = (used: number, limit_bytes: number | null, online: boolean): User => ({
+    ...{
+      access_key: 'a',
+      name: null,
+      bytes_up: 0,
+      bytes_down: used,
+      connections: 0,
+      limit_bytes,
+      online,
+      last_seen: null,
+    },
+  });
+  const users = [
+    ...[user(10, 10, true), user(9, 10, true), user(8, 10, true), user(0, null, true)],
+    ...[user(8, 10, false), user(0, null, false)],
+  ];
+  expect(users.map(statusOf)).toEqual(['over', 'near', 'online', 'online', 'used', 'unused']);
+  expect(countFilters(users)).toEqual({ all: 6, over: 1, near: 1, online: 4, used: 1, unused: 1, unlimited: 2 });
+  const { last_seen: _, ...old } = user(8, 10, true);
+  expect(statusOf(old), 'of a server that says so of every key with counters').toBe('used');
+});
+
 it('nobody is shown as online by a server that cannot know it', async () => {
   const online = async (revision: string) => {
     const { workspace } = await keysDesk({}, revision);
@@ -141,53 +338,82 @@ it('nobody is shown as online by a server that cannot know it', async () => {
 });
 
 describe('the link of a key', () => {
-  it.each([
-    '0.0.0.0',
-    '[::]',
-  ])('that names %s is not handed out before the page is told where clients reach the server', async (host) => {
-    const { workspace, open } = await keysDesk({ announced: { host, port: 50_000 } });
-    await expect(clientLink(workspace, 'guest-2026')).rejects.toMatchObject({ host });
-    clientAddressOf(workspace).set('vpn.example.com');
-    const expected = { text: expect.stringContaining('//guest-2026@vpn.example.com:50000'), instead: host };
-    expect(await clientLink(workspace, 'guest-2026')).toEqual(expected);
-    expect(await clientLink(await open(), 'guest-2026'), 'after a reload').toEqual(expected);
+  const unset = { file: INBOUNDS_FILE.replace('203.0.113.7', '0.0.0.0') };
+
+  it('that names 0.0.0.0 is not handed out before the address is set, and then names it in every browser', async () => {
+    const { workspace, call } = await keysDesk(unset);
+    await expect(clientLink(workspace, 'guest-2026')).rejects.toMatchObject({ host: '0.0.0.0' });
+    await setAddress(workspace, { host: 'vpn.example.com', port: ':443' });
+    const link = '//guest-2026@vpn.example.com:443';
+    expect(await clientLink(workspace, 'guest-2026')).toEqual({
+      text: expect.stringContaining(link),
+      unreachable: null,
+    });
+    expect(JSON.stringify(await call('GET', 'api/subscribe/guest-2026')), 'for everybody else').toContain(
+      'vpn.example.com:443',
+    );
+  });
+
+  it('that a setting decides is not set here: the server says which', async () => {
+    const { workspace } = await keysDesk({ announced: { host: '0.0.0.0', port: 50_000 } });
+    await expect(setAddress(workspace, { host: 'vpn.example.com', port: '' })).rejects.toMatchObject({
+      status: 409,
+      envelope: { error: expect.stringContaining('--server-host') },
+    });
+  });
+
+  it('is handed out with what is wrong with it where this page cannot set the address', async () => {
+    const { workspace } = await keysDesk({ announced: { host: '0.0.0.0', port: 50_000 }, ownApi: false });
+    expect(await clientLink(workspace, 'guest-2026')).toEqual({
+      text: expect.stringContaining('@0.0.0.0:50000'),
+      unreachable: '0.0.0.0',
+    });
   });
 
   it('that leads to the server stays as it is', async () => {
     const { workspace } = await keysDesk();
     expect(await clientLink(workspace, 'guest-2026')).toMatchObject({
       text: expect.stringContaining('@203.0.113.7:50000'),
-      instead: null,
+      unreachable: null,
     });
   });
 });
 
-describe('the page that the user of a key sees', () => {
-  const PATH = `/sub/${subscriptionToken('guest-2026')}`;
+describe('the subscription of a key', () => {
   const subscription = (members: string) => INBOUNDS_FILE.replace('"mode": "server",', `"mode": "server", ${members},`);
+  const SECURE = '"domain": "vpn.example.com", "tls": { "enabled": true }';
 
-  it('stands where Keyway answers subscriptions by token', async () => {
-    const { workspace } = await keysDesk({ subscriptionTokens: true });
-    expect(await userPage(workspace, 'guest-2026')).toBe(`http://keyway.test${PATH}`);
+  it('is a random address where Keyway answers them, the same at each look, below no web path', async () => {
+    const { workspace, app } = await keysDesk({ subscriptionTokens: true });
+    const url = (await subscriptionOf(workspace, 'guest-2026')) ?? '';
+    expect(url).toMatch(/^http:\/\/keyway\.test\/sub\/[0-9a-f]{32}$/);
+    expect(url).not.toContain(subscriptionToken('guest-2026'));
+    expect(await subscriptionOf(workspace, 'guest-2026')).toBe(url);
+    expect((await app.inject(new URL(url).pathname)).statusCode).toBe(200);
   });
 
-  it('has the path of the configuration', async () => {
-    const file = subscription('"subscription": { "path": "/mine" }');
-    const { workspace } = await keysDesk({ file, subscriptionTokens: true });
-    expect(await userPage(workspace, 'guest-2026')).toBe(`http://keyway.test${PATH.replace('/sub', '/mine')}`);
+  it('has the path and the name of the configuration', async () => {
+    const path = '"subscription": { "path": "/mine" }';
+    const plain = await keysDesk({ file: subscription(path), subscriptionTokens: true });
+    expect(await subscriptionOf(plain.workspace, 'guest-2026')).toMatch(/^http:\/\/keyway\.test\/mine\/[0-9a-f]{32}$/);
+    const named = await keysDesk({ file: subscription(`${SECURE}, ${path}`), subscriptionTokens: true });
+    expect(await subscriptionOf(named.workspace, 'guest-2026')).toMatch(
+      /^https:\/\/vpn\.example\.com\/mine\/[0-9a-f]{32}$/,
+    );
   });
 
   it('of a server that answers subscriptions by itself is the one that it tells', async () => {
-    const file = subscription(
-      '"domain": "vpn.example.com", "tls": { "enabled": true }, "subscription": { "enabled": true }',
-    );
+    const file = subscription(`${SECURE}, "subscription": { "enabled": true }`);
     const { workspace } = await keysDesk({ file, ownApi: false }, '0.4.6');
-    expect(await userPage(workspace, 'guest-2026')).toBe(`https://vpn.example.com${PATH}`);
+    expect(await subscriptionOf(workspace, 'guest-2026')).toBe(
+      `https://vpn.example.com/sub/${subscriptionToken('guest-2026')}`,
+    );
   });
 
-  it('is not there where none is served', async () => {
-    const { workspace } = await keysDesk({ file: SERVER_FILE });
-    expect(await userPage(workspace, 'guest-2026')).toBeNull();
+  it('is not there where none is served, and none is handed out', async () => {
+    const { workspace, sent } = await keysDesk({ file: SERVER_FILE });
+    expect(await subscriptionOf(workspace, 'guest-2026')).toBeNull();
+    expect(sent.filter(({ path }) => path.endsWith('/address'))).toEqual([]);
   });
 });
 
@@ -202,10 +428,12 @@ it('a key that no browser can address is removed by a command that names it by i
 it('a table of keys leaves empty what the server does not tell of a key, or not yet', () => {
   const old = { access_key: 'a', bytes_up: 1, bytes_down: 2, connections: 3, limit_bytes: null, online: true };
   const linked = ['a', 'b'].map((key) => ({ key, name: '', link: `ostp://${key}` }));
-  const [known, unknown] = keyTable(linked, new Map([['a', old]]));
-  expect(known).toMatchObject({ name: null, bytes_used: 3, online: null, status: 'active', limit_bytes: null });
+  const [known, unknown] = keyTable(linked, { byKey: new Map([['a', old]]), hasNotes: true });
+  expect(known).toMatchObject({ name: null, bytes_used: 3, online: null, status: 'used', limit_bytes: null });
   expect(unknown).toMatchObject({ access_key: 'b', link: 'ostp://b', bytes_up: null, status: null });
   expect(Object.keys(unknown ?? {}).join(',')).toBe(
-    'name,access_key,link,limit_bytes,bytes_up,bytes_down,bytes_used,connections,online,status',
+    'name,access_key,link,note,limit_bytes,bytes_up,bytes_down,bytes_used,connections,online,status',
   );
+  const [untold] = keyTable(linked, { byKey: new Map([['a', old]]), hasNotes: false });
+  expect(untold, 'an import would clear notes that were not told').not.toHaveProperty('note');
 });

@@ -8,8 +8,8 @@ import { createKeyStream } from '../../panel/state/key-stream.js';
 import { chosenKeys, countSelection, unseenOf } from '../../panel/state/selection.js';
 import { createUsers } from '../../panel/state/users.js';
 import { encodeExact } from '../../panel/text/exact-json.js';
-import { numberFormat } from '../../panel/text/number-format.js';
 import { atOnce, inTurns, type Steps } from '../../panel/text/steps.js';
+import { numberFormat } from '../../src/text/number-format.js';
 import { createBrowser } from './without-browser.js';
 
 const user = (access_key: string, bytes_down = 0) => ({
@@ -58,6 +58,7 @@ it('the map of the keys is the same while counters change, and another one when 
   const counted = { access_key, bytes_up, connections, online, bytes_down: 7 };
   const changes = [
     { cursor: '1', keys: [], removed: [] },
+    { cursor: '1', keys: [{ ...user('b'), note: 'By phone' }], removed: [] },
     { cursor: '2', keys: [counted], removed: [] },
     { cursor: '3', keys: [user('c')], removed: ['b'] },
   ].values();
@@ -74,6 +75,7 @@ it('the map of the keys is the same while counters change, and another one when 
   users.watch();
   await users.load(true);
   const { byKey: first } = users.state.get();
+  expect(first.get('b')).toMatchObject({ note: 'By phone' });
   await users.load(true);
   expect(users.state.get().byKey).toBe(first);
   expect(users.state.get().byKey.get('a')).toMatchObject({ bytes_down: 7, limit_bytes: null });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sizeMarks, timeMarks } from '../../panel/text/round-steps.js';
-import { formatSizeLike } from '../../panel/text/sizes.js';
+import { formatSizeLike } from '../../src/text/sizes.js';
 
 const MiB = 1024 ** 2;
 

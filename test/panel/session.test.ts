@@ -3,7 +3,7 @@ import { batchesOf } from '../../panel/state/batches.js';
 import { keysViewOf } from '../../panel/state/keys-view.js';
 import type { Workspace } from '../../panel/state/workspace.js';
 import { TOKEN } from './server-files.js';
-import { noAnswer, openDesk, pass, settle } from './without-browser.js';
+import { noAnswer, openDesk, pass, refusal, settle } from './without-browser.js';
 
 const phaseOf = ({ session }: Workspace) => session.state.get();
 
@@ -67,6 +67,45 @@ describe('a session', () => {
     expect(phaseOf(visit).phase).toBe('signedIn');
     visit.session.signOut();
     expect(browser.keptForGood.size).toBe(0);
+  });
+
+  it('goes on with a token of the device’s own, which another sign-in does not put out and a sign-out ends', async () => {
+    const { workspace, browser, open, call, sent } = await openDesk('current');
+    await workspace.session.keepDevice('Anna’s phone');
+    await call('POST', 'api/login', { username: 'admin', password: 'password' });
+    await pass(10_000);
+    expect(phaseOf(workspace)).toMatchObject({ phase: 'signedIn', credential: { kind: 'token', stays: true } });
+    const later = await open(browser.openTab());
+    expect(phaseOf(later).phase, 'after the browser was closed').toBe('signedIn');
+    const tokens = () => call('GET', 'keyway/v1/tokens');
+    const [token] = (await tokens()) as readonly { readonly name: string }[];
+    expect(token).toMatchObject({ may: 'all', label: 'Anna’s phone', made_by: 'session' });
+    expect(Date.parse(Object(token).expires_at) - Date.now()).toBeGreaterThan(89 * 86_400_000);
+    later.session.signOut();
+    await settle();
+    expect(await tokens()).toEqual([]);
+    expect(sent.filter(({ method }) => method === 'DELETE').map(({ path }) => path)).toEqual([
+      `keyway/v1/tokens/${token?.name}`,
+    ]);
+    expect(browser.keptForGood.size).toBe(0);
+  });
+
+  it('does not begin again where the token of the device comes after the sign-out, which ends that, too', async () => {
+    const { workspace, browser, call } = await openDesk('current');
+    const kept = workspace.session.keepDevice('Anna’s phone');
+    workspace.session.signOut();
+    await kept;
+    await settle();
+    expect(phaseOf(workspace).phase).toBe('signedOut');
+    expect(browser.keptForGood.size).toBe(0);
+    expect(await call('GET', 'keyway/v1/tokens')).toEqual([]);
+  });
+
+  it('stands as it was where no token can be made', async () => {
+    const { workspace, on } = await openDesk('current');
+    on(/^POST keyway\/v1\/tokens/, () => refusal(500, 'failed to save configuration', 'save_failed'));
+    await expect(workspace.session.keepDevice('x')).rejects.toMatchObject({ status: 500 });
+    expect(phaseOf(workspace)).toMatchObject({ phase: 'signedIn', credential: { kind: 'session' } });
   });
 
   it('of one mount is not that of another one on the same origin', async () => {

@@ -87,6 +87,23 @@ describe('the list of keys', () => {
     expect([names()?.includes('By a bot'), asked().whole]).toEqual([true, 1]);
   });
 
+  it.each([
+    ['calls were too many once', 429, 'too_many_polls', true],
+    ['the Keyway is one without notes', 400, 'invalid_query', false],
+  ])('has its notes at the next load where %s', async (_, status, code, has) => {
+    const { on, refresh, user, workspace, call } = await followed(await openDesk('current'));
+    await call('PATCH', 'keyway/v1/keys/guest-2026', { note: 'pays in December' });
+    workspace.users.startAnew();
+    const isOver = on(/noted=1/, () => refusal(status, 'no', code));
+    await refresh();
+    expect([user('guest-2026')?.note, workspace.users.state.get().hasNotes]).toEqual([undefined, false]);
+    isOver();
+    await refresh();
+    expect([user('guest-2026')?.note, workspace.users.state.get().hasNotes]).toEqual(
+      has ? ['pays in December', true] : [undefined, false],
+    );
+  });
+
   it('is followed again once a server that was started anew answers', async () => {
     const { on, restart, call, names, workspace } = await followed(await openDesk('current'));
     const isBack = on(/./, noAnswer);

@@ -38,13 +38,13 @@ describe('the watch over the list of keys', () => {
     const { users, answers, streams } = watchedUsers();
     users.watch();
     const first = users.load(true);
-    await vi.waitFor(() => expect(answers).toHaveLength(1));
+    await expect.poll(() => answers).toHaveLength(1);
     answers[0]?.();
     await first;
     expect(users.state.get().byKey.has('guest')).toBe(true);
     users.startAnew();
     const second = users.load(true);
-    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    await expect.poll(() => answers).toHaveLength(2);
     users.rest();
     users.forget();
     expect(users.state.get().users).toBeNull();
@@ -58,7 +58,7 @@ describe('the watch over the list of keys', () => {
     const { users, answers, streams } = watchedUsers();
     users.watch();
     const load = users.load(true);
-    await vi.waitFor(() => expect(answers).toHaveLength(1));
+    await expect.poll(() => answers).toHaveLength(1);
     users.rest();
     answers[0]?.();
     await load;
@@ -67,7 +67,7 @@ describe('the watch over the list of keys', () => {
     expect(streams).toEqual([]);
     users.watch();
     const again = users.load(true);
-    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    await expect.poll(() => answers).toHaveLength(2);
     answers[1]?.();
     await again;
     expect(streams.map(({ aborted }) => aborted)).toEqual([false]);
@@ -105,15 +105,15 @@ it('no stream tells anything while changes are asked for, which might be newer t
   users.watch();
   await users.load(true);
   const asked = users.load(true);
-  await vi.waitFor(() => expect([answers.length, tell.length]).toEqual([1, 1]));
+  await expect.poll(() => [answers.length, tell.length]).toEqual([1, 1]);
   tell[0]?.(told('3', { guest: 30 }));
   answers[0]?.(told('2', { guest: 20, desk: 2 }));
   await asked;
   expect(limits()).toEqual([20, 2]);
   expect(begun).toEqual(['/keys?since=1', '/keys?since=2']);
-  await vi.waitFor(() => expect(tell).toHaveLength(2));
+  await expect.poll(() => tell).toHaveLength(2);
   tell[1]?.(told('3', { guest: 30 }));
-  await vi.waitFor(() => expect(limits()).toEqual([30, 2]));
+  await expect.poll(() => limits()).toEqual([30, 2]);
   users.rest();
 });
 

@@ -143,7 +143,7 @@ let underWay = 0;
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 60; turn += 1) {
     await new Promise(setImmediate);
-    if (underWay > 0) turn = 0;
+    if (underWay > 0 || process.getActiveResourcesInfo().some((kind) => kind.startsWith('FSReq'))) turn = 0;
   }
 }
 

@@ -238,6 +238,7 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
           const file = fileAt(path);
           return {
             size: file.state.content.length,
+            stat: statOf(file, path),
             read: (target, at) => call('read', path, () => file.state.content.subarray(at).copy(target)),
             close: async () => undefined,
           };

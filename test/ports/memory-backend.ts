@@ -1,7 +1,15 @@
 import { type Audit, createAudit } from '../../src/core/audit.js';
-import type { Backend, BackendSettings, ChangeReason, KeyUpdate, UsageReport } from '../../src/core/backend.js';
+import type {
+  Backend,
+  BackendSettings,
+  ChangeReason,
+  KeyChange,
+  KeyUpdate,
+  UsageReport,
+} from '../../src/core/backend.js';
 import { DomainError } from '../../src/core/errors.js';
 import { LocalRecords } from '../../src/core/kept-records.js';
+import { eachByItself, outcomeOf } from '../../src/core/keys/change-key.js';
 import { KeyRegistry } from '../../src/core/keys/registry.js';
 import type { CounterValues } from '../../src/core/keys/types.js';
 import {
@@ -123,6 +131,21 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     });
   }
 
+  function reset(accessKey: string): void {
+    const found = present(accessKey);
+    if (found.counters === null) throw new DomainError('userNotFound');
+    held.set(accessKey, { ...found, counters: ZERO });
+    keys.reset(accessKey);
+  }
+
+  function make(change: KeyChange): void {
+    if (change.op === 'create') create(change.key);
+    else if (change.op === 'update') update(change.accessKey, change.update);
+    else if (change.op === 'delete') remove(change.accessKey);
+    else if (change.op === 'reset') reset(change.accessKey);
+    else throw new Error('no test rotates a key of this backend');
+  }
+
   function count({ id, entries }: UsageReport) {
     const unknownKeys = entries.flatMap(({ accessKey }) => (held.has(accessKey) ? [] : [accessKey]));
     const repeated = id !== null && known.has(id);
@@ -156,9 +179,12 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     onChange: (listener) => {
       listeners.push(listener);
     },
-    createKey: (record) => asked(() => create(record)),
-    batches: null,
-    refusing: null,
+    changes: {
+      most: 1,
+      areNoted: false,
+      apply: (changes) => eachByItself(changes, (change) => outcomeOf(asked(() => make(change)))),
+      rotate: null,
+    },
     createBareKeys: (made) =>
       asked(() => {
         for (const record of made) {
@@ -166,15 +192,6 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
           keys.createWithoutCounters(record);
         }
         return made.map(({ accessKey }) => accessKey);
-      }),
-    updateKey: (accessKey, record) => asked(() => update(accessKey, record)),
-    deleteKey: (accessKey) => asked(() => remove(accessKey)),
-    resetKey: (accessKey) =>
-      asked(() => {
-        const found = present(accessKey);
-        if (found.counters === null) throw new DomainError('userNotFound');
-        held.set(accessKey, { ...found, counters: ZERO });
-        keys.reset(accessKey);
       }),
     replaceRules: (rules) =>
       asked(() => {

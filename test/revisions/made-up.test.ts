@@ -3,18 +3,18 @@ import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
 import { revisionTable } from '../../revisions/table.js';
 import { playEmbedded } from '../../src/embedded/play.js';
-import { effectOf } from '../../src/replay/format/effects.js';
-import { isExchange } from '../../src/replay/format/scenario.js';
-import type { ScenarioFile } from '../../src/replay/play/scenario-files.js';
-import { startProxy } from '../../src/replay/record/proxy.js';
-import { Recorder } from '../../src/replay/record/recorder.js';
+import { effectOf } from '../../src/lab/format/effects.js';
+import { isExchange } from '../../src/lab/format/scenario.js';
+import type { ScenarioFile } from '../../src/lab/play/scenario-files.js';
+import { startProxy } from '../../src/lab/record/proxy.js';
+import { Recorder } from '../../src/lab/record/recorder.js';
 import type { writeJson } from '../../src/wire/json/write-json.js';
 import { openApiDocument } from '../../src/wire/openapi/openapi.js';
 import type { OperationRow } from '../../src/wire/operations/operation.js';
 import { unrefusedOperations, unshownFailures, unshownOperations } from '../acceptance/coverage.js';
+import { playerOn, startLiveServer, TOKEN } from '../lab/live-server.js';
 import { askEverything, CREDENTIALS } from '../northbound/auth-matrix.js';
 import { gatewayForTest } from '../northbound/gateway.js';
-import { playerOn, startLiveServer, TOKEN } from '../replay/live-server.js';
 import { freezeUser, line9_9_9, NO_SUCH_USER } from './made-up.js';
 
 /*

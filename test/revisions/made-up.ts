@@ -87,5 +87,5 @@ export const meltEverything: OperationRow = {
 export const MADE_ROWS = { freezeUser, meltEverything };
 export const MADE_HANDLERS: Readonly<Record<keyof typeof MADE_ROWS, Handler>> = {
   freezeUser: freezeHandler,
-  meltEverything: () => ({ payload: successEnvelope(true) }),
+  meltEverything: async () => ({ payload: successEnvelope(true) }),
 };

@@ -10,7 +10,8 @@ const ALL = [...REVISIONS, line9_9_9];
 /** The modules as they are when the list holds these records alone. */
 async function withRevisions(revisions: readonly Revision[]) {
   vi.resetModules();
-  vi.doMock('../../revisions/all.js', () => ({ REVISIONS: revisions, DEFAULT_REVISION }));
+  const SERVER_FILES = revisions.map(({ file }) => file);
+  vi.doMock('../../revisions/all.js', () => ({ REVISIONS: revisions, DEFAULT_REVISION, SERVER_FILES }));
   return {
     ...(await import('../../revisions/index.js')),
     ...(await import('../../revisions/table.js')),

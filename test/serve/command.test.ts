@@ -58,7 +58,7 @@ describe('keyway serve', () => {
     await served.url;
     served.hangUp();
     await expect
-      .poll(served.log, { timeout: 20_000 })
+      .poll(served.log)
       .toContainEqual(expect.objectContaining({ msg: expect.stringContaining('nothing is to be read again') }));
   });
 
@@ -179,7 +179,7 @@ describe('keyway start on a terminal', () => {
   async function started(lines: readonly (string | null)[], argv: readonly string[] = START, end = /^Panel: .*\n/m) {
     const served = await serveHere(argv, { folder, ...terminal, lines });
     const url = await served.url;
-    await expect.poll(served.text, { timeout: 20_000 }).toMatch(end);
+    await expect.poll(served.text).toMatch(end);
     return { served, url, text: await served.text() };
   }
 

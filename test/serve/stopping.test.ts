@@ -1,7 +1,12 @@
-import { readFile } from 'node:fs/promises';
-import { expect, it } from 'vitest';
+import { once } from 'node:events';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { opsStage, TOKEN } from '../ops/stage.js';
 import { openRaw, type RawClient, rawRequest } from '../raw-client.js';
+import { folderForTest, serveHere } from './serve-here.js';
 
 const HEADERS = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
 
@@ -20,4 +25,28 @@ it('a gateway that stops answers and keeps what clients had sent, also those tha
     expect(await client.ended).toMatch(new RegExp(`^HTTP/1\\.1 200 .*"data":"k${n}"\\}$`, 's'));
   const { access_keys } = JSON.parse(await readFile(configPath, 'utf8')) as { access_keys: readonly unknown[] };
   expect(access_keys).toHaveLength(20);
+});
+
+it('a gateway that stops cuts off a command that does not go on sending', async () => {
+  const folder = await folderForTest();
+  await writeFile(join(folder, 'server.json'), JSON.stringify({ mode: 'server', access_keys: [] }));
+  const served = await serveHere(['serve', '--config', 'server.json', '--bind', '127.0.0.1:0'], { folder });
+  await served.url;
+  const data = join(folder, 'server.json.keyway');
+  const call = request({ socketPath: join(data, 'keyway.sock'), method: 'POST', path: '/replacements/state' });
+  const cutOff = once(call, 'error');
+  call.write('half of it');
+  await expect.poll(() => readdir(data)).toContainEqual(expect.stringMatching(/^request-/));
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let isOver = false;
+  void served.stop().then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await vi.advanceTimersByTimeAsync(20);
+    await nextTurn();
+  }
+  await cutOff;
+  expect(await readdir(data)).not.toContainEqual(expect.stringMatching(/^request-/));
 });

@@ -65,7 +65,7 @@ describe('settings in front of a running server', () => {
 
   it('have no configuration file, and none is taken beside it', async () => {
     expect((await settingsOf({ argv: [...UPSTREAM, '--no-config'] })).home.documents).toEqual([]);
-    const message = 'config (flag --config): expected no configuration file beside --upstream: the server has its own';
+    const message = 'config (flag --config): expected no configuration file with --upstream: the server has its own';
     expect(await problemsOf({ argv: [...UPSTREAM, '--config', 'server.jsonc'] })).toEqual([message]);
   });
 
@@ -210,7 +210,8 @@ describe('each kind of value', () => {
     ['server-host', 'vpn.example.org', { serverHost: 'vpn.example.org' }],
     ['server-port', '65535', { serverPort: 65535 }],
     ['share-query', '?type=tcp&x=1', { shareQuery: '?type=tcp&x=1' }],
-    ['token', '', { token: '' }],
+    ['token', '', { token: null }],
+    ['webpath', '', { webpath: null }],
     ['webpath', '/a/b/', { webpath: 'a/b' }],
     ['password-hash', 'a'.repeat(64), { passwordHash: 'a'.repeat(64) }],
     ['panel-dir', './a=b', { panelDirs: [{ mount: null, folder: '/srv/keyway/a=b' }] }],
@@ -293,9 +294,7 @@ describe('problems', () => {
       'settings (flag --settings): /srv/keyway/none.jsonc: No such file or directory (ENOENT)',
     ]);
     const [syntax = ''] = await problemsOf({ file: '{ "bind": }' });
-    expect(syntax).toMatch(
-      /^settings \(environment variable KEYWAY_SETTINGS\): .*expected JSON with comments: .* line 1/,
-    );
+    expect(syntax).toMatch(/^settings \(environment variable KEYWAY_SETTINGS\): .*: line 1, column \d+: /);
     expect(await problemsOf({ file: '[]' })).toEqual([
       'settings (environment variable KEYWAY_SETTINGS): /etc/keyway/settings.jsonc: expected a JSON object',
     ]);
@@ -304,17 +303,17 @@ describe('problems', () => {
   it('name line and column of what is wrong in a settings file, and the member that it repeats', async () => {
     const reasons = await Promise.all(
       ['{\n  "bind": }', '{ "bind": "a:1",\n}', '{ "é": 1, "é": 2 }', '{ "bind": 01 }', '# one\n{', '{} x', '"\\q'].map(
-        async (file) => (await problemsOf({ file }))[0]?.replace(/^.*JSON with comments: /, ''),
+        async (file) => (await problemsOf({ file }))[0]?.replace(/^.*settings.jsonc: /, ''),
       ),
     );
     expect(reasons).toEqual([
-      'expected a value, found "}" at line 2 column 11',
-      'expected a member name, found "}" at line 2 column 1',
-      'duplicate member "é" at line 1 column 11',
-      'expected \',\', found "1" at line 1 column 12',
-      "expected ',' or '}', found the end at line 2 column 2",
-      'expected JSON, found "x" at line 1 column 4',
-      'unterminated string, found "\\"" at line 1 column 1',
+      'line 2, column 11: expected a value, found "}"',
+      'line 2, column 1: expected a member name, found "}"',
+      'line 1, column 11: duplicate member "é"',
+      'line 1, column 12: expected \',\', found "1"',
+      "line 2, column 2: expected ',' or '}', found the end",
+      'line 1, column 4: expected JSON, found "x"',
+      'line 1, column 1: unterminated string, found "\\""',
     ]);
     expect(await problemsOf({ file: '\ufeff# "one"\n{ /* two */ "bind": "a:1" // # three\n}' })).toEqual([]);
     const everySeparator = '# a\u2028b\n// a\u2029# /*\n{ "bind": "a:1" } # a\u2028';

@@ -8,6 +8,7 @@ import { type LocalBackend, openLocalBackend } from '../../src/homes/file/backen
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { createChooser } from '../homes/file/counters/store-story.js';
+import { createKey, deleteKey, updateKey } from '../ports/key-changes.js';
 import { apiOf, fileOf } from '../stand-in/files.js';
 import { type StandIn, startStandIn } from '../stand-in/stand-in.js';
 
@@ -64,7 +65,7 @@ export async function runBesideRounds(options: BesideOptions): Promise<BesideSum
     fileSystem: createFileSystem(),
     clock: systemClock,
     log: silent,
-    unreadMilliseconds: options.protects ? unread : 0,
+    unconfirmedMilliseconds: options.protects ? unread : 0,
     observer: {
       wrote: () => undefined,
       reloaded: () => undefined,
@@ -169,8 +170,10 @@ type Change = (accessKey: string, after: AccessKey | null, before: AccessKey | n
 const throughKeyway =
   (backend: LocalBackend): Change =>
   (accessKey, after, before) => {
-    if (after === null) return backend.deleteKey(accessKey);
-    return before === null ? backend.createKey(after) : backend.updateKey(accessKey, { limitBytes: after.limitBytes });
+    if (after === null) return deleteKey(backend, accessKey);
+    return before === null
+      ? createKey(backend, after)
+      : updateKey(backend, accessKey, { limitBytes: after.limitBytes });
   };
 
 function throughServer(standIn: StandIn, alone: ReturnType<typeof oneAfterTheOther>): Change {

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { SEED } from '../seed.js';
 import { runBesideRounds, summaryText } from './beside-rounds.js';
 
 const rounds = Number(process.env.SOAK_BESIDE_ROUNDS ?? 40);
-const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 /** A server looks at its file every 100 ms then. */
 const factor = 50;
 
@@ -16,12 +16,12 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 it(
-  `of ${rounds} rounds in which Keyway and a server write one file in turn no acknowledged change of either is lost (SOAK_SEED=${seed})`,
+  `of ${rounds} rounds in which Keyway and a server write one file in turn no acknowledged change of either is lost (TEST_SEED=${SEED})`,
   async () => {
     const summary = await runBesideRounds({
       folder,
       rounds,
-      seed,
+      seed: SEED,
       factor,
       protects: true,
       onRound: (so) => {
@@ -37,6 +37,6 @@ it(
 );
 
 it('the same rounds find what is lost where nothing is made again', async () => {
-  const { lost } = await runBesideRounds({ folder, rounds: 20, seed, factor, protects: false });
+  const { lost } = await runBesideRounds({ folder, rounds: 20, seed: SEED, factor, protects: false });
   expect(lost.keyway).toBeGreaterThan(0);
 });

@@ -32,7 +32,7 @@ const FAULTS_A_ROUND = 6;
 /** Milliseconds within which gateways that report healthy show the same, on a machine that has more to do. */
 const AGREE = 20_000;
 const HEALTHY = 60_000;
-const NOTICE = 10_000;
+const NOTICE = 30_000;
 /** A gateway knows what became of a write within ten seconds. */
 const SETTLING = 11_000;
 const CONFIGURATION = {

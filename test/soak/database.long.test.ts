@@ -1,16 +1,16 @@
 import { beforeAll, expect, inject, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
+import { SEED } from '../seed.js';
 import { type ChaosSummary, runChaosRounds } from './database-rounds.js';
 
 beforeAll(buildIfOlder, 300_000);
 
 const minutes = process.env.SOAK_NEMESIS_MINUTES === undefined ? null : Number(process.env.SOAK_NEMESIS_MINUTES);
 const rounds = Number(process.env.SOAK_DATABASE_ROUNDS ?? 2);
-const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const name =
   minutes === null
-    ? `three gateways over one database, in ${rounds} rounds of everything that may go wrong, lose and double nothing (SOAK_SEED=${seed})`
-    : `three gateways over a database with a standby, in ${minutes} minutes with faults that last, lose and double nothing (SOAK_SEED=${seed})`;
+    ? `three gateways over one database, in ${rounds} rounds of everything that may go wrong, lose and double nothing (TEST_SEED=${SEED})`
+    : `three gateways over a database with a standby, in ${minutes} minutes with faults that last, lose and double nothing (TEST_SEED=${SEED})`;
 
 function words({ rounds: done, acknowledged, refused, unknown, faults }: ChaosSummary): string {
   return `${done} rounds, ${acknowledged} acknowledged, ${refused} refused, ${unknown} unknown, ${faults.length} faults\n`;
@@ -22,7 +22,7 @@ it.runIf(inject('hasPostgres') && process.env.KEYWAY_TEST_DATABASE_URL === undef
     const summary = await runChaosRounds({
       until: minutes === null ? { rounds } : { minutes },
       nemesis: minutes !== null,
-      seed,
+      seed: SEED,
       onRound: (so) => {
         if (so.rounds % 10 === 0 || minutes !== null) process.stdout.write(words(so));
       },

@@ -3,22 +3,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
+import { SEED } from '../seed.js';
 import { runKillRounds, summaryText } from './kill-rounds.js';
 
 beforeAll(buildIfOlder, 300_000);
 
 const rounds = Number(process.env.SOAK_ROUNDS ?? 3);
-const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 
 it(
-  `the process, killed ${rounds} times under reports and changes of keys, loses and doubles nothing (SOAK_SEED=${seed})`,
+  `the process, killed ${rounds} times under reports and changes of keys, loses and doubles nothing (TEST_SEED=${SEED})`,
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'keyway-soak-'));
     try {
       const summary = await runKillRounds({
         folder,
         rounds,
-        seed,
+        seed: SEED,
         onRound: (so) => {
           if (so.rounds % 50 === 0) process.stdout.write(`${summaryText(so)}\n`);
         },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { type Ending, openLoadConnection, sendRaw } from './load-connection.js';
-import { API, createAsking, type Lane, type Lanes, loginBody } from './load-lane.js';
+import { API, BEARER, createAsking, type Lane, type Lanes, loginBody } from './load-lane.js';
 import { API_TOKEN, FEED_TOKEN } from './load-server.js';
 
 /** Each kind of hostile client has an address of its own, so that what is held against it is held against nobody else. */
@@ -45,6 +45,7 @@ const UNREAD: readonly string[] = [
   get(`${API}/audit`).repeat(100),
   get(`${API}/server/config`),
   get('/panel/').repeat(100),
+  get('/panel/keyway/v1/keys?limit=10000').repeat(16),
 ];
 
 /** Asks for much and reads nothing, until it asks for something else on another connection. */
@@ -182,5 +183,32 @@ export function resetter(lanes: Lanes, number: number): Lane {
       await lanes.gate.among(() => change(key, ending));
     },
     close: () => undefined,
+  };
+}
+
+/** Changes much of the configuration at once: members by a Merge Patch, a tenth of which a JSON Patch moves, and which go again. */
+export function patcher(lanes: Lanes): Lane {
+  const MEMBERS = 10_000;
+  const connection = openLoadConnection(lanes.server.api);
+  const ask = createAsking(lanes, connection);
+  const path = '/panel/keyway/v1/configuration';
+  const send = (type: string, patch: unknown) =>
+    lanes.gate.among(() => {
+      const headers = { ...BEARER, 'content-type': `application/${type}+json` };
+      // Another may have put the whole configuration back before the moves.
+      return ask('patch', { method: 'PATCH', path, headers, body: JSON.stringify(patch) }, 200, 409);
+    });
+  const members = Object.fromEntries(Array.from({ length: MEMBERS }, (_, n) => [`member-${n}`, n]));
+  const moves = Array.from({ length: MEMBERS / 10 }, (_, n) => ({
+    op: 'move',
+    from: `/soak/member-${n}`,
+    path: `/soak/moved-${n}`,
+  }));
+  return {
+    async step() {
+      if ((await send('merge-patch', { soak: members })) !== null) await send('json-patch', moves);
+      await send('merge-patch', { soak: null });
+    },
+    close: connection.close,
   };
 }

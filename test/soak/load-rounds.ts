@@ -5,7 +5,7 @@ import { createChooser } from '../homes/file/counters/store-story.js';
 import { breaker, offender } from './load-abuse.js';
 import { editor, replacer } from './load-edits.js';
 import { createGate } from './load-gate.js';
-import { flooder, guesser, halfCloser, resetter, unreader } from './load-hostile.js';
+import { flooder, guesser, halfCloser, patcher, resetter, unreader } from './load-hostile.js';
 import type { Lane, Lanes } from './load-lane.js';
 import { createLedger } from './load-ledger.js';
 import { API_TOKEN, startLoadedServer } from './load-server.js';
@@ -73,6 +73,7 @@ const hostileFleet = (networks: number): Fleet => [
   [12, 100, halfCloser],
   [12, 100, resetter],
   [6, 50, pipeliner],
+  [1, 5_000, patcher],
   [4, 5_000, aheadOfAnswers],
   [2, 5_000, aheadOfChanges],
   [networks, 1_000, slowBodies],

@@ -5,6 +5,16 @@ const throwing = (words) => () => {
   throw new Error(words);
 };
 
+/** Behind the listeners of the event that hands over a whole body, which begin a change. */
+function throwBehindEnd(request) {
+  const tell = request.emit;
+  request.emit = (name, ...values) => {
+    const result = tell.call(request, name, ...values);
+    if (name === 'end') throw new Error('planted behind a change');
+    return result;
+  };
+}
+
 const { emit } = Server.prototype;
 
 Server.prototype.emit = function (name, ...values) {
@@ -14,7 +24,6 @@ Server.prototype.emit = function (name, ...values) {
   // Each time that it is routed.
   if (fault === 'routing') Object.defineProperty(values[0], 'url', { get: throwing('planted in the routing') });
   if (fault === 'timer') setTimeout(() => Promise.reject(new Error('planted in a timer')));
-  const result = emit.call(this, name, ...values);
-  if (fault === 'after') throw new Error('planted behind a change');
-  return result;
+  if (fault === 'after') throwBehindEnd(values[0]);
+  return emit.call(this, name, ...values);
 };

@@ -41,7 +41,7 @@ describe.each(LATER)('a server of %s', (line) => {
     standIn.count('alpha', { up: 3n, down: 4n, connections: 2n });
     expect((await api('GET', '/server/status')).data).toEqual({
       version: line,
-      uptime_seconds: 0,
+      uptime_seconds: expect.any(Number),
       active_users: 1,
       total_users: 2,
       online_users: 1,

@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_ADDRESSES } from '../../src/replay/format/addresses.js';
-import type { CounterState, Scenario } from '../../src/replay/format/scenario.js';
-import { type DivergenceRegister, readDivergences } from '../../src/replay/play/divergences.js';
-import { type Difference, givenFile, playScenario, type Stage } from '../../src/replay/play/play.js';
+import { DEFAULT_ADDRESSES } from '../../src/lab/format/addresses.js';
+import type { CounterState, Scenario } from '../../src/lab/format/scenario.js';
+import { type DivergenceRegister, readDivergences } from '../../src/lab/play/divergences.js';
+import { type Difference, givenFile, playScenario, type Stage } from '../../src/lab/play/play.js';
 import { foldersOf, readFixture, scenariosOf } from '../acceptance/pack.js';
 import { type StandIn, startStandIn } from './stand-in.js';
 

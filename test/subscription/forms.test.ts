@@ -203,9 +203,11 @@ describe('the page of a subscription', () => {
       '',
     ]);
     expect(page).toContain('<html lang="en">');
-    expect(page).toContain('<dt>Used</dt><dd>42 B</dd><dt>Left</dt><dd>958 B of 1000 B</dd>');
-    for (const link of [SECURE, PLAIN]) expect(page).toContain(`<a href="${link.replaceAll('&', '&amp;')}">`);
-    expect(page.match(/<svg /g)).toHaveLength(2);
+    expect(page).toContain('<span>42\u00a0B used</span> <span>958\u00a0B left of 1\u00a0KB</span>');
+    expect(page).toContain('<rect width="4%"');
+    for (const link of [SECURE, PLAIN])
+      expect(page).toContain(`<a class="open" href="${link.replaceAll('&', '&amp;')}">`);
+    expect(page.match(/<svg .*?class="code"/g)).toHaveLength(2);
     expect(page).not.toMatch(/<script|\son\w+=|\sstyle=|<img|<link|https?:\/\/(?!www\.w3\.org\/2000\/svg")/);
   });
 
@@ -221,7 +223,7 @@ describe('the page of a subscription', () => {
     const { ask } = await worked();
     const page = bodyOf(await ask(`/sub/${TOKEN_A}`, [...HTML, `Accept-Language: ${languages}`]));
     expect(page).toContain(`<html lang="${expected}">`);
-    expect(page).toContain(expected === 'ru' ? '<dt>Использовано</dt>' : '<dt>Used</dt>');
+    expect(page).toContain(expected === 'ru' ? 'Использовано 42\u00a0Б' : '42\u00a0B used');
   });
 
   it('shows names as text, sizes in their unit, and no code for a link that no camera reads', async () => {
@@ -231,10 +233,44 @@ describe('the page of a subscription', () => {
     keys?.setCounters('key-a', { bytesUp: 1024n ** 3n, bytesDown: 512n * 1024n ** 2n, connections: 0n });
     const page = bodyOf(await ask(`/sub/${TOKEN_A}`, HTML));
     expect(page).toContain('<p>&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;</p>');
-    expect(page).toContain('<dd>1.5 GiB</dd><dt>Left</dt><dd>3.5 GiB of 5 GiB</dd>');
+    expect(page).toContain('<span>1.5\u00a0GiB used</span> <span>3.5\u00a0GiB left of 5\u00a0GiB</span>');
     const long = bodyOf(await ask(`/sub/${tokenOf('k'.repeat(2_000))}`, HTML));
     expect(long).toContain('no limit');
     expect(long).not.toContain('<svg');
+  });
+
+  it('says that a limit is nearly and quite used up, and what to do then', async () => {
+    const { ask, keys } = await worked();
+    const pageAt = async (bytesDown: bigint) => {
+      keys?.setCounters('key-a', { bytesUp: 0n, bytesDown, connections: 0n });
+      return bodyOf(await ask(`/sub/${TOKEN_A}`, HTML));
+    };
+    expect(await pageAt(899n)).toContain('class="bar" ');
+    const near = await pageAt(999n);
+    expect(near).toContain('class="bar near" aria-hidden="true"><rect width="99%"');
+    expect(near).not.toContain('used up');
+    const over = await pageAt(2n ** 64n - 1n);
+    expect(over).toContain('0\u00a0B left of 1\u00a0KB');
+    expect(over).toContain('class="bar over" aria-hidden="true"><rect width="100%"');
+    expect(over).toContain('The limit is used up.');
+  });
+
+  it('has at most 20 kB, whatever the lengths of links, and the code of the first link before that of the second', async () => {
+    for (const length of [10, 20, 30, 40, 50, 60, 200]) {
+      const name = 'Ж'.repeat(length);
+      const content = { ...WORKED, access_keys: [{ access_key: 'key-a', name }] };
+      const { ask } = await servedFile({ ...content, subscription: { name: 'Мой VPN' } });
+      const page = bodyOf(await ask(`/sub/${TOKEN_A}`, [...HTML, 'Accept-Language: ru']));
+      expect(Buffer.byteLength(page), `a name of ${length} letters`).toBeLessThanOrEqual(20_000);
+      if (length <= 40) expect(page.slice(0, page.indexOf('<details>'))).toContain('QR-код ссылки TLS');
+    }
+  });
+
+  it('says so where the file includes no link that can be had', async () => {
+    const { ask } = await servedFile({ ...WORKED, tls: {}, subscription: { include: ['tls'] } });
+    const page = bodyOf(await ask(`/sub/${TOKEN_A}`, HTML));
+    expect(page).toContain('There is no link just now.');
+    expect(page).not.toContain('<ol>');
   });
 });
 

@@ -8,6 +8,7 @@ import { createFakeServer } from '../client/fake-server.js';
 import { describeDatabase, freshDatabase } from '../homes/database/database.js';
 import { silent } from '../homes/database/gateways.js';
 import { gatewayForTest } from '../northbound/gateway.js';
+import { createKey } from '../ports/key-changes.js';
 import { createMemoryBackend } from '../ports/memory-backend.js';
 import { apiOf, CREDENTIALS } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
@@ -82,7 +83,7 @@ describe('subscriptions by token', () => {
 
   it('are not said to be gone where whoever holds the state is away', async () => {
     const backend = createMemoryBackend({ hasLiveReads: true, isReplica: true });
-    await backend.createKey({ accessKey: 'key-a', name: null, limitBytes: null });
+    await createKey(backend, { accessKey: 'key-a', name: null, limitBytes: null });
     const { ask } = await served({ backend });
     backend.becomes('away');
     expect((await ask(`/sub/${TOKEN_A}`)).status).toBe(200);

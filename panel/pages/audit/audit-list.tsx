@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { AuditEntry } from '../../api/wire.js';
-import { fullTime, useWords, type Words } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import { auditListOf } from '../../state/audit-list.js';
 import { useRefreshed } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
@@ -9,15 +9,14 @@ import type { Language } from '../../store/preferences.js';
 import { useStore } from '../../store/store.js';
 import { type AuditText, readAuditText } from '../../text/audit-text.js';
 import { csvTable, jsonLines } from '../../text/tables.js';
+import { Age } from '../../ui/age.js';
 import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
-import { download, fileStamp } from '../../ui/download.js';
+import { download } from '../../ui/download.js';
 import { ALL_LINES, contains, LineFilterTools } from '../../ui/line-filter.js';
 import { Empty, Failure, Loading } from '../../ui/notice.js';
-import { Page, Scrolls, Table } from '../../ui/page.js';
-
-/** The kinds of credentials that this page notes. */
-const KINDS = ['session', 'static', 'token', 'open'] as const;
+import { Absent, Page, Scrolls, Table } from '../../ui/page.js';
+import { whoText } from '../../ui/who.js';
 
 type Shown = AuditText & Pick<AuditEntry, 'id' | 'time' | 'success'>;
 
@@ -30,13 +29,7 @@ function shownIn(language: Language, { eventEn, eventRu, ...entry }: AuditEntry)
 /** The audit list, newest first. */
 export function AuditList({ tabs }: { readonly tabs: ComponentChildren }) {
   const has = useStore(useWorkspace().offers, ({ audit }) => audit);
-  const words = useWords();
-  if (has !== false) return <Entries tabs={tabs} />;
-  return (
-    <Page title={words('page.audit')} tools={tabs || undefined}>
-      <Empty icon="audit" title={words('absent.short')} text={words('absent.audit')} />
-    </Page>
-  );
+  return has === false ? <Absent page="audit" tools={tabs || undefined} /> : <Entries tabs={tabs} />;
 }
 
 function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
@@ -76,7 +69,7 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
       {entries?.length === 0 && <Empty icon="audit" title={words('audit.none')} text={words('audit.noneText')} />}
       {!isEmpty && (
         <>
-          <div class="toolbar-line">
+          <div class="line toolbar-line">
             <LineFilterTools
               label={words('audit.filter')}
               only={words('audit.failedOnly')}
@@ -85,10 +78,10 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
             />
           </div>
           {shown.length === 0 ? (
-            <p class="hint">{words('audit.noMatch')}</p>
+            <p class="hint">{words('keys.noMatch')}</p>
           ) : (
-            <Scrolls class="card card-flush entry-table" label={words('page.audit')}>
-              <Table heads={[zoned(words), words('usage.by'), words('audit.event'), words('audit.outcome')]}>
+            <Scrolls class="card card-flush entry-table audit" label={words('page.audit')}>
+              <Table heads={[words('audit.time'), words('usage.by'), words('audit.event'), words('audit.outcome')]}>
                 {shown.map((entry) => (
                   <Row key={entry.id} entry={entry} />
                 ))}
@@ -112,13 +105,10 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
 
 function Row({ entry: { text, by, at, time, success } }: { readonly entry: Shown }) {
   const words = useWords();
-  const kind = KINDS.find((name) => name === by);
   return (
     <tr>
-      <td title={at === null ? words('audit.serverTime') : undefined}>
-        {at === null ? time : fullTime(at, words.language)}
-      </td>
-      <td>{kind === undefined ? (by ?? '—') : words(`who.${kind}`)}</td>
+      <td title={at === null ? words('audit.serverTime') : undefined}>{at === null ? time : <Age time={at} />}</td>
+      <td>{by === 'token' ? words('who.token') : whoText(by ?? '—', words)}</td>
       <td>{text.slice(0, 500)}</td>
       <td>
         <span class={success ? 'badge badge-good' : 'badge badge-block'}>
@@ -127,12 +117,6 @@ function Row({ entry: { text, by, at, time, success } }: { readonly entry: Shown
       </td>
     </tr>
   );
-}
-
-/** The head of the times, with the viewer's zone. */
-function zoned(words: Words): string {
-  const parts = new Intl.DateTimeFormat(words.language, { timeZoneName: 'short' }).formatToParts();
-  return `${words('audit.time')} (${parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''})`;
 }
 
 /** Saves the entries that the list shows. */
@@ -146,13 +130,12 @@ function ExportButtons({ entries }: { readonly entries: readonly Shown[] }) {
       event: text,
       success,
     }));
-  const name = () => `audit-${fileStamp(Date.now())}`;
   return (
     <>
-      <Button icon="table" shrinks onClick={() => download(`${name()}.csv`, csvTable(rows()), 'text/csv')}>
+      <Button icon="table" shrinks onClick={() => download('audit', 'csv', csvTable(rows()))}>
         {words('bulk.csv')}
       </Button>
-      <Button icon="braces" shrinks onClick={() => download(`${name()}.json`, jsonLines(rows()), 'application/json')}>
+      <Button icon="braces" shrinks onClick={() => download('audit', 'json', jsonLines(rows()))}>
         {words('bulk.json')}
       </Button>
     </>

@@ -1,17 +1,22 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { type EventKey, keysOf, type ServerEvent } from '../../api/events.js';
-import { fullTime, useWords } from '../../i18n/text.js';
+import { formatLimit } from '../../../src/text/sizes.js';
+import { type EventKey, keysOf, type ServerEvent, textOf } from '../../api/events.js';
+import { useWords, type Words } from '../../i18n/text.js';
 import { useEventFeed } from '../../state/event-feed.js';
 import { eventText } from '../../state/event-text.js';
 import { titleOf } from '../../state/key-list.js';
 import { hrefOf } from '../../state/route.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
+import { isWhole } from '../../text/exact-json.js';
+import { visible } from '../../text/visible.js';
+import { Age } from '../../ui/age.js';
 import { Button } from '../../ui/button.js';
 import { Select } from '../../ui/field.js';
 import { Empty, Failure, Loading } from '../../ui/notice.js';
 import { Page } from '../../ui/page.js';
+import { whoText } from '../../ui/who.js';
 
 /** Events that are asked for at first, and at most. */
 const FIRST = 100;
@@ -54,25 +59,26 @@ export function Events({ tabs }: { readonly tabs: ComponentChildren }) {
     <Page title={words('page.audit')} tools={tools}>
       <Failure of={error} />
       {shown === null && error === null && <Loading />}
-      {shown?.length === 0 && <Empty icon="audit" title={words('audit.none')} text={words('events.noneText')} />}
+      {shown?.length === 0 && <Empty icon="audit" title={words('audit.none')} text={words('events.note')} />}
       {shown !== null && shown.length > 0 && (
         <ol class="card card-flush entries" aria-label={words('events.title')}>
           {shown.map((event) => (
             <li key={event.id} class="event">
-              <time dateTime={new Date(event.time).toISOString()}>{fullTime(event.time, words.language)}</time>
+              <Age time={event.time} />
               <p>
                 <Sentence event={event} />
+                {textOf(event, 'by') && <span class="quiet"> · {whoText(textOf(event, 'by'), words)}</span>}
               </p>
             </li>
           ))}
         </ol>
       )}
       {hasMore && limit < MOST && (
-        <div class="buttons">
+        <div class="line">
           <Button onClick={() => setLimit(Math.min(MOST, limit * 5))}>{words('events.older')}</Button>
         </div>
       )}
-      <p class="hint">{words('events.note')}</p>
+      {shown?.length !== 0 && <p class="hint">{words('events.note')}</p>}
     </Page>
   );
 }
@@ -94,6 +100,7 @@ function Sentence({ event }: { readonly event: ServerEvent }) {
         <span key={key.key}>
           {index > 0 && ', '}
           <KeyName of={key} />
+          {changesText(key, words)}
         </span>
       ))}
       {more > 0 && ` ${words('failed.more', { n: more })}`}
@@ -101,15 +108,35 @@ function Sentence({ event }: { readonly event: ServerEvent }) {
   );
 }
 
+/** Digits of a key that stand for one without a name. */
+const DIGITS = 8;
+
 /** The key by its name, as a link where it is still there. */
 function KeyName({ of: { key, name } }: { readonly of: EventKey }) {
+  const words = useWords();
   const { users } = useWorkspace();
   const isThere = useStore(users.state, ({ byKey }) => byKey.has(key));
-  const title = titleOf({ access_key: key, name }).slice(0, 120);
+  const unnamed = `${words('keys.unnamed')} ${titleOf({ access_key: key }).slice(0, DIGITS)}…`;
+  const title = name === '' ? unnamed : titleOf({ access_key: key, name }).slice(0, 120);
   if (!isThere) return <bdi>{title}</bdi>;
   return (
     <a href={hrefOf('keys', key)} dir="auto">
       {title}
     </a>
   );
+}
+
+/** The members of a key that became others, from what to what. A key's own digits say nothing to anybody. */
+function changesText({ changes }: EventKey, words: Words): string {
+  const told = changes.flatMap(({ member, from, to }) => {
+    if (member === 'note') return [words('keys.note')];
+    if (member === 'name') {
+      const shown = (name: unknown) => visible(String(name || words('keys.unnamed')).slice(0, 120));
+      return [`${shown(from)} → ${shown(to)}`];
+    }
+    if (member !== 'limit_bytes') return [];
+    const shown = (limit: unknown) => (isWhole(limit) ? formatLimit(limit, words.language) : words('keys.unlimited'));
+    return [`${words('keys.limit')} ${shown(from)} → ${shown(to)}`];
+  });
+  return told.length === 0 ? '' : ` (${told.join('; ')})`;
 }

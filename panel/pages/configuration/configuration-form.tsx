@@ -23,7 +23,7 @@ export function ConfigurationForm({ file, onValid, ...form }: ConfigurationFormP
   return (
     <Sections
       of={[
-        { title: words('login.server'), content: <ServerForm {...form} /> },
+        { title: words('login.server'), content: <ServerForm {...form} keyCount={file.draft?.keyCount ?? 0} /> },
         ...(listener === null
           ? []
           : [
@@ -50,7 +50,7 @@ export function ConfigurationForm({ file, onValid, ...form }: ConfigurationFormP
 /** A part of a section, with its title below the first. */
 function FormPart({ title, content, isFirst }: Section & { readonly isFirst: boolean }) {
   return (
-    <div class="form-part">
+    <div class="stack tight form-part">
       {!isFirst && <h3>{title}</h3>}
       {content}
     </div>
@@ -59,20 +59,25 @@ function FormPart({ title, content, isFirst }: Section & { readonly isFirst: boo
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'];
 
+interface ServerFormProps extends FormProps {
+  /** The number of keys of the file. */
+  readonly keyCount: number;
+}
+
 /** The server's mode, its address for clients, and its log. */
-function ServerForm(form: FormProps) {
+function ServerForm({ keyCount, ...form }: ServerFormProps) {
   const { tree, onChange } = form;
   const words = useWords();
   const places = placesIn(tree);
   const counts = {
-    keys: words('keys.count', { n: countAt(tree, places.keys) }),
+    keys: words('keys.count', { n: keyCount }),
     rules: words('config.rulesCount', { n: countAt(tree, places.rules) }),
   };
   const { tunnel } = places;
   const listens = memberOf(tree, 'listen');
   return (
     <>
-      <div class="fields">
+      <div class="stack fields">
         <Choice
           {...form}
           path={['mode']}
@@ -124,7 +129,7 @@ function ListenerForm({ listener, file, ...form }: ListenerFormProps) {
   const setToken = (value: string) => onChange(withValue(tree, token, value === '' ? undefined : text(value)));
   return (
     <>
-      <div class="fields">
+      <div class="stack fields">
         {older && <Flag {...form} path={[...listener, 'enabled']} label={words('config.enabled')} />}
         {older ? (
           <Line {...form} path={[...listener, 'bind']} label={words('config.bind')} />
@@ -165,7 +170,7 @@ function PasswordFields({ tree, listener, file }: Omit<ListenerFormProps, 'onCha
   };
   const differs = repeated !== typed;
   return (
-    <div class="fields">
+    <div class="stack fields">
       <SecretField
         label={words('config.newPassword')}
         hint={words('config.newPasswordHint')}
@@ -177,7 +182,6 @@ function PasswordFields({ tree, listener, file }: Omit<ListenerFormProps, 'onCha
       <SecretField
         label={words('config.repeatPassword')}
         problem={differs && repeated !== '' ? words('config.passwordsDiffer') : null}
-        hint={differs ? words('config.repeatHint') : ''}
         autocomplete="new-password"
         value={repeated}
         onChange={(value) => take({ typed, repeated: value })}
@@ -204,7 +208,7 @@ function OutboundForm(form: FormProps) {
       )}
       {proxies.length === 0 && !older && <p class="hint">{words('config.noProxy')}</p>}
       {proxies.map((path) => (
-        <div key={path.join()} class="fields">
+        <div key={path.join()} class="stack fields">
           {older && <Flag {...form} path={[...path, 'enabled']} label={words('config.enabled')} />}
           <Choice
             {...form}
@@ -222,7 +226,7 @@ function OutboundForm(form: FormProps) {
         </div>
       ))}
       {(proxies.length > 0 || !older) && (
-        <div class="fields">
+        <div class="stack fields">
           <Choice
             {...form}
             path={defaultRoute}

@@ -1,9 +1,10 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
+import { placeOf } from '../../text/json-tree.js';
 import { Button, Segments } from '../../ui/button.js';
-import { download, fileStamp } from '../../ui/download.js';
+import { download } from '../../ui/download.js';
 import { FileButton } from '../../ui/file-button.js';
 import { Absent } from '../../ui/page.js';
 import { readingOf, textOfFile } from '../file/content.js';
@@ -11,6 +12,7 @@ import type { Reading } from '../file/document.js';
 import { type FileDraft, useFile } from '../file/file-editing.js';
 import { FilePage, JSON_FILES, Problem, restoreFrom } from '../file/file-page.js';
 import { ConfigurationForm } from './configuration-form.js';
+import { VersionsView } from './versions-view.js';
 
 /** The server's file, as a form and as text. */
 export function ConfigurationPage() {
@@ -21,26 +23,29 @@ export function ConfigurationPage() {
 function Editor() {
   const words = useWords();
   const file = useFile();
-  const [view, setView] = useState<'form' | 'text'>('form');
+  const [view, setView] = useState<View>('form');
+  const own = useStore(useWorkspace().reach) === 'all';
   const [fieldsValid, setFieldsValid] = useState(true);
-  const [textValid, setTextValid] = useState(true);
   const { draft } = file;
-  // In the text view nothing is read before the typing rests.
-  const reading = draft === null || view === 'text' ? null : readingOf(draft.now);
+  const text = draft === null ? '' : textOfFile(draft.now);
+  // Read from the text, so that places in it are known.
+  const reading = useMemo(() => readingOf({ text }), [text]);
   const passwordsAgree = draft === null || draft.password.typed === draft.password.repeated;
-  const valid = view === 'text' ? textValid : fieldsValid && passwordsAgree && reading?.ok === true;
-  const saveBackup = () =>
-    file.attempt(async () =>
-      download(`config-${fileStamp(Date.now())}.json`, await file.fetchText(), 'application/json'),
-    );
+  const valid = reading.ok && (view === 'text' || (fieldsValid && passwordsAgree));
+  const saveBackup = () => file.attempt(async () => download('config', 'json', await file.fetchText()));
   const restore = async (chosen: File) => {
     await restoreFrom(file, chosen);
     setView('text');
   };
   return (
     <FilePage file={file} title={words('page.configuration')} valid={valid}>
-      <div class="toolbar-line">
-        <Segments label={words('page.configuration')} names={['form', 'text']} chosen={view} onChoose={setView}>
+      <div class="line toolbar-line">
+        <Segments
+          label={words('page.configuration')}
+          names={own ? VIEWS : VIEWS.slice(0, 2)}
+          chosen={view}
+          onChoose={setView}
+        >
           {(name) => words(`config.view.${name}`)}
         </Segments>
         <span class="grow" />
@@ -49,8 +54,15 @@ function Editor() {
         </Button>
         <FileButton label={words('config.restore')} accept={JSON_FILES} shrinks onFile={restore} />
       </div>
-      {reading?.ok === false && <Problem reading={reading} />}
-      {draft !== null && reading?.ok === true && (
+      {file.refused !== null && view !== 'text' && (
+        <div class="line">
+          <Button kind="small" onClick={() => setView('text')}>
+            {words('config.jump')}
+          </Button>
+        </div>
+      )}
+      {view === 'form' && !reading.ok && <Problem reading={reading} />}
+      {draft !== null && view === 'form' && reading.ok && (
         <ConfigurationForm
           key={draft.generation}
           tree={reading.tree}
@@ -60,59 +72,69 @@ function Editor() {
         />
       )}
       {draft !== null && view === 'text' && (
-        <CodeEditor key={draft.generation} draft={draft} onType={file.type} onReading={({ ok }) => setTextValid(ok)} />
+        <CodeEditor
+          key={draft.generation}
+          draft={draft}
+          text={text}
+          reading={reading}
+          refused={file.refused}
+          onType={file.type}
+        />
       )}
+      {own && view === 'versions' && <VersionsView onEdit={() => setView('form')} />}
     </FilePage>
   );
 }
 
-/** Milliseconds after the last key before the text is read again: a large file takes long. */
-const REST = 300;
-/** Pixels of a line; the stylesheet says the same. */
+const VIEWS = ['form', 'text', 'versions'] as const;
+type View = (typeof VIEWS)[number];
+
+/** Pixels of a line, and above the first; the stylesheet says the same. */
 const LINE = 20;
+const TOP = 14;
 
 interface CodeEditorProps {
   readonly draft: FileDraft;
+  readonly text: string;
+  readonly reading: Reading;
+  /** The member for which a save was refused; else null. */
+  readonly refused: string | null;
   readonly onType: (text: string) => void;
-  readonly onReading: (reading: Reading) => void;
 }
 
 /** The file as text, with the numbers of its lines, and with a way to what is wrong in it. */
-function CodeEditor({ draft, onType, onReading }: CodeEditorProps) {
+function CodeEditor({ draft: { keyCount }, text, reading, refused, onType }: CodeEditorProps) {
   const words = useWords();
   const area = useRef<HTMLTextAreaElement>(null);
   const gutter = useRef<HTMLPreElement>(null);
-  const [reading, setReading] = useState(() => readingOf(draft.now));
-  const text = textOfFile(draft.now);
   const lines = countLines(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setReading(readingOf(draft.now)), REST);
-    return () => clearTimeout(timer);
-  }, [draft.now]);
-  useLayoutEffect(() => onReading(reading), [reading]);
+  const wrong = useMemo(() => wrongPlace(reading, text, refused), [reading, refused]);
   const follow = () => {
     if (gutter.current !== null) gutter.current.scrollTop = area.current?.scrollTop ?? 0;
   };
   useLayoutEffect(follow, [lines]);
-  const jump = (line: number, column: number) => {
+  const jump = () => {
     const element = area.current;
-    if (element === null) return;
-    const start = text.split('\n', line - 1).join('\n').length + (line > 1 ? 1 : 0) + column - 1;
+    if (element === null || wrong === null) return;
     element.focus();
-    element.setSelectionRange(start, Math.min(start + 1, text.length));
-    element.scrollTop = Math.max(0, (line - 4) * LINE);
+    element.setSelectionRange(wrong.start, Math.min(wrong.start + 1, text.length));
+    element.scrollTop = Math.max(0, (wrong.line - 4) * LINE);
     follow();
   };
+  // Somebody who comes from a refused save is led to the member.
+  useEffect(() => void (refused !== null && jump()), [refused]);
   return (
     <>
       <Problem reading={reading} onJump={jump} />
+      {keyCount > 0 && <p class="hint">{words('config.folded', { n: keyCount })}</p>}
       <div class="code">
         <pre ref={gutter} class="code-lines" aria-hidden="true">
           {Array.from({ length: lines }, (_, index) => index + 1).join('\n')}
         </pre>
         <textarea
           ref={area}
-          class="code-editor"
+          class={`code-editor ${wrong === null ? '' : 'code-wrong'}`}
+          style={wrong === null ? {} : { backgroundPosition: `0 ${(wrong.line - 1) * LINE + TOP}px` }}
           aria-label={words('config.editor')}
           aria-invalid={!reading.ok}
           aria-describedby="config-problem"
@@ -129,8 +151,18 @@ function CodeEditor({ draft, onType, onReading }: CodeEditorProps) {
   );
 }
 
+/** The line of what is wrong, from 1, and its place in the text; null for nothing. */
+function wrongPlace(reading: Reading, text: string, refused: string | null) {
+  const placeAt = (start: number) => ({ start, line: countLines(text.slice(0, start)) });
+  if (reading.ok) {
+    if (refused === null) return null;
+    const { tree } = reading;
+    return placeAt(placeOf(tree, refused));
+  }
+  const { problem } = reading;
+  return typeof problem === 'string' ? null : placeAt(problem.offset);
+}
+
 function countLines(text: string): number {
-  let lines = 1;
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1;
-  return lines;
+  return text.split('\n').length;
 }

@@ -58,7 +58,7 @@ export function DnsFields({ base, now, ofFile, onChange, onValid, children }: Dn
   useEffect(() => onValid(valid), [valid]);
   const members = { now, ofFile, onChange };
   const server = (
-    <div class="fields">
+    <div class="stack fields">
       <Switch
         label={words('dns.enabled')}
         hint={words('dns.enabledHint')}
@@ -78,7 +78,7 @@ export function DnsFields({ base, now, ofFile, onChange, onValid, children }: Dn
     </div>
   );
   const blocking = (
-    <div class="fields">
+    <div class="stack fields">
       <LinesField
         label={words('dns.lists')}
         hint={words('dns.listsHint')}
@@ -223,7 +223,7 @@ function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
   const edit = (id: number, members: Partial<NameRow>) =>
     onChange(rows.map((row) => (row.id === id ? { ...row, ...members } : row)));
   return (
-    <div class="names" role="group" aria-label={words('dns.custom')}>
+    <div class="stack tight names" role="group" aria-label={words('dns.custom')}>
       {rows.length === 0 && <p class="hint">{words('dns.noCustom')}</p>}
       {rows.map((row, index) => (
         <div key={row.id} class="name-row">

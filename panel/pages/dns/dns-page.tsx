@@ -23,6 +23,9 @@ export function DnsPage() {
   return dns === false ? <Absent page="dns" /> : <DnsControl />;
 }
 
+/** The id of the form, whose button stands beside the title. */
+const FORM = 'dns-settings';
+
 function DnsControl() {
   const words = useWords();
   const { server } = useWorkspace();
@@ -39,7 +42,20 @@ function DnsControl() {
   const tools = (
     <>
       <span class="grow" />
-      <Refresh queries={queries ?? []} />
+      <Refresh queries={queries} />
+      {isDirty && <Button onClick={edit.discard}>{words('action.discard')}</Button>}
+      <Button
+        type="submit"
+        form={FORM}
+        kind="primary"
+        off={
+          !isDirty
+            ? words('off.unchanged')
+            : (!valid && words('off.invalid')) || (theirs !== null && words('off.choose'))
+        }
+      >
+        {words('dns.save')}
+      </Button>
     </>
   );
   return (
@@ -47,7 +63,7 @@ function DnsControl() {
       <Failure of={error} />
       {(draft === null || queries === null) && error === null && <Loading />}
       {draft !== null && (
-        <form class="page-form" onSubmit={submit}>
+        <form id={FORM} class="stack" onSubmit={submit}>
           <Failure of={saveError} urgent />
           {theirs !== null && (
             <Meanwhile
@@ -57,7 +73,7 @@ function DnsControl() {
               onTheirs={edit.discard}
               onMine={edit.saveOver}
             >
-              {words('dns.meanwhile')}
+              {words('meanwhile.changed')}
             </Meanwhile>
           )}
           <DnsFields
@@ -69,20 +85,6 @@ function DnsControl() {
           >
             {(parts) => <Sections of={parts} />}
           </DnsFields>
-          <footer class="card-foot">
-            {isDirty && <Button onClick={edit.discard}>{words('action.discard')}</Button>}
-            <Button
-              type="submit"
-              kind="primary"
-              off={
-                !isDirty
-                  ? words('off.unchanged')
-                  : (!valid && words('off.invalid')) || (theirs !== null && words('off.choose'))
-              }
-            >
-              {words('dns.save')}
-            </Button>
-          </footer>
         </form>
       )}
       {queries !== null && <QueryLog queries={queries} />}
@@ -93,7 +95,7 @@ function DnsControl() {
 type Outcome = { readonly at: number } | { readonly why: unknown };
 
 /** Asks for a refresh and says what came of it, as far as a server that answers at once lets one know. */
-function Refresh({ queries }: { readonly queries: readonly DnsQuery[] }) {
+function Refresh({ queries }: { readonly queries: readonly DnsQuery[] | null }) {
   const words = useWords();
   const workspace = useWorkspace();
   const [outcome, setOutcome] = useState<Outcome | null>(null);
@@ -109,9 +111,10 @@ function Refresh({ queries }: { readonly queries: readonly DnsQuery[] }) {
   };
   const said = (made: Outcome) => {
     if ('why' in made) return words('dns.refreshFailed', { why: sentence(made.why, words) });
+    const started = words('dns.refreshing', { time: clockTime(made.at, words.language) });
+    if (queries === null) return started;
     const since = queries.filter(({ blocked, timestamp }) => blocked && Number(timestamp) * 1000 >= made.at);
-    const time = clockTime(made.at, words.language);
-    return `${words('dns.refreshing', { time })} ${words('dns.refreshBlocked', { n: since.length })}`;
+    return `${started} ${words('dns.refreshBlocked', { n: since.length })}`;
   };
   return (
     <>

@@ -29,7 +29,7 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
   const heads = [words('audit.time'), words('dns.domain'), words('dns.client'), words('audit.outcome')];
   return (
     <section class="card" aria-label={words('dns.log')}>
-      <div class="toolbar-line">
+      <div class="line toolbar-line">
         <h2>{words('dns.log')}</h2>
         <span class="grow" />
         <LineFilterTools
@@ -40,9 +40,9 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
         />
       </div>
       {queries.length === 0 && <Empty icon="dns" title={words('dns.noQueries')} text={words('dns.noQueriesText')} />}
-      {queries.length > 0 && shown.length === 0 && <p class="hint">{words('dns.noMatch')}</p>}
+      {queries.length > 0 && shown.length === 0 && <p class="hint">{words('keys.noMatch')}</p>}
       {shown.length > 0 && (
-        <Scrolls class="log" label={words('dns.log')}>
+        <Scrolls class="scroller" label={words('dns.log')}>
           <Table heads={heads}>
             {shown.map((query, index) => (
               <tr key={index}>

@@ -1,11 +1,16 @@
 import { type JsonNode, printTree } from '../../text/json-tree.js';
-import { type Reading, readConfiguration } from './document.js';
+import { type Reading, readConfiguration, withoutKeys } from './document.js';
 
 /** The file as it is typed, or as a form made it: either is turned into the other only where it is asked for. */
 export type Content = { readonly text: string } | { readonly tree: JsonNode };
 
 const texts = new WeakMap<Content, string>();
 const readings = new WeakMap<Content, Reading>();
+
+/** The content that a server's file is edited as: all of it but its lists of keys. */
+export function contentOf(whole: JsonNode): { readonly text: string } {
+  return { text: textOfFile({ tree: withoutKeys(whole) }) };
+}
 
 /** Pretty-printed, or as it was typed. Made once. */
 export function textOfFile(content: Content): string {

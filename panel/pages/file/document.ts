@@ -1,19 +1,10 @@
 import { ApiFailure } from '../../api/failure.js';
 import { dataOf } from '../../api/http.js';
 import { areSame } from '../../text/field-changes.js';
-import {
-  flagOf,
-  type JsonNode,
-  JsonProblem,
-  memberOf,
-  parseTree,
-  printTree,
-  textOf,
-  withValue,
-} from '../../text/json-tree.js';
+import { flagOf, type JsonNode, JsonProblem, memberOf, parseTree, textOf, withValue } from '../../text/json-tree.js';
 
-/** The file as pretty text, from an answer that holds it; every number keeps its spelling. Throws `ApiFailure`. */
-export function textFromAnswer(answer: string): string {
+/** The file from an answer that holds it; every number keeps its spelling. Throws `ApiFailure`. */
+export function treeFromAnswer(answer: string): JsonNode {
   let tree: JsonNode;
   try {
     tree = parseTree(answer);
@@ -25,7 +16,7 @@ export function textFromAnswer(answer: string): string {
   if (!flagOf(memberOf(tree, 'ok')) || data === undefined) {
     throw new ApiFailure('refused', textOf(memberOf(tree, 'error')));
   }
-  return `${printTree(data)}\n`;
+  return data;
 }
 
 /** A configuration, or why a text is none. */
@@ -54,7 +45,6 @@ export interface Places {
   readonly layout: 'accessKeys' | 'inbounds';
   /** Null where the file has none. */
   readonly listener: Path | null;
-  readonly keys: Path;
   readonly logLevel: Path;
   readonly rules: Path;
   readonly defaultRoute: Path;
@@ -70,7 +60,6 @@ export function placesIn(tree: JsonNode): Places {
     return {
       layout: 'accessKeys',
       listener: ['api'],
-      keys: ['access_keys'],
       logLevel: ['log_level'],
       rules: ['outbound', 'rules'],
       defaultRoute: ['outbound', 'default_action'],
@@ -81,11 +70,9 @@ export function placesIn(tree: JsonNode): Places {
   const first = (protocol: string) =>
     inbounds.items.findIndex((item) => textOf(memberOf(item, 'protocol')) === protocol);
   const [api, tunnel] = [first('api'), first('ostp')];
-  const holder = inbounds.items.findIndex((item) => memberOf(item, 'users') !== undefined);
   return {
     layout: 'inbounds',
     listener: api < 0 ? null : ['inbounds', api],
-    keys: ['inbounds', Math.max(0, holder), 'users'],
     logLevel: ['log', 'level'],
     rules: ['routing', 'rules'],
     defaultRoute: ['routing', 'default_outbound'],
@@ -126,28 +113,68 @@ export function countAt(tree: JsonNode, path: Path): number {
   return node?.kind === 'array' ? node.items.length : 0;
 }
 
-/** The places of the lists of keys that a file of either layout can have. */
-function keyListsIn(tree: JsonNode): readonly Path[] {
+/** The inbounds of a file; none in the older layout. */
+function inboundsIn(tree: JsonNode): readonly JsonNode[] {
   const inbounds = memberOf(tree, 'inbounds');
-  const count = inbounds?.kind === 'array' ? inbounds.items.length : 0;
-  return [['access_keys'], ...Array.from({ length: count }, (_, index) => ['inbounds', index, 'users'])];
+  return inbounds?.kind === 'array' ? inbounds.items : [];
 }
 
-/** The file with the lists of keys of another, as far as it has what holds them: keys come and go by calls of their own. */
+/** Names each inbound apart from the others: its tag, else its protocol, and which of those with the same it is. */
+function inboundNames(tree: JsonNode): readonly string[] {
+  const bare = inboundsIn(tree).map((item) => textOf(memberOf(item, 'tag')) || textOf(memberOf(item, 'protocol')));
+  return bare.map((name, index) => `${name} ${bare.slice(0, index).filter((other) => other === name).length}`);
+}
+
+/** The lists of keys of a file of either layout, by their places. */
+function keyListsIn(tree: JsonNode): readonly { readonly path: Path; readonly items: readonly JsonNode[] }[] {
+  const places: readonly Path[] = [
+    ['access_keys'],
+    ...inboundsIn(tree).map((_, index) => ['inbounds', index, 'users']),
+  ];
+  return places.flatMap((path) => {
+    const list = valueAt(tree, path);
+    return list?.kind === 'array' ? [{ path, items: list.items }] : [];
+  });
+}
+
+export function countKeys(tree: JsonNode): number {
+  return keyListsIn(tree).reduce((count, { items }) => count + items.length, 0);
+}
+
+/** The number of keys of one file that another does not have; a changed one is the same key. */
+export function countKeysGone(before: JsonNode, after: JsonNode): number {
+  const names = (tree: JsonNode) =>
+    new Set(
+      keyListsIn(tree).flatMap(({ items }) =>
+        items.map((item) => textOf(item) || textOf(memberOf(item, 'access_key') ?? memberOf(item, 'key'))),
+      ),
+    );
+  const staying = names(after);
+  return [...names(before)].filter((name) => !staying.has(name)).length;
+}
+
+/** The file without its lists of keys, which come and go by calls of their own; the same where it has none. */
+export function withoutKeys(tree: JsonNode): JsonNode {
+  return keyListsIn(tree).reduce((made, { path }) => withValue(made, path, undefined), tree);
+}
+
+/** The file with the lists of keys of another one, and no others, as far as it has what holds them. */
 export function withKeysOf(tree: JsonNode, other: JsonNode): JsonNode {
-  const places = [...keyListsIn(tree), ...keyListsIn(other)];
-  return places.reduce((made, path) => {
-    const list = valueAt(other, path);
-    const isThere = valueAt(made, path) !== undefined || list !== undefined;
-    return isThere && valueAt(made, path.slice(0, -1))?.kind === 'object' ? withValue(made, path, list) : made;
-  }, tree);
+  const [here, there] = [inboundNames(tree), inboundNames(other)];
+  return keyListsIn(other).reduce((made, { path: [root = '', at, ...rest], items }) => {
+    const index = typeof at === 'number' ? here.indexOf(there[at] ?? '') : null;
+    if (index !== null && index < 0) return made;
+    return withValue(made, index === null ? [root] : [root, index, ...rest], { kind: 'array', items });
+  }, withoutKeys(tree));
 }
 
 /** Returns true where both files have the same lists of keys. */
 export function haveSameKeys(a: JsonNode, b: JsonNode): boolean {
-  const lists = (tree: JsonNode) => keyListsIn(tree).flatMap((path) => valueAt(tree, path) ?? []);
-  const [ours, others] = [lists(a), lists(b)];
-  return ours.length === others.length && ours.every((list, index) => areSame(list, others[index]));
+  const lists = (tree: JsonNode): JsonNode => ({
+    kind: 'array',
+    items: keyListsIn(tree).map(({ items }) => ({ kind: 'array', items })),
+  });
+  return areSame(lists(a), lists(b));
 }
 
 /** The credentials of the management API. */

@@ -114,8 +114,8 @@ export function FromFile({ file, title, valid, tools, children }: FromFileProps)
 
 interface ProblemProps {
   readonly reading: Reading;
-  /** Goes to a line and column of the text, both from 1; absent where the text is not shown. */
-  readonly onJump?: (line: number, column: number) => void;
+  /** Goes to the mistake in the text; absent where the text is not shown. */
+  readonly onJump?: () => void;
 }
 
 /** Says that the text is a configuration, or what is wrong with it and where. */
@@ -141,7 +141,7 @@ export function Problem({ reading, onJump }: ProblemProps) {
     <p id="config-problem" class="hint hint-bad" role="alert">
       <Icon name="warning" /> {text}{' '}
       {onJump !== undefined && typeof problem !== 'string' && (
-        <Button kind="small" onClick={() => onJump(problem.line, problem.column)}>
+        <Button kind="small" onClick={onJump}>
           {words('config.jump')}
         </Button>
       )}

@@ -10,8 +10,8 @@ import type { FileEditing, OpenReview } from './file-editing.js';
 export function Review({ review, file }: { readonly review: OpenReview; readonly file: FileEditing }) {
   const words = useWords();
   const saving = useTask();
-  const { present, plan, keysGone, credentials } = review;
-  const { overwrites, fields } = plan;
+  const { present, plan, credentials } = review;
+  const { overwrites, fields, keysGone } = plan;
   const save = () => saving.run(file.save);
   return (
     <Dialog title={words('config.reviewTitle')} kind="wide" onClose={file.closeReview}>
@@ -25,7 +25,7 @@ export function Review({ review, file }: { readonly review: OpenReview; readonly
             onTheirs={file.useTheirs}
             onMine={save}
           >
-            {words('config.meanwhile')}
+            {words('meanwhile.changed')}
           </Meanwhile>
         )}
         {keysGone > 0 && <Notice tone="warn">{words('config.keysGone', { n: keysGone })}</Notice>}

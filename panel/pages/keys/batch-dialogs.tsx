@@ -13,8 +13,6 @@ import { TextField } from '../../ui/field.js';
 const TYPED_FROM = 10;
 /** Names that are listed; beyond, their number is. */
 const MOST_NAMES = 500;
-/** The most changes whose before and after are shown. */
-const MOST_CHANGES = 20;
 
 export interface KeysDialogProps {
   readonly keys: readonly NamedKey[];
@@ -25,7 +23,7 @@ export interface KeysDialogProps {
 }
 
 interface NamesProps extends Pick<KeysDialogProps, 'keys'> {
-  /** Returns what becomes of a key, for those of which that is shown. */
+  /** Returns what becomes of a key, where that is shown. */
   readonly change?: ((key: NamedKey) => string) | undefined;
 }
 
@@ -53,10 +51,10 @@ function NameList({ keys, change }: NamesProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
     <ul class="subject" tabIndex={0}>
-      {keys.slice(0, MOST_NAMES).map((key, index) => (
+      {keys.slice(0, MOST_NAMES).map((key) => (
         <li key={key.key}>
           {labelOf(key)}
-          {change !== undefined && index < MOST_CHANGES && <span class="quiet"> {change(key)}</span>}
+          {change !== undefined && <span class="quiet"> {change(key)}</span>}
         </li>
       ))}
       {more > 0 && <li class="quiet">{words('failed.more', { n: more })}</li>}
@@ -72,7 +70,7 @@ function Unaddressable({ keys }: Pick<KeysDialogProps, 'keys'>) {
     <>
       <p>{words('delete.unaddressable', { n: keys.length })}</p>
       {keys.map(({ key }) => (
-        <div key={key} class="copy-line">
+        <div key={key} class="line copy-line">
           <code class="wrap">{removalCommand(key, place)}</code>
           <CopyButton text={removalCommand(key, place)} label={words('delete.copyCommand')} />
         </div>

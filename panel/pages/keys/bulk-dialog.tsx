@@ -3,9 +3,8 @@ import { useWords } from '../../i18n/text.js';
 import { failureText } from '../../state/batch.js';
 import { batchesOf } from '../../state/batches.js';
 import { useFormDraft } from '../../state/form-drafts.js';
-import { limitDraft, limitOf } from '../../state/limits.js';
+import { lastUnitOf, limitDraft, limitOf } from '../../state/limits.js';
 import { useWorkspace } from '../../state/workspace.js';
-import { useStore } from '../../store/store.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
 import { Notice } from '../../ui/notice.js';
@@ -19,9 +18,10 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
   const words = useWords();
   const workspace = useWorkspace();
   const batches = batchesOf(workspace);
-  const hasBulk = useStore(workspace.offers, (offers) => offers.bulk);
-  const reach = useStore(workspace.reach);
-  const { form, change, discard } = useFormDraft('bulk', { count: '10', prefix: '', limit: limitDraft(null) });
+  const { form, change, discard } = useFormDraft('bulk', {
+    ...{ count: '10', prefix: '' },
+    limit: limitDraft(null, lastUnitOf(workspace).get()),
+  });
   const limit = limitOf(form.limit, (next) => change({ limit: next }));
   const [running, setRunning] = useState<number | null>(null);
   const [refused, setRefused] = useState<string | null>(null);
@@ -62,7 +62,6 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
           {refused}
         </Notice>
       )}
-      {hasBulk === false && reach === 'none' && <Notice tone="plain">{words('absent.bulk')}</Notice>}
       <TextField
         label={words('bulk.count')}
         problem={countProblem}

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import { sentence, useWords } from '../../i18n/text.js';
-import { clientAddressOf, MissingAddress } from '../../state/client-links.js';
+import { MissingAddress, setAddress } from '../../state/client-links.js';
+import { useTask } from '../../state/tasks.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { createStore, useStore } from '../../store/store.js';
 import { readClientAddress } from '../../text/client-address.js';
-import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
-import { focusMistake, TextField, VERBATIM } from '../../ui/field.js';
-import { Notice } from '../../ui/notice.js';
+import { TextField, VERBATIM } from '../../ui/field.js';
+import { Failure, Notice } from '../../ui/notice.js';
 
 /** An address that is asked for, and what goes on when it is known. */
 interface Question {
@@ -34,63 +34,7 @@ export async function handOut(act: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** The draft of an address, and its being taken once it is one that clients can reach. */
-function useClientAddress() {
-  const address = clientAddressOf(useWorkspace());
-  const [typed, setTyped] = useState(address.get() ?? '');
-  const [refused, setRefused] = useState(false);
-  const take = () => {
-    const isGood = readClientAddress(typed) !== null;
-    setRefused(!isGood);
-    if (isGood) address.set(typed.trim());
-    return isGood;
-  };
-  return { typed, setTyped, take, refused: refused && readClientAddress(typed) === null };
-}
-
-interface AddressFieldProps extends ReturnType<typeof useClientAddress> {
-  readonly host: string | null;
-}
-
-function AddressField({ host, typed, setTyped, refused }: AddressFieldProps) {
-  const words = useWords();
-  return (
-    <>
-      {host !== null && <Notice tone="warn">{words('address.why', { host: host || '—' })}</Notice>}
-      <TextField
-        {...VERBATIM}
-        label={words('address.title')}
-        hint={words('address.hint')}
-        problem={refused ? words('address.problem') : null}
-        data-autofocus=""
-        autocapitalize="off"
-        value={typed}
-        onType={setTyped}
-      />
-    </>
-  );
-}
-
-/** Stands where a link would that leads nowhere, and asks for the address at which clients reach the server. */
-export function AskAddress({ host }: { readonly host: string }) {
-  const words = useWords();
-  const address = useClientAddress();
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = event.currentTarget instanceof HTMLFormElement ? event.currentTarget : null;
-    if (!address.take()) focusMistake(form);
-  };
-  return (
-    <form class="ask-address" onSubmit={submit}>
-      <AddressField host={host} {...address} />
-      <Button type="submit" kind="primary">
-        {words('address.use')}
-      </Button>
-    </form>
-  );
-}
-
-/** The same question in a window, while something waits for its answer. */
+/** Asks for the address in a window, while something waits for it perhaps. */
 export function AddressDialog() {
   const waiting = useStore(asked);
   return waiting === null ? null : <AddressQuestion {...waiting} />;
@@ -98,17 +42,38 @@ export function AddressDialog() {
 
 function AddressQuestion({ host, retry }: Question) {
   const words = useWords();
-  const address = useClientAddress();
+  const workspace = useWorkspace();
+  const [typed, setTyped] = useState('');
+  const [isSent, setSent] = useState(false);
+  const { busy, error, run } = useTask();
+  const read = readClientAddress(typed);
   const close = () => asked.set(null);
   const submit = () => {
-    if (!address.take()) return;
-    close();
-    retry().catch((problem: unknown) => say('bad', (words) => sentence(problem, words)));
+    setSent(true);
+    if (read === null) return;
+    return run(async () => {
+      await setAddress(workspace, read);
+      close();
+      retry().catch((problem: unknown) => say('bad', (words) => sentence(problem, words)));
+    });
   };
   return (
     <FormDialog title={words('address.title')} onSubmit={submit} onClose={close}>
-      <AddressField host={host} {...address} />
-      <DialogFoot onClose={close}>{words('address.use')}</DialogFoot>
+      {host !== null && <Notice tone="warn">{words('address.why', { host: host || '—' })}</Notice>}
+      <TextField
+        {...VERBATIM}
+        label={words('address.title')}
+        hint={words('address.hint')}
+        problem={isSent && read === null ? words('address.problem') : null}
+        data-autofocus=""
+        autocapitalize="off"
+        value={typed}
+        onType={setTyped}
+      />
+      <Failure of={error} urgent />
+      <DialogFoot onClose={close} aria-disabled={busy}>
+        {words('address.use')}
+      </DialogFoot>
     </FormDialog>
   );
 }

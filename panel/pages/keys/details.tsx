@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
+import { ownUnit, unitName } from '../../../src/text/sizes.js';
 import { reachesKeys } from '../../api/own-interface.js';
 import type { User } from '../../api/wire.js';
 import { sentence, useWords } from '../../i18n/text.js';
 import { tellsOnline, titleOf, usedBytes } from '../../state/key-list.js';
-import { raised } from '../../state/limits.js';
+import { lastUnitOf, raised } from '../../state/limits.js';
 import { isAddressable } from '../../state/named-keys.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
@@ -22,7 +23,7 @@ import { DeleteDialog, ResetDialog } from './batch-dialogs.js';
 import { EditDialog } from './edit-dialog.js';
 import { Status, Usage } from './quota.js';
 import { RotateDialog } from './rotate-dialog.js';
-import { changeKey } from './save-key.js';
+import { saveKey } from './save-key.js';
 import { ClientConfiguration, Share } from './share.js';
 
 interface DetailsProps {
@@ -58,14 +59,15 @@ export function Details({ accessKey, onClose }: DetailsProps) {
         {user === undefined && gone}
         <Share of={named} />
         <section class="sheet-part">
-          <header>
+          <header class="line">
             <h3>{words('key.facts')}</h3>
             <Button kind="small" icon="edit" onClick={() => setDoing('edit')}>
               {words('key.edit')}
             </Button>
           </header>
           <Facts user={shown} />
-          <div class="copy-line">
+          {shown.note && <p class="notice notice-plain no-print">{`${words('keys.note')}: ${visible(shown.note)}`}</p>}
+          <div class="line copy-line">
             <code class="wrap">{visible(accessKey)}</code>
             <CopyButton text={accessKey} label={`${words('action.copy')}: ${words('keys.key')}`} />
           </div>
@@ -76,7 +78,7 @@ export function Details({ accessKey, onClose }: DetailsProps) {
         </section>
         <ClientConfiguration accessKey={accessKey} />
       </div>
-      <footer class="dialog-foot">
+      <footer class="line dialog-foot">
         <Button icon="reset" shrinks onClick={() => setDoing('reset')}>
           {words('key.resetCounters')}
         </Button>
@@ -139,7 +141,7 @@ function Limit({ user }: { readonly user: User }) {
   const words = useWords();
   if (user.limit_bytes === null) return <>{words('keys.unlimited')}</>;
   return (
-    <span class="fact-limit">
+    <span class="line fact-limit">
       <LimitSize bytes={user.limit_bytes} />
       <Usage user={user} />
       <MoreButton user={user} />
@@ -152,13 +154,14 @@ function MoreButton({ user }: { readonly user: User }) {
   const words = useWords();
   const workspace = useWorkspace();
   const [busy, setBusy] = useState(false);
-  if (user.limit_bytes === null) return null;
+  const { limit_bytes: limit } = user;
+  if (limit === null) return null;
+  const unit = ownUnit(limit, lastUnitOf(workspace).get());
   const raise = async () => {
     if (busy) return;
     setBusy(true);
     try {
-      await changeKey(workspace, user, { limit: raised(user.limit_bytes) });
-      await workspace.contact.now();
+      await saveKey(workspace, user, { limit: raised(limit, unit) });
     } catch (problem) {
       say('bad', (words) => sentence(problem, words));
     }
@@ -166,7 +169,7 @@ function MoreButton({ user }: { readonly user: User }) {
   };
   return (
     <Button kind="small" aria-disabled={busy} onClick={raise}>
-      {words('edit.more')}
+      {words('edit.more', { unit: unitName(unit, words.language) })}
     </Button>
   );
 }
@@ -176,7 +179,7 @@ function KeyTraffic({ accessKey }: { readonly accessKey: string }) {
   const { users } = useWorkspace();
   useStore(users.state, ({ loadedAt }) => loadedAt);
   const points = users.history.of(accessKey);
-  if (points.length === 0) return <p class="hint">{words('key.noTraffic')}</p>;
+  if (points.length === 0) return <p class="hint">{words('overview.noTraffic')}</p>;
   return (
     <>
       <TrafficChart points={points} label={words('key.traffic')} height={150} />

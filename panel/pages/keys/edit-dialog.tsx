@@ -1,11 +1,12 @@
+import type { Whole } from '../../../src/text/whole.js';
 import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import { limitOf } from '../../state/limits.js';
+import { isAddressable } from '../../state/named-keys.js';
 import { goTo } from '../../state/route.js';
 import { useTask } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import type { Whole } from '../../text/exact-json.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { Switch, TextField, VERBATIM } from '../../ui/field.js';
 import { Failure, Notice } from '../../ui/notice.js';
@@ -21,13 +22,14 @@ interface EditDialogProps {
   readonly onClose: () => void;
 }
 
-/** Creates a key, or changes the name and limit of one. */
+/** Creates a key, or changes the label, note and limit of one. */
 export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const words = useWords();
   const workspace = useWorkspace();
   const users = useStore(workspace.users.state);
   const draft = useKeyDraft(given);
-  const { user, name, key, keepName } = draft.form;
+  const { user, name, note, key, keepName } = draft.form;
+  const hasNotes = users.hasNotes && (user === null || isAddressable(user.access_key));
   const limit = limitOf(draft.form.limit, (next) => draft.change({ limit: next }));
   const saving = useTask();
   const discard = () => {
@@ -42,12 +44,12 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
 
   const save = async (bytes: Whole | null) => {
     if (user === null) {
-      const made = await createKey(workspace, { key, name, limit: bytes });
+      const made = await createKey(workspace, { key, name, note: hasNotes ? note : '', limit: bytes });
       discard();
       goTo('keys', made);
       return;
     }
-    await saveKey(workspace, user, { ...(keepName ? {} : { name }), limit: bytes });
+    await saveKey(workspace, user, { ...(!keepName && { name }), ...(hasNotes && { note }), limit: bytes });
     discard();
   };
   const submit = async () => {
@@ -58,13 +60,13 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
 
   return (
     <FormDialog title={words(user === null ? 'edit.new' : 'edit.title')} onSubmit={submit} onClose={onClose}>
-      {isOther && !saving.busy && <Notice tone="warn">{words('edit.changed')}</Notice>}
+      {isOther && !saving.busy && <Notice tone="warn">{words('meanwhile.changed')}</Notice>}
       <Failure of={saving.error} urgent />
       {hidesNames && (
         <Switch label={words('edit.nameKeep')} checked={keepName} onChange={(on) => draft.change({ keepName: on })} />
       )}
       <TextField
-        label={words('keys.name')}
+        label={words('edit.label')}
         hint={words(hidesNames ? 'edit.nameUnseen' : 'edit.nameHint')}
         problem={nameProblem}
         data-autofocus=""
@@ -72,6 +74,15 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
         value={name}
         onType={(typed) => draft.change({ name: typed })}
       />
+      {hasNotes && (
+        <TextField
+          label={words('keys.note')}
+          hint={words('edit.noteHint')}
+          maxLength={1_000}
+          value={note}
+          onType={(typed) => draft.change({ note: typed })}
+        />
+      )}
       {user === null && (
         <TextField
           {...VERBATIM}

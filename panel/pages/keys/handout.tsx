@@ -4,13 +4,14 @@ import { clientLink } from '../../state/client-links.js';
 import { keyTable, type LinkedKey } from '../../state/key-table.js';
 import type { NamedKey } from '../../state/named-keys.js';
 import { useTask } from '../../state/tasks.js';
+import { say } from '../../state/toasts.js';
 import { useWorkspace, type Workspace } from '../../state/workspace.js';
 import { createStore, useStore } from '../../store/store.js';
 import { csvTable, jsonLines } from '../../text/tables.js';
 import { visible } from '../../text/visible.js';
 import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
-import { download, fileStamp } from '../../ui/download.js';
+import { download } from '../../ui/download.js';
 import type { IconName } from '../../ui/icon.js';
 import { Failure, Progress } from '../../ui/notice.js';
 import { Qr } from '../../ui/qr.js';
@@ -30,17 +31,14 @@ export function Handout({ keys }: { readonly keys: () => readonly NamedKey[] }) 
       {label}
     </Button>
   );
-  const tableOf = (linked: readonly LinkedKey[]) => keyTable(linked, workspace.users.state.get().byKey);
-  const name = `keys-${fileStamp(Date.now())}`;
+  const tableOf = (linked: readonly LinkedKey[]) => keyTable(linked, workspace.users.state.get());
   return (
-    <div class="handout" hidden={open !== null}>
+    <div class="stack tight handout" hidden={open !== null}>
       <Failure of={error} />
-      <div class="buttons">
-        {button('table', words('bulk.csv'), (linked) => download(`${name}.csv`, csvTable(tableOf(linked)), 'text/csv'))}
-        {button('download', words('bulk.json'), (linked) =>
-          download(`${name}.json`, jsonLines(tableOf(linked)), 'application/json'),
-        )}
-        {button('link', words('bulk.links'), (linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}
+      <div class="line">
+        {button('table', words('bulk.csv'), (linked) => download('keys', 'csv', csvTable(tableOf(linked))))}
+        {button('download', words('bulk.json'), (linked) => download('keys', 'json', jsonLines(tableOf(linked))))}
+        {button('link', words('bulk.links'), (linked) => download('keys', 'txt', linesOf(linked)))}
         {button('qr', words('bulk.sheet'), sheet.set)}
       </div>
       {busy && <progress aria-label={words('login.checking')} />}
@@ -61,7 +59,8 @@ async function linksOf(workspace: Workspace, keys: readonly NamedKey[]): Promise
       linked.push({ key, name, link: pattern.join(key) });
       continue;
     }
-    const { text: link } = await clientLink(workspace, key);
+    const { text: link, unreachable } = await clientLink(workspace, key);
+    if (unreachable !== null) say('bad', (words) => words('address.named', { host: unreachable }));
     linked.push({ key, name, link });
     const parts = link.split(`//${key}@`);
     if (plain && parts.length === 2 && link.split(key).length === 2) pattern = [`${parts[0]}//`, `@${parts[1]}`];
@@ -90,7 +89,7 @@ export function QrSheet({ keys }: { readonly keys: readonly LinkedKey[] }) {
   return (
     <Dialog title={words('bulk.sheetTitle')} kind="wide" onClose={() => sheet.set(null)}>
       <div class="dialog-body">
-        <div class="buttons no-print">
+        <div class="line no-print">
           <Button kind="primary" icon="print" off={!ready && progress} onClick={() => window.print()}>
             {words('action.print')}
           </Button>

@@ -1,12 +1,13 @@
 import { useMemo, useState } from 'preact/hooks';
+import { splitLimit } from '../../../src/text/sizes.js';
+import type { Whole } from '../../../src/text/whole.js';
 import { useWords, type Words } from '../../i18n/text.js';
 import { batchesOf } from '../../state/batches.js';
 import { useFormDraft } from '../../state/form-drafts.js';
 import { changesIn, type ImportLine, planImport } from '../../state/import-plan.js';
-import { limitDraft, limitText } from '../../state/limits.js';
+import { limitText } from '../../state/limits.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import type { Whole } from '../../text/exact-json.js';
 import { visible } from '../../text/visible.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { LinesField } from '../../ui/field.js';
@@ -22,11 +23,11 @@ const EFFECTS = ['create', 'change', 'same', 'bad'] as const;
 export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
   const words = useWords();
   const workspace = useWorkspace();
-  const { byKey } = useStore(workspace.users.state);
+  const { byKey, hasNotes } = useStore(workspace.users.state);
   // The plan stays as it was decided, whatever the list becomes meanwhile.
   const { form, change, discard } = useFormDraft('import', { text: '', plan: NOTHING });
   const [running, setRunning] = useState<number | null>(null);
-  const read = (text: string) => change({ text, plan: planImport(text, byKey) });
+  const read = (text: string) => change({ text, plan: planImport(text, byKey, hasNotes) });
   const { text, plan } = form;
   const todo = useMemo(() => changesIn(plan), [plan]);
   const close = () => {
@@ -72,7 +73,7 @@ function Preview({ plan }: { readonly plan: readonly ImportLine[] }) {
           (effect) => `${words(`import.effect.${effect}`)}: ${plan.filter((line) => line.effect === effect).length}`,
         ).join(' · ')}
       </p>
-      <Scrolls class="import-preview" label={words('import.preview')}>
+      <Scrolls class="scroller" label={words('import.preview')}>
         <Table heads={[words('import.line'), words('keys.key'), words('import.effect')]}>
           {plan.slice(0, MOST_LINES).map((line) => (
             <tr key={line.line}>
@@ -93,14 +94,15 @@ function Preview({ plan }: { readonly plan: readonly ImportLine[] }) {
 
 const BADGES = { create: 'good', change: 'warn', same: 'plain', bad: 'block' } as const;
 
-function effectText({ effect, problem, name, limit, now }: ImportLine, words: Words): string {
+function effectText({ effect, problem, name, note, limit, now }: ImportLine, words: Words): string {
   if (problem !== null)
     return words(
       problem === 'negative' || problem === 'notANumber' || problem === 'tooLarge'
         ? `edit.limit.${problem}`
         : `import.problem.${problem}`,
     );
-  const size = (bytes: Whole | null) => limitText(limitDraft(bytes), words.language) || words('keys.unlimited');
+  const size = (bytes: Whole | null) =>
+    bytes === null ? words('keys.unlimited') : limitText(splitLimit(bytes), words.language);
   const parts: string[] = [];
   if (name !== undefined && (now === null ? name !== '' : (now.name ?? '') !== name)) {
     const before =
@@ -112,5 +114,7 @@ function effectText({ effect, problem, name, limit, now }: ImportLine, words: Wo
   if (limit !== undefined && (now === null || now.limit_bytes !== limit)) {
     parts.push((now === null ? '' : `${size(now.limit_bytes)} → `) + size(limit));
   }
+  if (note !== undefined && note !== (now?.note ?? ''))
+    parts.push(`${words('keys.note')}: ${visible(note.slice(0, 80))}`);
   return effect === 'same' ? '' : parts.join(' · ');
 }

@@ -13,7 +13,6 @@ import { useStore } from '../../store/store.js';
 import { Button } from '../../ui/button.js';
 import { copy } from '../../ui/copy.js';
 import { Empty, Failure, Loading } from '../../ui/notice.js';
-import { useNarrow } from '../../ui/width.js';
 import { useArrangement } from './arrangement.js';
 import { DeleteDialog, ResetDialog } from './batch-dialogs.js';
 import { BulkDialog } from './bulk-dialog.js';
@@ -36,7 +35,9 @@ function isInUse(grid: HTMLElement | null, selected: ReadonlySet<string>): boole
 async function copyLink(workspace: Workspace, key: string): Promise<void> {
   try {
     await handOut(async () => {
-      const copied = await copy((await clientLink(workspace, key)).text);
+      const { text, unreachable } = await clientLink(workspace, key);
+      const copied = await copy(text);
+      if (unreachable !== null) say('bad', (words) => words('address.named', { host: unreachable }));
       say(copied ? 'good' : 'bad', (words) => words(copied ? 'key.linkCopied' : 'action.copyFailed'));
     });
   } catch (problem) {
@@ -58,9 +59,7 @@ export function KeysPage() {
   const [doing, setDoing] = useState<Doing | null>(null);
   const [target, setTarget] = useState<string | null>(null);
   const [editing, setEditing] = useState<string | null>(null);
-  // A phone's row has no room for fields.
-  const narrow = useNarrow();
-  const editedApart = narrow && editing !== null ? byKey.get(editing) : undefined;
+  const edited = editing === null ? undefined : byKey.get(editing);
   const grid = useRef<HTMLDivElement>(null);
   const { rows, isPending, stale } = useArrangement(list ?? NONE, byKey, seen, () => isInUse(grid.current, selected));
   const counts = useMemo(() => countSelection(selected, rows, byKey, leaving), [selected, rows, byKey, leaving]);
@@ -109,10 +108,8 @@ export function KeysPage() {
           selected={selected}
           onSelect={select}
           leaving={leaving}
-          editing={narrow ? null : editing}
           onOpen={(key) => goTo('keys', key)}
           onEdit={setEditing}
-          onEdited={(key) => setEditing((now) => (now === key ? null : now))}
           onCopy={(key) => copyLink(workspace, key)}
           onDelete={(key) => {
             setTarget(key);
@@ -132,7 +129,10 @@ export function KeysPage() {
       )}
       {openKey !== null && list !== null && <Details key={openKey} accessKey={openKey} onClose={() => goTo('keys')} />}
       {doing === 'create' && <EditDialog user={null} onClose={close} />}
-      {editedApart !== undefined && <EditDialog user={editedApart} onClose={() => setEditing(null)} />}
+      {edited !== undefined && (
+        // A save that ends later leaves another key open that is edited by then.
+        <EditDialog user={edited} onClose={() => setEditing((now) => (now === edited.access_key ? null : now))} />
+      )}
       {doing === 'bulk' && <BulkDialog onClose={close} />}
       {doing === 'import' && <ImportDialog onClose={close} />}
       {doing === 'delete' && <DeleteDialog {...dialog} />}

@@ -1,11 +1,19 @@
 import { useState } from 'preact/hooks';
+import { formatLimit, ownUnit, splitLimit } from '../../../src/text/sizes.js';
+import type { Whole } from '../../../src/text/whole.js';
 import { useWords } from '../../i18n/text.js';
 import { batchesOf } from '../../state/batches.js';
-import { changedLimit, type LimitMode, limitChanges, limitDraft, limitOf, raised } from '../../state/limits.js';
+import {
+  changedLimit,
+  type LimitMode,
+  lastUnitOf,
+  limitChanges,
+  limitDraft,
+  limitOf,
+  raised,
+} from '../../state/limits.js';
 import type { NamedKey } from '../../state/named-keys.js';
 import { useWorkspace } from '../../state/workspace.js';
-import type { Whole } from '../../text/exact-json.js';
-import { formatLimit } from '../../text/sizes.js';
 import { Segments } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { type KeysDialogProps, Names, TypedCount, useTypedCount } from './batch-dialogs.js';
@@ -16,18 +24,24 @@ export function LimitDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
   const words = useWords();
   const workspace = useWorkspace();
   const [mode, setMode] = useState<LimitMode | null>(null);
-  const limit = limitOf(...useState(limitDraft(null)));
+  const { byKey } = workspace.users.state.get();
+  const limit = limitOf(
+    ...useState(() => {
+      const limits = keys.map(({ key }) => byKey.get(key)?.limit_bytes ?? null);
+      return limitDraft(null, ownUnit(limits.find((each) => each !== null) ?? null, lastUnitOf(workspace).get()));
+    }),
+  );
   const count = useTypedCount(keys.length);
   const [refused, setRefused] = useState(false);
   const size = limit.reading.ok ? limit.reading.bytes : null;
   const problem =
-    mode === null ? words('limit.choose') : mode !== 'remove' && size === null ? words('limit.needed') : null;
-  const { byKey } = workspace.users.state.get();
+    mode === null ? words('limit.choose') : mode !== 'remove' && size === null ? words('edit.limit.notANumber') : null;
   const shown = (bytes: Whole | null) =>
     bytes === null ? words('keys.unlimited') : formatLimit(bytes, words.language);
   const changeOf = ({ key }: NamedKey) => {
     const before = byKey.get(key)?.limit_bytes ?? null;
-    return `${shown(before)} → ${shown(mode === null ? before : changedLimit(before, mode, size ?? 0))}`;
+    if (mode === null || problem !== null) return shown(before);
+    return `${shown(before)} → ${shown(changedLimit(before, mode, size ?? 0))}`;
   };
   const submit = () => {
     setRefused(problem !== null);
@@ -37,7 +51,7 @@ export function LimitDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
   };
   return (
     <FormDialog title={words('limit.title', { n: keys.length })} onSubmit={submit} onClose={onClose}>
-      <Names keys={keys} unseen={unseen} {...(problem === null && { change: changeOf })} />
+      <Names keys={keys} unseen={unseen} change={changeOf} />
       <Segments label={words('limit.mode')} names={['set', 'add', 'remove']} chosen={mode} onChoose={setMode}>
         {(name) => words(`limit.mode.${name}`)}
       </Segments>
@@ -48,11 +62,11 @@ export function LimitDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
             limit.setDraft(draft);
             if (mode === null) setMode('set');
           }}
-          onMore={() => {
+          onMore={(unit) => {
             setMode('add');
-            limit.setDraft(limitDraft(raised(mode === 'add' ? size : null)));
+            limit.setDraft(splitLimit(raised(mode === 'add' ? size : null, unit), unit));
           }}
-          hint={mode === 'add' ? words('limit.addHint') : ''}
+          hint=""
           problem={refused ? problem : null}
           autofocus
         />

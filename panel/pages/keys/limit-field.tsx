@@ -1,6 +1,15 @@
+import {
+  formatExact,
+  type LimitReading,
+  OFFERED_UNITS,
+  readLimit,
+  splitLimit,
+  type Unit,
+  unitName,
+} from '../../../src/text/sizes.js';
 import { useWords, type Words } from '../../i18n/text.js';
-import { type limitOf, raised } from '../../state/limits.js';
-import { formatExact, type LimitReading, splitLimit, UNITS, unitName } from '../../text/sizes.js';
+import { lastUnitOf, type limitOf, raised } from '../../state/limits.js';
+import { useWorkspace } from '../../state/workspace.js';
 import { Button } from '../../ui/button.js';
 import { Field, Select } from '../../ui/field.js';
 
@@ -11,8 +20,8 @@ interface LimitFieldProps extends Limit {
   /** A hint, and a mistake, besides those of what is typed. */
   readonly hint?: string;
   readonly problem?: string | null;
-  /** Puts 10 GiB on top in another way than by the field alone. */
-  readonly onMore?: () => void;
+  /** Puts ten more of a unit on top in another way than by the field alone. */
+  readonly onMore?: (unit: Unit) => void;
 }
 
 /** A traffic limit with its unit. Says the exact bytes as they are typed, and why something is no limit. */
@@ -26,9 +35,22 @@ export function LimitField({
   onMore,
 }: LimitFieldProps) {
   const words = useWords();
+  const lastUnit = lastUnitOf(useWorkspace());
+  const unit = reading.ok ? reading.unit : draft.unit;
+  const type = (amount: string) => {
+    setDraft({ ...draft, amount });
+    const typed = readLimit(amount, draft.unit);
+    if (typed.ok && typed.unit !== draft.unit) lastUnit.set(typed.unit);
+  };
+  const choose = (chosen: Unit) => {
+    // A unit that was typed would win over it.
+    const amount = reading.ok ? draft.amount.replace(/\s*\p{L}+\s*$/u, '') : draft.amount;
+    setDraft({ amount, unit: chosen });
+    lastUnit.set(chosen);
+  };
   const raise = () => {
-    if (onMore !== undefined) onMore();
-    else if (reading.ok) setDraft(splitLimit(raised(reading.bytes)));
+    if (onMore !== undefined) onMore(unit);
+    else if (reading.ok) setDraft(splitLimit(raised(reading.bytes, unit), unit));
   };
   return (
     <Field
@@ -41,23 +63,22 @@ export function LimitField({
           <input
             {...control}
             class="grow"
-            inputMode="decimal"
             autocomplete="off"
             data-autofocus={autofocus ? '' : undefined}
             value={draft.amount}
             placeholder={words('keys.unlimited')}
-            onInput={(event) => setDraft({ ...draft, amount: event.currentTarget.value })}
+            onInput={(event) => type(event.currentTarget.value)}
           />
           <Select
             aria-label={words('edit.unit')}
-            names={UNITS}
-            value={draft.unit}
-            onChoose={(unit) => setDraft({ ...draft, unit })}
+            names={OFFERED_UNITS.includes(unit) ? OFFERED_UNITS : [...OFFERED_UNITS, unit]}
+            value={unit}
+            onChoose={choose}
           >
-            {(unit) => unitName(unit, words.language)}
+            {(name) => unitName(name, words.language)}
           </Select>
           <Button off={!reading.ok && words(`edit.limit.${reading.problem}`)} onClick={raise}>
-            {words('edit.more')}
+            {words('edit.more', { unit: unitName(unit, words.language) })}
           </Button>
         </span>
       )}

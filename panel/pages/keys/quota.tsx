@@ -1,22 +1,25 @@
+import { numberFormat } from '../../../src/text/number-format.js';
+import { formatLimit, formatSize, isDecimal } from '../../../src/text/sizes.js';
+import type { Whole } from '../../../src/text/whole.js';
 import type { User } from '../../api/wire.js';
 import { useWords, type Words } from '../../i18n/text.js';
 import { isConnected, statusOf, usedBytes, usedPart } from '../../state/key-list.js';
-import type { Whole } from '../../text/exact-json.js';
-import { numberFormat } from '../../text/number-format.js';
-import { formatLimit, formatSize, isDecimal } from '../../text/sizes.js';
 import { Size } from '../../ui/size.js';
 
-/** The one word for a key's quota, its colour, and a dot while the key is online. */
+/** The one word for a key's state in its colour, and a dot where the word is another one and the key is online. */
 export function Status({ user }: { readonly user: User }) {
   const words = useWords();
-  const status = words(`keys.status.${statusOf(user)}`);
+  const status = statusOf(user);
+  const word = words(`keys.status.${status}`);
   const online = words('keys.status.online');
   return (
     <>
-      <span class={`status status-${statusOf(user)}`} title={status}>
-        {status}
+      <span class={`status status-${status}`} title={word}>
+        {word}
       </span>
-      {isConnected(user) && <span class="status-online" role="img" aria-label={online} title={online} />}
+      {status !== 'online' && isConnected(user) && (
+        <span class="online-dot" role="img" aria-label={online} title={online} />
+      )}
     </>
   );
 }

@@ -58,7 +58,7 @@ function NewSecret({ of, unsaved }: { readonly of: NamedKey } & Pick<Rotated, 'u
         <Notice tone="plain">{words('rotate.ended')}</Notice>
         <Failure of={unsaved} urgent />
         <Share of={of} />
-        <div class="dialog-foot">
+        <div class="line dialog-foot">
           <Button kind="primary" onClick={close}>
             {words('action.close')}
           </Button>

@@ -8,16 +8,13 @@ import { IconButton } from '../../ui/button.js';
 import type { IconName } from '../../ui/icon.js';
 import { LimitSize, Size } from '../../ui/size.js';
 import { Status, Usage, UsedOfLimit } from './quota.js';
-import { RowEdit } from './row-edit.js';
 
 /** The actions on one key of the list. */
 export interface RowActions {
   readonly onOpen: (key: string) => void;
   /** Copies the key's share link. */
   readonly onCopy: (key: string) => void;
-  /** Edits name and limit in the row. */
   readonly onEdit: (key: string) => void;
-  readonly onEdited: (key: string) => void;
   readonly onDelete: (key: string) => void;
 }
 
@@ -27,7 +24,6 @@ interface RowProps extends RowActions {
   readonly top: number;
   readonly active: boolean;
   readonly selected: boolean;
-  readonly editing: boolean;
   /** Drawn for a phone: in two lines. */
   readonly narrow: boolean;
   /** Its deletion is confirmed and can still be taken back. */
@@ -40,13 +36,13 @@ interface RowProps extends RowActions {
 const SHOWN = 160;
 
 export function KeyRow(props: RowProps) {
-  const { user, index, top, active, selected, leaving, editing, narrow } = props;
+  const { user, index, top, active, selected, leaving, narrow } = props;
   const words = useWords();
   const key = user.access_key;
   const classes = ['row', active ? 'row-active' : '', selected ? 'row-selected' : '', leaving ? 'row-leaving' : ''];
   const title = titleOf(user).slice(0, SHOWN);
   const open = (event: MouseEvent) => {
-    if (event.target instanceof Element && event.target.closest('a,input,button,form') !== null) return;
+    if (event.target instanceof Element && event.target.closest('a,input,button') !== null) return;
     if (window.getSelection()?.isCollapsed === false) return;
     props.onOpen(key);
   };
@@ -76,15 +72,7 @@ export function KeyRow(props: RowProps) {
           <Status user={user} />
         </Cell>
       )}
-      {editing ? (
-        <Cell of="edit">
-          <RowEdit user={user} onClose={() => props.onEdited(key)} />
-        </Cell>
-      ) : narrow ? (
-        <PhoneFacts {...props} title={title} />
-      ) : (
-        <Facts {...props} title={title} />
-      )}
+      {narrow ? <PhoneFacts {...props} title={title} /> : <Facts {...props} title={title} />}
     </div>
   );
 }
@@ -121,7 +109,7 @@ function Facts(props: RowPart) {
   );
 }
 
-/** The same on a phone: the name with what is done, and below it the state, the key, and what is used of which limit. */
+/** The same on a phone: the name with what is used of which limit, and below it the state and what can be done. */
 function PhoneFacts(props: RowPart) {
   const { user } = props;
   return (
@@ -132,7 +120,6 @@ function PhoneFacts(props: RowPart) {
         <Cell of="status">
           <Status user={user} />
         </Cell>
-        <KeyCell {...props} />
         <Cell of="used">
           <UsedOfLimit user={user} />
         </Cell>
@@ -146,7 +133,8 @@ function PhoneFacts(props: RowPart) {
   );
 }
 
-function NameCell({ user }: RowPart) {
+/** The name; the stylesheet shows the key in its place where there is no name and no column of keys. */
+function NameCell({ user, narrow }: RowPart) {
   const words = useWords();
   const name = visible((user.name ?? '').slice(0, SHOWN));
   const noName = user.name === undefined ? words('keys.untold') : words('keys.unnamed');
@@ -159,8 +147,16 @@ function NameCell({ user }: RowPart) {
         class={name === '' ? 'unnamed' : ''}
         title={user.name === undefined ? words('absent.names') : name}
       >
-        {name === '' ? noName : name}
+        {name === '' ? (
+          <>
+            <span class="no-name">{noName}</span>
+            <span class="mono">{visible(user.access_key.slice(0, SHOWN))}</span>
+          </>
+        ) : (
+          name
+        )}
       </a>
+      {user.note && !narrow && <span class="quiet no-print"> {visible(user.note.slice(0, SHOWN))}</span>}
     </Cell>
   );
 }
@@ -190,7 +186,7 @@ function ActionsCell({ user, title, onOpen, onCopy, onEdit }: RowPart) {
 }
 
 interface CellProps {
-  readonly of: Column | 'actions' | 'bar' | 'check' | 'edit';
+  readonly of: Column | 'actions' | 'bar' | 'check';
   readonly title?: string;
   readonly children: ComponentChildren;
 }

@@ -1,95 +1,93 @@
 import { useEffect, useState } from 'preact/hooks';
-import { subscriptionUrl } from '../../api/places.js';
 import { useWords } from '../../i18n/text.js';
-import { clientAddressOf, clientLink, MissingAddress } from '../../state/client-links.js';
+import { addressesSet, clientLink, MissingAddress } from '../../state/client-links.js';
 import type { NamedKey } from '../../state/named-keys.js';
-import { userPage } from '../../state/user-page.js';
+import { subscriptionOf } from '../../state/subscriptions.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
+import { isReachable } from '../../text/client-address.js';
 import { Button, Segments } from '../../ui/button.js';
 import { CopyButton } from '../../ui/copy.js';
 import { download } from '../../ui/download.js';
 import { Failure, Loading, Notice } from '../../ui/notice.js';
-import { Qr } from '../../ui/qr.js';
-import { AskAddress } from './client-address.js';
+import { LargeQr } from '../../ui/qr.js';
+import { askAddress } from './client-address.js';
 import { sheet } from './handout.js';
 
 /** A client is given the link itself, or the address at which it fetches its configuration. */
 type Way = 'link' | 'subscription';
 
-/** Leads to the page that the user of the key sees at its subscription; nothing where none is served there. */
-function UserPage({ accessKey }: { readonly accessKey: string }) {
-  const words = useWords();
-  const workspace = useWorkspace();
-  const [address, setAddress] = useState<string | null>(null);
+/** Asks for something of a key while it is wanted: undefined until it is known. */
+function useAsked<T>(ask: (() => Promise<T>) | null, inputs: readonly unknown[]) {
+  const [known, setKnown] = useState<{ readonly value?: T; readonly error?: unknown }>({});
   useEffect(() => {
-    let isShown = true;
-    userPage(workspace, accessKey).then(
-      (found) => isShown && setAddress(found),
-      // The key is handed out without it.
-      () => undefined,
+    let isWanted = true;
+    setKnown({});
+    ask?.().then(
+      (value) => isWanted && setKnown({ value }),
+      (error: unknown) => isWanted && setKnown({ error }),
     );
     return () => {
-      isShown = false;
+      isWanted = false;
     };
-  }, [workspace, accessKey]);
-  if (address === null) return null;
-  return (
-    <p class="hint">
-      <a href={address} target="_blank" rel="noreferrer">
-        {words('key.userPage')}
-      </a>{' '}
-      {words('key.userPageHint')}
-    </p>
-  );
+  }, inputs);
+  return known;
 }
 
 /** A key's link and subscription URL, each with its QR code, to copy, share and print. */
 export function Share({ of }: { readonly of: NamedKey }) {
   const words = useWords();
   const workspace = useWorkspace();
-  const addressStore = clientAddressOf(workspace);
-  const address = useStore(addressStore);
+  const set = useStore(addressesSet(workspace));
   const [way, setWay] = useState<Way>('link');
-  const [link, setLink] = useState<Awaited<ReturnType<typeof clientLink>> | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  useEffect(() => {
-    setLink(null);
-    setError(null);
-    clientLink(workspace, of.key).then(setLink, setError);
-  }, [of.key, workspace, address]);
-  const unreachable = error instanceof MissingAddress ? error.host : (link?.instead ?? null);
-  if (error !== null && unreachable === null) return <Failure of={error} />;
-  const text = way === 'link' ? (link?.text ?? null) : subscriptionUrl(workspace.place, of.key);
+  const { value: link, error } = useAsked(() => clientLink(workspace, of.key), [of.key, workspace, set]);
+  const isSubscription = way === 'subscription';
+  // Asking for one hands it out.
+  const asked = useAsked(isSubscription ? () => subscriptionOf(workspace, of.key) : null, [
+    ...[of.key, workspace, isSubscription],
+  ]);
+  const failure = isSubscription ? asked.error : error;
+  const missing = error instanceof MissingAddress ? error.host : null;
+  if (failure !== undefined && (isSubscription || missing === null)) return <Failure of={failure} />;
+  const text = isSubscription ? asked.value : link?.text;
+  const host = isSubscription ? localHost(text ?? null) : (link?.unreachable ?? null);
+  const told = missing ?? link?.unreachable ?? null;
   return (
-    <section class="share" aria-label={words('key.share')}>
+    <section class="stack tight share" aria-label={words('key.share')}>
       <Segments label={words('key.share')} names={['link', 'subscription']} chosen={way} onChoose={setWay}>
         {(name) => words(`key.way.${name}`)}
       </Segments>
-      {way === 'link' && error instanceof MissingAddress ? (
-        <AskAddress host={error.host} />
+      {!isSubscription && missing !== null ? (
+        <>
+          <Notice tone="warn">{words('address.why', { host: missing || '—' })}</Notice>
+          <Button kind="primary" onClick={() => askAddress(missing)}>
+            {words('start.addressDo')}
+          </Button>
+        </>
       ) : text === null ? (
+        <Notice tone="plain">{words('key.noSubscription')}</Notice>
+      ) : text === undefined ? (
         <Loading />
       ) : (
         <>
-          <Qr text={text} label={words(`key.qr.${way}`)} />
-          <div class="copy-line">
+          <LargeQr text={text} label={words(`key.qr.${way}`)} />
+          <div class="line copy-line">
             <code class="wrap">{text}</code>
           </div>
           <p class="hint">{words(`key.hint.${way}`)}</p>
-          {unreachable !== null && way === 'subscription' && (
-            <Notice tone="warn">{words('address.subscription', { host: unreachable })}</Notice>
+          {host !== null && <Notice tone="warn">{words('address.named', { host })}</Notice>}
+          {isSubscription && told !== null && (
+            <Notice tone="warn">{words('address.subscription', { host: told })}</Notice>
           )}
-          {unreachable !== null && way === 'link' && (
+          {isSubscription && (
             <p class="hint">
-              {words('address.instead', { address: address ?? '', host: unreachable })}{' '}
-              <Button kind="small" onClick={() => addressStore.set(null)}>
-                {words('key.edit')}: {words('address.title')}
-              </Button>
+              <a href={text} target="_blank" rel="noreferrer">
+                {words('key.userPage')}
+              </a>{' '}
+              {words('key.userPageHint')}
             </p>
           )}
-          {way === 'subscription' && <UserPage accessKey={of.key} />}
-          <div class="buttons">
+          <div class="line">
             <CopyButton text={text} label={`${words('action.copy')}: ${words(`key.way.${way}`)}`} isMain />
             {'share' in navigator && (
               // A share sheet that is closed again is no failure.
@@ -107,6 +105,12 @@ export function Share({ of }: { readonly of: NamedKey }) {
   );
 }
 
+/** The host of a URL that leads clients elsewhere nowhere; null for a good one. */
+function localHost(url: string | null): string | null {
+  const host = url === null ? null : new URL(url).hostname;
+  return host === null || isReachable(host) ? null : host;
+}
+
 /** The configuration that a client takes as a file. */
 export function ClientConfiguration({ accessKey }: { readonly accessKey: string }) {
   const words = useWords();
@@ -117,14 +121,14 @@ export function ClientConfiguration({ accessKey }: { readonly accessKey: string 
     if (config === null) server.clientConfig(accessKey).then(setConfig, setError);
   };
   return (
-    <details class="disclosure sheet-part" onToggle={load}>
-      <summary>{words('key.config')}</summary>
+    <details class="sheet-part" onToggle={load}>
+      <summary class="line">{words('key.config')}</summary>
       <Failure of={error} />
       {config !== null && (
         <>
-          <div class="buttons">
+          <div class="line">
             <CopyButton text={config} label={`${words('action.copy')}: ${words('key.config')}`} />
-            <Button icon="download" onClick={() => download('config.json', `${config}\n`, 'application/json')}>
+            <Button icon="download" onClick={() => download('client', 'json', `${config}\n`)}>
               {words('action.download')}
             </Button>
           </div>

@@ -3,13 +3,15 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import type { Sorting } from '../../state/key-list.js';
-import { useNarrow } from '../../ui/width.js';
+import { useNarrow, usePrinting } from '../../ui/width.js';
 import { KeyRow, type RowActions } from './row.js';
 import { TableHead } from './table-head.js';
 
 const HEAD = 36;
 /** Rows drawn beyond what is seen, so that scrolling meets no blank ones. */
 const SPARE = 14;
+/** Rows that are printed. */
+const MOST_PRINTED = 10_000;
 
 interface TableProps extends RowActions {
   readonly rows: readonly User[];
@@ -22,8 +24,6 @@ interface TableProps extends RowActions {
   readonly selected: ReadonlySet<string>;
   readonly onSelect: (keys: readonly string[], on: boolean) => void;
   readonly leaving: ReadonlySet<string>;
-  /** The key that is edited in its row. */
-  readonly editing: string | null;
   readonly grid: RefObject<HTMLDivElement | null>;
 }
 
@@ -86,7 +86,7 @@ export function KeyTable(props: TableProps) {
       class="grid"
       role="grid"
       tabIndex={0}
-      aria-label={`${words('keys.table')}. ${words('keys.help')}`}
+      aria-label={`${words('keys.table')}. ${words('shortcuts.title')}: ?`}
       aria-rowcount={rows.length + 1}
       aria-multiselectable="true"
       aria-activedescendant={activeIndex < 0 ? undefined : `row-${activeIndex}`}
@@ -107,7 +107,6 @@ export function KeyTable(props: TableProps) {
               top={index * rowHeight}
               active={index === activeIndex}
               selected={selected.has(user.access_key)}
-              editing={props.editing === user.access_key}
               leaving={props.leaving.has(user.access_key)}
               narrow={narrow}
               onTick={tick}
@@ -162,8 +161,10 @@ function useWindow(grid: RefObject<HTMLDivElement | null>, count: number, rowHei
       element.removeEventListener('scroll', measure);
     };
   }, []);
+  const isPrinting = usePrinting();
   const seen = Math.ceil((view.height - HEAD) / rowHeight);
   const top = Math.min(Math.floor(view.top / rowHeight), Math.max(0, count - 1));
+  if (isPrinting) return { first: 0, last: Math.min(count, MOST_PRINTED), top, seen };
   return { first: Math.max(0, top - SPARE), last: Math.min(count, top + seen + SPARE), top, seen };
 }
 

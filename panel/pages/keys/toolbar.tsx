@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { formatExact } from '../../../src/text/sizes.js';
 import type { User } from '../../api/wire.js';
 import { clockTime, useWords } from '../../i18n/text.js';
 import { countFilters, FILTERS, type Filter, type Query, tellsOnline } from '../../state/key-list.js';
@@ -7,7 +8,6 @@ import type { NamedKey } from '../../state/named-keys.js';
 import type { SelectionCounts } from '../../state/selection.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { type Store, useStore } from '../../store/store.js';
-import { formatExact } from '../../text/sizes.js';
 import { Button, IconButton, Segments } from '../../ui/button.js';
 import { Select } from '../../ui/field.js';
 import { Icon } from '../../ui/icon.js';
@@ -34,8 +34,8 @@ export function Toolbar({ view, users, rows, ticked, stale, onSelect, onDo }: To
   const narrow = useNarrow();
   const total = users?.length ?? null;
   return (
-    <div class="toolbar">
-      <div class="toolbar-line">
+    <div class="stack tight toolbar">
+      <div class="line toolbar-line">
         <h1>{words('page.keys')}</h1>
         <span class="count quiet" role="status">
           {total === null
@@ -65,11 +65,11 @@ export function Toolbar({ view, users, rows, ticked, stale, onSelect, onDo }: To
         </Button>
       </div>
       {total !== 0 && (
-        <div class="toolbar-line">
+        <div class="line toolbar-line">
           <Search query={query} onQuery={(next) => view.patch({ query: next })} />
-          <Filters users={users ?? []} filter={filter} onFilter={(next) => view.patch({ filter: next })} />
+          <Filters users={users} filter={filter} onFilter={(next) => view.patch({ filter: next })} />
           {narrow && (
-            <span class="narrow-tools">
+            <span class="line narrow-tools">
               {rows.length > 0 && <SelectAll rows={rows} ticked={ticked} onSelect={onSelect} />}
               <SortChoice sorting={sorting} onSort={(next) => view.patch({ sorting: next })} />
             </span>
@@ -97,10 +97,13 @@ function ListAge() {
 }
 
 interface FiltersProps {
-  readonly users: readonly User[];
+  /** Null while there is no list: nothing is counted then. */
+  readonly users: readonly User[] | null;
   readonly filter: Filter;
   readonly onFilter: (filter: Filter) => void;
 }
+
+const NO_USERS: readonly User[] = [];
 
 /** Keys from which on they are counted in a task of its own, and not while they are drawn. */
 const LARGE = 20_000;
@@ -119,12 +122,13 @@ function useCounts(users: readonly User[]): Readonly<Record<Filter, number>> {
 /** The filters with their numbers of keys: buttons, and one menu where there is no room for them. */
 function Filters({ users, filter, onFilter }: FiltersProps) {
   const words = useWords();
-  const counts = useCounts(users);
-  const blind = users[0] !== undefined && !tellsOnline(users[0]);
+  const counts = useCounts(users ?? NO_USERS);
+  const first = users?.[0];
+  const blind = first !== undefined && !tellsOnline(first);
   const names = FILTERS.filter((name) => !(blind && name === 'online'));
   const text = (name: Filter) => ({
     label: words(name === 'all' || name === 'unlimited' ? `keys.filter.${name}` : `keys.status.${name}`),
-    count: formatExact(counts[name], words.language),
+    count: users === null ? '' : formatExact(counts[name], words.language),
   });
   return (
     <>
@@ -142,7 +146,7 @@ function Filters({ users, filter, onFilter }: FiltersProps) {
         )}
       </Segments>
       <Select class="filter-menu" aria-label={words('action.show')} names={names} value={filter} onChoose={onFilter}>
-        {(name) => `${text(name).label} ${text(name).count}`}
+        {(name) => `${text(name).label} ${text(name).count}`.trim()}
       </Select>
       {blind && <span class="hint">{words('absent.online')}</span>}
     </>
@@ -170,7 +174,7 @@ function Search({ query, onQuery }: SearchProps) {
   const clear = <IconButton icon="close" label={words('keys.clearSearch')} onClick={() => onQuery(EVERYTHING)} />;
   if (query.kind === 'lines') {
     return (
-      <div class="search search-lines" role="status" title={words('keys.searchLinesHint')}>
+      <div class="line search search-lines" role="status" title={words('keys.searchLinesHint')}>
         <Icon name="search" />
         <span>
           {words('keys.searchLines', { n: query.lines.length })}{' '}
@@ -181,7 +185,7 @@ function Search({ query, onQuery }: SearchProps) {
     );
   }
   return (
-    <div class="search">
+    <div class="line search">
       <Icon name="search" />
       <input
         type="search"
@@ -216,7 +220,7 @@ export function SelectionBar({ counts: { there, unseen }, chosen, onDo, onClear,
   const words = useWords();
   if (there === 0) return <p class="hint">{words('keys.selectHint')}</p>;
   return (
-    <div class="selection" role="toolbar" aria-label={words('keys.selected', { n: there })}>
+    <div class="line selection" role="toolbar" aria-label={words('keys.selected', { n: there })}>
       <strong role="status">{words('keys.selected', { n: there })}</strong>
       {unseen > 0 && (
         <Button kind="small" onClick={onShow}>

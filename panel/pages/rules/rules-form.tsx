@@ -118,7 +118,7 @@ function RuleList({ rules, onChange, onEdit }: RuleListProps) {
   );
   return (
     <>
-      <ol class="rules" ref={list}>
+      <ol class="card card-flush" ref={list}>
         {rules.map((rule, index) => (
           <li
             key={index}
@@ -138,10 +138,10 @@ function RuleList({ rules, onChange, onEdit }: RuleListProps) {
             }}
             onDrop={(event) => event.preventDefault()}
           >
-            <span class="rule-grip">
+            <span class="rule-grip quiet">
               <Icon name="grip" />
             </span>
-            <span class="rule-number">{index + 1}</span>
+            <span class="quiet">{index + 1}</span>
             <span class={`badge badge-${rule.action}`}>
               {words(`rules.action.${rule.action}`)}
               {rule.outbound !== undefined && ` · ${rule.outbound}`}
@@ -171,7 +171,7 @@ function RuleText({ rule }: { readonly rule: OutboundRule }) {
   const parts = [...rule.domain_suffix, ...rule.ip_cidr];
   const more = parts.length - SHOWN;
   return (
-    <span class="rule-text">
+    <span class="line rule-text">
       {parts.length === 0 && <em>{words('rules.everything')}</em>}
       {parts.slice(0, SHOWN).map((part) => (
         <code key={part}>{part.slice(0, 80)}</code>
@@ -225,10 +225,10 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
   };
   return (
     <FormDialog title={title} onSubmit={submit} onClose={onClose}>
-      <fieldset class="choices">
+      <fieldset class="line choices">
         <legend>{words('rules.action')}</legend>
         {choices.map((choice, index) => (
-          <label key={choice.tag ?? choice.action} class="choice">
+          <label key={choice.tag ?? choice.action} class="line choice">
             <input
               type="radio"
               name="action"

@@ -61,7 +61,7 @@ function RulesEditor() {
           onTheirs={edit.discard}
           onMine={edit.saveOver}
         >
-          {words('rules.meanwhile')}
+          {words('meanwhile.changed')}
         </Meanwhile>
       )}
       <RulesForm

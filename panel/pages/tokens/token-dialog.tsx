@@ -50,7 +50,7 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
       <TextField
         {...VERBATIM}
         label={words('keys.name')}
-        hint={words('tokens.nameHint')}
+        hint={words('tokens.badName')}
         problem={refused ? problem : null}
         data-autofocus=""
         maxLength={64}
@@ -60,11 +60,11 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
       <Field label={words('tokens.may')} hint={words(`tokens.may.${may}`)}>
         {(control) => (
           <Select {...control} names={PRESETS} value={may} onChoose={setMay}>
-            {(preset) => words(`tokens.preset.${preset}`)}
+            {(preset) => preset}
           </Select>
         )}
       </Field>
-      <Field label={words('tokens.lasts')} hint={words('tokens.lastsHint')}>
+      <Field label={words('tokens.lasts')}>
         {(control) => (
           <Select {...control} names={LASTS} value={lasts} onChoose={setLasts}>
             {(days) => (days === '0' ? words('tokens.forever') : words('time.days', { n: Number(days) }))}
@@ -85,18 +85,30 @@ interface SecretProps {
   readonly onClose: () => void;
 }
 
+/** The secret, until it was copied or is declined twice. */
 function Secret({ name, secret, onClose }: SecretProps) {
   const words = useWords();
+  const [isCopied, setCopied] = useState(false);
+  const [isDeclined, setDeclined] = useState(false);
+  const copied = () => setCopied(true);
+  const close = () => {
+    if (isCopied || isDeclined) return onClose();
+    setDeclined(true);
+    return false;
+  };
+  const asksAgain = isDeclined && !isCopied;
   return (
-    <Dialog title={words('tokens.secretTitle', { name })} onClose={onClose}>
+    <Dialog title={words('tokens.secretTitle', { name })} onClose={close}>
       <div class="dialog-body">
-        <Notice tone="warn">{words('tokens.secretText')}</Notice>
-        <div class="copy-line">
+        <Notice tone={asksAgain ? 'bad' : 'warn'} urgent={asksAgain}>
+          {words(asksAgain ? 'tokens.notCopied' : 'tokens.secretText')}
+        </Notice>
+        <div class="line copy-line" onCopy={copied}>
           <code class="wrap">{secret}</code>
-          <CopyButton text={secret} label={`${words('action.copy')}: ${words('login.withToken')}`} />
+          <CopyButton text={secret} label={`${words('action.copy')}: ${words('login.withToken')}`} onCopied={copied} />
         </div>
-        <div class="dialog-foot">
-          <Button kind="primary" onClick={onClose}>
+        <div class="line dialog-foot">
+          <Button kind="primary" onClick={close}>
             {words('tokens.kept')}
           </Button>
         </div>

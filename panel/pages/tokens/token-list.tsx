@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks';
 import { listTokens, type NamedToken, removeToken } from '../../api/named-tokens.js';
-import { fullTime, useWords } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import { perWorkspace } from '../../state/per-workspace.js';
 import { lastUseOf } from '../../state/revision-use.js';
 import { useRefreshed, useTask } from '../../state/tasks.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { createStore, type Store, useStore } from '../../store/store.js';
+import { visible } from '../../text/visible.js';
+import { Age } from '../../ui/age.js';
 import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { Empty, Failure, Loading } from '../../ui/notice.js';
@@ -56,22 +58,24 @@ interface TokenRowProps {
 
 function TokenRow({ token, usage, onRemove }: TokenRowProps) {
   const words = useWords();
-  const { name, may, createdAt, expiresAt, madeBy } = token;
-  const time = (value: number) => fullTime(value, words.language);
+  const { name, may, createdAt, expiresAt, madeBy, label } = token;
   const hasExpired = expiresAt !== null && expiresAt <= Date.now();
   return (
-    <li>
-      <div class="entry-head">
+    <li class="token">
+      <div class="line">
         <strong class="mono">{name}</strong>
+        {label !== null && <span>{visible(label)}</span>}
         <span class="badge">{may}</span>
         {hasExpired && <span class="badge badge-warn">{words('tokens.expired')}</span>}
         <p class="hint">{words(`tokens.may.${may}`)}</p>
       </div>
-      <dl class="entry-facts">
+      <dl class="facts">
         <Fact label={words('tokens.made')} title={words('tokens.madeBy', { name: madeBy })}>
-          {time(createdAt)}
+          <Age time={createdAt} />
         </Fact>
-        <Fact label={words('tokens.expires')}>{expiresAt === null ? words('tokens.never') : time(expiresAt)}</Fact>
+        <Fact label={words('tokens.expires')}>
+          {expiresAt === null ? words('tokens.never') : <Age time={expiresAt} />}
+        </Fact>
         <Fact label={words('tokens.used')}>
           <LastUsed name={name} usage={usage} />
         </Fact>
@@ -87,8 +91,8 @@ function LastUsed({ name, usage: { rows, error } }: { readonly name: string; rea
   const words = useWords();
   if (rows === null && error === null) return <>…</>;
   const last = rows === null ? undefined : lastUseOf(rows, name);
-  if (last === undefined) return <>{words('tokens.usedUnknown')}</>;
-  return <>{last === null ? words('tokens.unused') : fullTime(last, words.language)}</>;
+  if (last === undefined || last === null) return <>{words(last === null ? 'tokens.unused' : 'tokens.usedUnknown')}</>;
+  return <Age time={last} />;
 }
 
 function RemoveDialog({ token: { name }, onClose }: { readonly token: NamedToken; readonly onClose: () => void }) {

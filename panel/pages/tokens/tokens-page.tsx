@@ -5,8 +5,8 @@ import { goTo, route } from '../../state/route.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { Button, Segments } from '../../ui/button.js';
-import { Empty, Loading } from '../../ui/notice.js';
-import { Page } from '../../ui/page.js';
+import { Loading } from '../../ui/notice.js';
+import { Absent, Page } from '../../ui/page.js';
 import { TokenDialog } from './token-dialog.js';
 import { TokenList } from './token-list.js';
 import { type KnownUsage, Usage } from './usage.js';
@@ -16,13 +16,10 @@ export function TokensPage() {
   const words = useWords();
   const reach = useStore(useWorkspace().reach);
   if (reach === 'all') return <Programs />;
+  if (reach !== null) return <Absent page="tokens" />;
   return (
     <Page title={words('page.tokens')}>
-      {reach === null ? (
-        <Loading />
-      ) : (
-        <Empty icon="tokens" title={words('absent.short')} text={words('absent.tokens')} />
-      )}
+      <Loading />
     </Page>
   );
 }

@@ -1,11 +1,13 @@
 import { useMemo, useState } from 'preact/hooks';
+import { formatExact } from '../../../src/text/sizes.js';
 import type { UsageRow } from '../../api/usage.js';
 import { fullTime, useWords } from '../../i18n/text.js';
 import { type Caller, lastDays, OWN, type RevisionUse, useByRevision } from '../../state/revision-use.js';
-import { formatExact } from '../../text/sizes.js';
+import { Age } from '../../ui/age.js';
 import { Segments } from '../../ui/button.js';
 import { Empty, Failure, Loading } from '../../ui/notice.js';
 import { Scrolls, Table } from '../../ui/page.js';
+import { whoText } from '../../ui/who.js';
 
 /** The answer to who uses what. */
 export interface KnownUsage {
@@ -51,15 +53,15 @@ function Revision({ use }: { readonly use: RevisionUse }) {
   const calling = [words('usage.by'), words('usage.program'), words('usage.callsHead')];
   const heads = [...calling, words('usage.days'), words('usage.lastHead')];
   return (
-    <details class="disclosure entry">
-      <summary>
+    <details class="entry">
+      <summary class="line">
         <strong class="mono">{isOwn ? words('usage.own') : revision}</strong>
         {sunset !== null && (
           <span class="badge badge-warn">{words('usage.sunset', { time: fullTime(sunset, words.language) })}</span>
         )}
         <span class="hint">
           {words('usage.callers', { n: callers.length })} · {words('usage.calls', { n: calls })} ·{' '}
-          {words('usage.last', { time: fullTime(lastSeen, words.language) })}
+          <Age time={lastSeen} />
         </span>
       </summary>
       <p>{words(isOwn ? 'usage.usedBy' : 'usage.cutOff', { revision, n: callers.length })}</p>
@@ -74,19 +76,17 @@ function Revision({ use }: { readonly use: RevisionUse }) {
   );
 }
 
-/** The callers that are no tokens. */
-const KINDS = ['session', 'static', 'open', 'others'] as const;
-
 function Row({ caller: { by, program, calls, days, lastSeen, operations } }: { readonly caller: Caller }) {
   const words = useWords();
-  const kind = KINDS.find((name) => name === by);
   return (
     <tr title={operations.join(', ')}>
-      <td class={kind === undefined ? 'mono' : ''}>{kind === undefined ? by : words(`who.${kind}`)}</td>
+      <td>{whoText(by, words)}</td>
       <td class="mono">{program === '' ? '—' : program.slice(0, 120)}</td>
       <td>{formatExact(calls, words.language)}</td>
       <td>{formatExact(days.size, words.language)}</td>
-      <td>{fullTime(lastSeen, words.language)}</td>
+      <td>
+        <Age time={lastSeen} />
+      </td>
     </tr>
   );
 }

@@ -1,13 +1,11 @@
 import { SERVER_FILES } from '../../../revisions/all.js';
-import { areMany } from '../../core/replace-policy.js';
 import { type Adoption, planAdoption } from '../../document/check/adoption.js';
 import { endedForAll } from '../../document/check/keeps-starting.js';
-import { rewriteFile } from '../../files/rewrite-file.js';
 import { isOn, type ParsedFlags, switchFlag } from '../../settings/flags.js';
 import { prettyJson } from '../../wire/json/json.js';
 import { encodeJson } from '../../wire/json/write-json.js';
 import { carriedText, keyJson, keyText } from './check.js';
-import { fileCommand, JSON_FLAG, plainText } from './file.js';
+import { fileCommand, JSON_FLAG, plainText, replaceNamed } from './file.js';
 
 export const configAdopt = fileCommand({
   name: 'config adopt',
@@ -19,13 +17,16 @@ export const configAdopt = fileCommand({
     { flag: 'key', placeholder: 'K', repeatable: true },
     JSON_FLAG,
   ],
-  work: async ({ named, target, versions, flags }, { output }) => {
+  work: async (file, { output }) => {
+    const { named, target, flags } = file;
     const asked = isOn(flags, 'add') || isOn(flags, 'remove') || isOn(flags, 'update');
     const adoption = planAdoption(target.bytes, requestOf(flags));
     const json = isOn(flags, JSON_FLAG.flag);
     if (adoption === null) {
       output.line(
-        json ? jsonText(NOTHING, false) : 'Nothing is to be adopted: no root access_keys stands beside the inbounds.',
+        json
+          ? jsonText(NOTHING, false)
+          : 'Nothing is to be adopted: the file has no root access_keys next to its inbounds.',
       );
       return 0;
     }
@@ -33,9 +34,7 @@ export const configAdopt = fileCommand({
     const ended = changes ? endedForAll(target.bytes, adoption.bytes, SERVER_FILES) : null;
     if (ended !== null) throw new Error(`nothing is written: its server would not start any more: ${ended}`);
     if (!json) for (const line of planText(adoption, asked)) output.line(line);
-    if (changes) {
-      await rewriteFile(versions, target, adoption.bytes, { forever: areMany(adoption.removed.length) });
-    }
+    if (changes) await replaceNamed(file, adoption.bytes, { forever: false });
     if (json) output.line(jsonText(adoption, changes));
     else if (changes) output.line(`${named} is written. What it was is kept: keyway config list --config ${named}`);
     return 0;
@@ -54,9 +53,9 @@ before it writes:
 Without --add, --remove and --update it shows how the two differ and changes nothing. The root
 access_keys stays whole until every element of it says what the inbounds say, because a server takes
 it for all keys that there are; then it is removed. Servers up to 0.3.10 need it: the next change of
-a key through a Keyway that serves with --server-version makes it anew. Stop the server before: what
+a key through a Keyway that serves with --server-version makes it again. Stop the server before: what
 it holds in memory it writes again. Everything else in the file stays as it is, and what the file was
-is kept as a version ("keyway config list"). A Keyway that serves the file takes it as an edit by hand.
+is kept as a version ("keyway config list"). A Keyway that serves the file does it itself.
 
 ${settings}
   --json           Print what was done as JSON.

@@ -28,8 +28,8 @@ export const configCheck = fileCommand({
   help: () => `Usage: keyway config check FILE [--for VERSION] [--json]
 
 Says what stands in a server's configuration file, and changes nothing: its layout, where its keys
-are, keys that stand there twice, what is read past because it has a wrong type, members that Keyway
-does not look at, how a root access_keys beside inbounds differs from them, whether a server of each
+are, keys that stand there twice, what is ignored because it has a wrong type, members that Keyway
+does not look at, how a root access_keys differs from the inbounds, whether a server of each
 line starts from it, the member that is in its way, and what it would read. Access keys are shown in
 full; tokens and hashes are not.
 
@@ -62,7 +62,7 @@ function textOf(found: FileCheck, named: string): readonly string[] {
       'Keys that stand there twice; the last counts:',
       duplicates.map(({ accessKey, place, counts }) => `${plainText(accessKey)}: ${place}, before ${counts}`),
     ),
-    ...section('Read past:', warnings),
+    ...section('Ignored:', warnings),
     ...section('Not looked at, and left as it is:', unknown.map(unknownText)),
     ...(configuration.mode === 'server'
       ? []
@@ -112,7 +112,7 @@ function legacyListText(list: NonNullable<FileCheck['legacyList']>, named: strin
   const without = withoutKey.map((index) => `access_keys[${index}]`);
   const same = onlyInList.length + onlyInInbounds.length + differing.length + withoutKey.length === 0;
   return [
-    `A root access_keys (${elements}) stands beside inbounds. Keyway reads the inbounds alone.`,
+    `The file has inbounds and a root access_keys (${elements}). Keyway reads the inbounds alone.`,
     ...(same ? ['  It says what the inbounds say.'] : []),
     ...kind('only there', onlyInList.map(keyText)),
     ...kind("only in inbounds, perhaps deleted through a server's own API", onlyInInbounds.map(keyText)),

@@ -1,19 +1,22 @@
 import { resolve } from 'node:path';
-import type { KeptVersion } from '../../document/retention.js';
-import { differenceWords, membersOf, type VersionDifference } from '../../document/version-difference.js';
+import type { KeptVersion } from '../../core/backend.js';
+import { DomainError } from '../../core/errors.js';
 import {
   type ComparedVersion,
   compareVersion,
   compareVersions,
   versionToOffer,
-} from '../../gateway/homes/compared-versions.js';
+} from '../../document/compared-versions.js';
+import { differenceWords, membersOf, type VersionDifference } from '../../document/version-difference.js';
 import { type HomeVersions, recordOf, versionsOf } from '../../gateway/homes/versions.js';
+import { failureWords } from '../../platform/failure-words.js';
 import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { type Settings, UPSTREAM_SETTINGS } from '../../settings/table.js';
 import { type CommandContext, wordsOf } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { defineCommand, UsageError } from '../define-command.js';
 import { keyLine } from '../keys/change.js';
+import { openReplacements } from '../replacements.js';
 import { textTable } from '../text-table.js';
 
 const JSON_FLAG = switchFlag('json');
@@ -44,7 +47,7 @@ const OVER_VERSIONS = {
     out: reading.value(OUT.flag),
   }),
   async home({ home }: Settings, _asked: Asked, { context }: { readonly context: CommandContext }) {
-    const versions = versionsOf(home, { ...context, log: complainingLog(context) });
+    const versions = versionsOf(home, { ...context, openReplacements, log: complainingLog(context) });
     if (versions === null) throw new UsageError('without a configuration file there are no kept versions');
     return versions;
   },
@@ -69,7 +72,7 @@ function comparedRecord(version: ComparedVersion) {
 }
 
 function rowOf({ id, keptAt, forever, keys, difference }: ComparedVersion): readonly string[] {
-  const kept = forever ? 'for ever' : 'for now';
+  const kept = forever ? 'always' : 'until newer ones replace it';
   const words = difference === null ? 'not known' : differenceWords(difference);
   return [id, new Date(keptAt).toISOString(), kept, keys === null ? 'not readable' : `${keys}`, words];
 }
@@ -86,7 +89,7 @@ export const configList = defineCommand<Asked, HomeVersions>({
     if (json) output.line(JSON.stringify(listed.map(comparedRecord), null, 2));
     else if (listed.length === 0) output.line(versions.length === 0 ? home.none : `${home.none} but what is there now`);
     else output.line(textTable(HEAD, listed.map(rowOf)));
-    if (problem !== null && listed.length > 0) complain(`what differs from now is not known: ${wordsOf(problem)}`);
+    if (problem !== null && listed.length > 0) complain(`what differs from now is not known: ${reasonOf(problem)}`);
   },
   help: (settings) => `Usage: keyway config list [--config FILE | --upstream URL] [--data-dir DIR] [--json]
 
@@ -100,8 +103,8 @@ since the newest, so that the newest brings back what was taken away and loses n
 While keys come and go all the time it is at most one in ten seconds: of what came and went between
 two, the newest may lack some. Others are kept before the first write after a start, after every
 edit from outside, before every replacement of the whole, and hourly while keys are written. The
-last 10 stay, one an hour for a day, one a day for 30 days, and for ever the very first and those
-before a great loss.
+last 10 stay, one an hour for a day, one a day for 30 days; the very first one, and those from
+before a great loss, stay for good.
 
 ${settings}
   --json                      Print the same as JSON.`,
@@ -134,8 +137,8 @@ export const configRestore = defineCommand<Asked, HomeVersions>({
                              [--dry-run] [--drop-waiting] [--out FILE] [--json]
 
 Makes the server's configuration file, byte for byte, what it was in that version; what it is now
-is kept as a version first. A Keyway that serves the file takes it as an edit by hand, live at
-once. VERSION is as "keyway config list" shows it, or its beginning as far as it is the only one.
+is kept as a version first. A Keyway that serves the file does this itself, live at once. VERSION is
+as "keyway config list" shows it, or its beginning as far as it is the only one.
 
 With --upstream the version is sent to that running server, and what it has now kept first; the
 server has its keys within some seconds.
@@ -147,8 +150,7 @@ is sent: for a server that has destroyed its file and does not start. Put it whe
 
 Changes that such a Keyway could not write, because the disk was full or the file broken, wait in it
 and come back over the restored version; they are named, keys as in the log by the beginning of
-their SHA-256. With --drop-waiting the Keyway that serves restores the version itself and gives
-them up, so that the version is what stands.
+their SHA-256. With --drop-waiting it gives them up, so that the version is what stands.
 
 ${settings}
   --dry-run                   Say what would change, and change nothing.
@@ -166,12 +168,16 @@ async function previewOf(home: HomeVersions, wanted: string, json: boolean): Pro
   const [version] = versions;
   if (version === undefined) return [];
   const { keptAt, id, difference, isNow } = version;
-  if (difference === null) throw problem ?? new Error(`version ${id} cannot be read as a configuration`);
+  if (difference === null)
+    throw new Error(problem === null ? `version ${id} cannot be read as a configuration` : reasonOf(problem));
   if (json)
     return [JSON.stringify({ wouldRestore: comparedRecord(version), ...differenceRecord(difference) }, null, 2)];
   const when = `version ${id} of ${new Date(keptAt).toISOString()}`;
   return [`${when} would change: ${isNow ? 'nothing' : differenceWords(difference)}`, ...linesOf(difference)];
 }
+
+const reasonOf = (problem: unknown): string =>
+  problem instanceof DomainError ? wordsOf(problem) : failureWords(problem);
 
 function differenceRecord({ added, removed, changed, places }: VersionDifference) {
   const keysOf = (keys: VersionDifference['added']) => keys.map(({ accessKey }) => accessKey);

@@ -5,14 +5,13 @@ import { problemForAll } from '../../document/check/keeps-starting.js';
 import { type Conversion, convertFile } from '../../document/convert/convert.js';
 import type { ConversionTarget } from '../../document/convert/target.js';
 import type { LayoutName } from '../../document/layout.js';
-import { rewriteFile } from '../../files/rewrite-file.js';
 import { createTarget } from '../../files/write-file.js';
 import { exists } from '../../platform/presence.js';
 import { isOn, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { wrap } from '../../settings/text.js';
 import type { ServerFile } from '../../wire/traits/server-file.js';
 import type { CommandContext, ExitCode } from '../command.js';
-import { fileCommand, JSON_FLAG, type NamedFile } from './file.js';
+import { fileCommand, JSON_FLAG, type NamedFile, replaceNamed } from './file.js';
 import { FOR_FLAG, fitFor, fitText, serverIn, serverProblems } from './fit.js';
 
 const LAYOUTS: readonly LayoutName[] = ['inbounds', 'access_keys'];
@@ -90,7 +89,7 @@ whether a server of that version starts from the new file, and what to do first.
   --layout LAYOUT  inbounds or access_keys, for the oldest servers that have it.
   --force          Convert although something is left out.
   --out FILE       Write to this new file, readable by you alone, and leave the other as it is.
-                   Without it the file itself is replaced, and what it was is kept for ever.
+                   Without it the file itself is replaced, and what it was stays as a version for good.
 
 ${settings}
   --json           Print what was lost and written as JSON.
@@ -124,15 +123,14 @@ function sayLosses({ losses }: Conversion, refused: boolean, { complain, output 
 }
 
 async function write(
-  { named, target, versions }: NamedFile,
+  file: NamedFile,
   { bytes }: Conversion,
   out: string | null,
   { folder, fileSystem, progress }: CommandContext,
 ): Promise<void> {
-  progress.show(`writing ${out ?? named}`);
+  progress.show(`writing ${out ?? file.named}`);
   if (out === null) {
-    await rewriteFile(versions, target, bytes, { forever: true });
-    return;
+    return replaceNamed(file, bytes, { forever: true });
   }
   const path = resolve(folder, out);
   if (await exists(fileSystem, path)) throw new Error(`${out} exists and is not overwritten`);
@@ -140,7 +138,7 @@ async function write(
 }
 
 function writtenText({ named }: NamedFile, layout: LayoutName, out: string | null): string {
-  const kept = `What it was is kept for ever: keyway config list --config ${named}`;
+  const kept = `What it was stays for good: keyway config list --config ${named}`;
   return out === null ? `${named} has the layout with ${layout} now. ${kept}` : `${out} is ${named} with ${layout}.`;
 }
 

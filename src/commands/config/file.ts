@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
-import type { VersionsOptions } from '../../files/rewrite-file.js';
 import { readTarget, type TargetFile } from '../../files/write-file.js';
+import { contentDigest } from '../../homes/file/configuration/whole-content.js';
+import type { StoredPlace } from '../../homes/file/offline-replacements.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type ParsedFlags, switchFlag } from '../../settings/flags.js';
-import { type Command, type CommandContext, type ExitCode, wordsOf } from '../command.js';
+import type { Command, CommandContext, ExitCode } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { type CommandPlan, defineCommand, UsageError } from '../define-command.js';
+import { openReplacements } from '../replacements.js';
 
 /** A command about one configuration file, which its command line names. */
 interface FilePlan extends Pick<CommandPlan<ParsedFlags, NamedFile>, 'name' | 'help' | 'settings' | 'flags'> {
@@ -19,8 +21,18 @@ export interface NamedFile {
   /** The path as the command line has it. */
   readonly named: string;
   readonly target: TargetFile;
-  readonly versions: VersionsOptions;
+  readonly place: StoredPlace;
   readonly flags: ParsedFlags;
+}
+
+/** Makes the file this content, which was made from what it held; the present one is kept as a version, always if `forever`. */
+export async function replaceNamed(
+  { place, target }: NamedFile,
+  content: Buffer,
+  { forever }: { readonly forever: boolean },
+): Promise<void> {
+  const replacements = await openReplacements(place);
+  await replacements.putFile(content, { forever, replaces: contentDigest(target.bytes) });
 }
 
 /** Makes it a command that reads the file which its one word names. */
@@ -37,14 +49,14 @@ export function fileCommand(plan: FilePlan): Command {
     },
     async home({ home: { document } }, flags, { context }) {
       if (typeof document === 'string') throw new UsageError(document);
-      const { fileSystem, clock } = context;
+      const { fileSystem, clock, progress } = context;
       const path = pathOf(flags, context);
-      const versions = { ...document, fileSystem, clock, path, log: complainingLog(context) };
-      return { named: flags.words[0] ?? '', target: await readTarget(fileSystem, path), versions, flags };
+      const place = { ...document, configPath: path, fileSystem, clock, progress, log: complainingLog(context) };
+      return { named: flags.words[0] ?? '', target: await readTarget(fileSystem, path), place, flags };
     },
     work: (file, _flags, context) => plan.work(file, context),
     failure(error, { words: [named] }) {
-      const words = error instanceof Error && 'code' in error ? failureWords(error) : wordsOf(error);
+      const words = failureWords(error);
       return `${named}: ${words}`;
     },
   });

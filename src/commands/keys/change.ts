@@ -5,7 +5,16 @@ import type { RandomPort } from '../../core/ports.js';
 import { deleteEmptyKey } from '../../homes/upstream/empty-key.js';
 import { type FlagReading, isOn, valueFlag } from '../../settings/flags.js';
 import type { Command, CommandContext } from '../command.js';
-import { allKeys, CHANGING, inTurn, keysCommand, keysNamed, keysOfDigest, NO_WAIT_HELP } from './keys-command.js';
+import {
+  allKeys,
+  CHANGING,
+  inTurn,
+  keysCommand,
+  keysNamed,
+  keysOfDigest,
+  NO_WAIT_HELP,
+  namedBy,
+} from './keys-command.js';
 import { changeKey, type GivenFields } from './made-changes.js';
 import { printable, printableKey } from './printable.js';
 import { LIMIT_EXPECTED, readLimit, sizeText } from './sizes.js';
@@ -93,6 +102,7 @@ ${NO_WAIT_HELP}`,
       dryRun: isOn(flags, 'dry-run'),
     };
   },
+  keys: ({ name, accessKey }) => ({ ...namedBy([name, ...(accessKey === null ? [] : [accessKey])]), elseAll: false }),
   work: add,
 });
 
@@ -136,6 +146,7 @@ ${NO_WAIT_HELP}`,
       dryRun: isOn(flags, 'dry-run'),
     };
   },
+  keys: ({ words }) => namedBy(words),
   work: set,
 });
 
@@ -171,6 +182,8 @@ ${NO_WAIT_HELP}`,
         reading.problems.push(`expected keyway keys ${what.word} KEY…, and flags`);
       return { words: flags.words, digest, dryRun: isOn(flags, 'dry-run') };
     },
+    // The empty key is removed with all others compared before and after.
+    keys: ({ words, digest }) => (digest === null && !words.includes('') ? namedBy(words) : null),
     async work(server, { words, digest, dryRun }, context) {
       const present = await allKeys(server, context);
       const keys = [...new Set([...keysNamed(present, words), ...keysOfDigest(present, digest)])];

@@ -1,8 +1,11 @@
 import type { KeyFieldKind, KeyFieldKinds } from '../../core/keys/key-fields.js';
+import { LONGEST_NOTE } from '../../core/keys/key-notes.js';
 import { type KeyFieldValue, keyFields, type NamedKeyField } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
+import { csvField, readCsv } from '../../text/csv.js';
+import { lacksUnit } from '../../text/sizes.js';
 import type { GivenFields } from './made-changes.js';
-import { LIMIT_EXPECTED, lacksUnit, readLimit } from './sizes.js';
+import { LIMIT_EXPECTED, readLimit } from './sizes.js';
 
 /** One line of a table of keys. */
 export interface KeyRow {
@@ -12,11 +15,13 @@ export interface KeyRow {
   readonly accessKey: string | null;
   /** The values of the columns that the table has. */
   readonly given: GivenFields;
+  /** The note; null for none, undefined in a table without notes. */
+  readonly note: string | null | undefined;
 }
 
-/** A column of a table besides those of the keys' records, which an import passes over. */
+/** A column of a table besides those of the keys' records; an import passes over all but the notes. */
 export interface TableColumn<Key> {
-  readonly name: 'up' | 'down' | 'status' | 'link';
+  readonly name: 'note' | 'up' | 'down' | 'status' | 'link';
   readonly of: (key: Key) => string;
 }
 
@@ -29,6 +34,8 @@ const COLUMNS: ReadonlyMap<string, string> = new Map([
   ['ключ', 'key'],
   ['имя', 'name'],
   ['лимит', 'limit'],
+  ['note', 'note'],
+  ['заметка', 'note'],
   ...keyFields.flatMap(({ noted, member }): readonly [string, string][] => [
     [noted, noted],
     [member, noted],
@@ -47,12 +54,6 @@ const CELLS: {
   u64: { expected: LIMIT_EXPECTED, read: readLimit },
 };
 
-/**
- * Matches where a spreadsheet takes what follows for a formula; one that parts fields by semicolons does so behind each of them, too. An
- * apostrophe before it says that it is none.
- */
-const FORMULA = /(^|;)('?)(?=["']*[=+\-@])/g;
-
 /** Keys as a table (RFC 4180), their columns named in its first line; without names where nobody has told them. */
 export function keysCsv<Key extends AccessKey>(
   keys: readonly Key[],
@@ -65,38 +66,15 @@ export function keysCsv<Key extends AccessKey>(
     ...shown.map(({ name }) => key[name]?.toString() ?? ''),
     ...more.map(({ of }) => of(key)),
   ]);
-  return [head, ...rows].map((each) => each.map(field).join(',')).join('\n');
-}
-
-function field(value: string): string {
-  const safe = escaped(value).replace(FORMULA, "$1'$2");
-  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-/** Control characters, which a terminal may act on, as `\\u` and four digits; backslashes that would read as such are doubled. */
-function escaped(value: string): string {
-  return value
-    .replace(/\\+(?=u[\da-f]{4}|\p{Cc})/gu, (backslashes) => backslashes + backslashes)
-    .replace(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-/** The value that `escaped` gave this text for; other texts stay as they are. */
-function unescaped(text: string): string {
-  return text.replace(/(\\+)u([\da-f]{4})/g, (whole, { length }: string, digits: string) => {
-    const kept = '\\'.repeat(Math.floor(length / 2));
-    if (length % 2 === 0) return `${kept}u${digits}`;
-    const character = String.fromCharCode(Number.parseInt(digits, 16));
-    return /\p{Cc}/u.test(character) ? kept + character : whole;
-  });
+  return [head, ...rows].map((each) => each.map(csvField).join(',')).join('\n');
 }
 
 /** The keys of a table, or everything that is wrong with it, one sentence each. */
 export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; readonly problems: readonly string[] } {
-  const source = text.replace(/^\ufeff/, '');
-  const namedSeparator = /^sep=(.)/i.exec(source)?.[1];
-  const separator = namedSeparator ?? separatorOf(source);
-  const { records, problems } = parse(source, separator);
-  const [head, ...others] = records.slice(namedSeparator === undefined ? 0 : 1);
+  const { records, brokenAt } = readCsv(text);
+  const problems =
+    brokenAt === null ? [] : [`line ${brokenAt}: a quotation mark stands where none may, or is never closed`];
+  const [head, ...others] = records;
   if (head === undefined)
     return { rows: [], problems: [...problems, 'expected a first line with the columns key, name, limit'] };
   const heads = head.fields.map((name) => name.trim().toLowerCase());
@@ -120,10 +98,7 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
       problems.push(`line ${line}: expected ${columns.length} fields, got ${fields.length}`);
       return [];
     }
-    const cell = (column: string) => {
-      const value = fields[columns.indexOf(column)];
-      return value === undefined ? undefined : unescaped(value.replace(FORMULA, '$1'));
-    };
+    const cell = (column: string) => fields[columns.indexOf(column)];
     const accessKey = cell('key') ?? '';
     const named = cell('name') ?? '';
     const first = seen.get(accessKey);
@@ -147,50 +122,17 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
       problems.push(`line ${line}: ${noted}: expected ${CELLS[kind].expected}, got ${quoted(text)}`);
       return [];
     });
-    return [{ line, accessKey: accessKey === '' ? null : accessKey, given: Object.fromEntries(given) }];
+    const note = cell('note');
+    if ((note ?? '').length > LONGEST_NOTE)
+      problems.push(`line ${line}: note: expected at most ${LONGEST_NOTE} characters`);
+    return [
+      {
+        ...{ line, accessKey: accessKey === '' ? null : accessKey, given: Object.fromEntries(given) },
+        note: note === '' ? null : note,
+      },
+    ];
   });
   return { rows, problems };
 }
 
 const quoted = (text: string) => JSON.stringify(text.slice(0, 100));
-
-interface CsvRecord {
-  readonly line: number;
-  readonly fields: readonly string[];
-}
-
-/** A comma, or of a semicolon and a tab what its first line has more of, as spreadsheets of other countries write it. */
-function separatorOf(text: string): string {
-  const head = text.split(/\r?\n|\r/, 1)[0] ?? '';
-  const times = (sign: string) => head.split(sign).length;
-  return [',', ';', '\t'].reduce((best, sign) => (times(sign) > times(best) ? sign : best));
-}
-
-/** The records of a text; empty lines are none. */
-function parse(
-  text: string,
-  separator: string,
-): { readonly records: readonly CsvRecord[]; readonly problems: string[] } {
-  const records: CsvRecord[] = [];
-  const problems: string[] = [];
-  let line = 1;
-  let begun = 1;
-  let fields: string[] = [];
-  const FIELD = new RegExp(`(?:"((?:[^"]|"")*)"|([^"${separator}\\r\\n]*))(${separator}|\\r?\\n|\\r|$)`, 'y');
-  for (let at = 0; at < text.length || fields.length > 0; at = FIELD.lastIndex) {
-    FIELD.lastIndex = at;
-    const found = FIELD.exec(text);
-    if (found === null) {
-      problems.push(`line ${line}: a quotation mark stands where none may, or is never closed`);
-      break;
-    }
-    const [whole, inQuotes, plain = '', end] = found;
-    fields.push(inQuotes?.replaceAll('""', '"') ?? plain.trim());
-    line += whole.split(/\r?\n|\r/).length - 1;
-    if (end === separator) continue;
-    if (fields.some((value) => value !== '')) records.push({ line: begun, fields });
-    fields = [];
-    begun = line;
-  }
-  return { records, problems };
-}

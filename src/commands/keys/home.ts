@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { connect } from 'node:net';
+import { type Duplex, duplexPair } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
 import { REVISIONS } from '../../../revisions/all.js';
 import { commandRevision, resolveRevision } from '../../../revisions/index.js';
 import type { Caller } from '../../client/call.js';
@@ -8,11 +8,12 @@ import { createCaller } from '../../client/caller.js';
 import { createRunningServer } from '../../client/running-server.js';
 import type { UpstreamServer } from '../../client/server.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
+import type { AskedKeys } from '../../core/keys/types.js';
 import { withBulkKey } from '../../homes/upstream/bulk-key.js';
 import { isMissing } from '../../platform/presence.js';
-import { controlSocketIn, listenForCommands } from '../../serve/control.js';
 import type { HomePlace } from '../../settings/home.js';
 import type { Revision } from '../../wire/traits/revision.js';
+import { type FileServer, takesPlainKeysAlone } from '../../wire/traits/server-file.js';
 import type { CommandContext } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { type OwnCall, openOwnCalls } from '../own-call.js';
@@ -66,21 +67,22 @@ function homeOver(server: UpstreamServer): KeyHome {
   return { server, own: null, keepVersion: async () => undefined, close: async () => server.close() };
 }
 
-/** The home behind the socket of a Keyway. */
+/** The home behind a Keyway to which `open` connects. */
 function homeAt(
-  socketPath: string,
+  open: () => Duplex,
   home: HomePlace,
   context: CommandContext,
   closeBeside: () => Promise<void> = async () => undefined,
 ): KeyHome {
-  const server = serverAt(socketPath, context);
-  const own = openOwnCalls(socketPath);
+  const server = serverAt(open, context);
+  const own = openOwnCalls(open);
   return {
     server,
     own: own.call,
     async keepVersion() {
       const { versionsOf } = await import('../../gateway/homes/versions.js');
-      await versionsOf(home, { ...context, log: complainingLog(context) })?.keep();
+      const { openReplacements } = await import('../replacements.js');
+      await versionsOf(home, { ...context, openReplacements, log: complainingLog(context) })?.keep();
     },
     async close() {
       server.close();
@@ -90,8 +92,8 @@ function homeAt(
   };
 }
 
-function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
-  const caller = createCaller({ origin: 'http://localhost', socketPath, timeoutMilliseconds: TIMEOUT });
+function serverAt(open: () => Duplex, context: CommandContext): UpstreamServer {
+  const caller = createCaller({ origin: 'http://localhost', connect: open, timeoutMilliseconds: TIMEOUT });
   const place = {
     origin: 'http://localhost',
     webpath: '',
@@ -104,14 +106,18 @@ function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
 
 /**
  * Opens the home of the state through the Keyway that serves it, where it listens for commands, else by itself, for as long as the
- * command takes. Rejects with an `Error` for people.
+ * command takes; a database for the keys that are asked for alone. Rejects with an `Error` for people.
  */
-export async function openState(home: HomePlace, context: CommandContext): Promise<KeyHome> {
+export async function openState(
+  home: HomePlace,
+  context: CommandContext,
+  asked: AskedKeys | null = null,
+): Promise<KeyHome> {
   if (!home.keepsKeys) throw new Error('expected a configuration file, --target or --database');
   const socketPath = await servingSocket(home, context.fileSystem);
-  if (socketPath !== null) return homeAt(socketPath, home, context);
+  if (socketPath !== null) return homeAt(() => connect(socketPath), home, context);
   await expectDocuments(home, context);
-  return openByItself(home, context);
+  return openByItself(home, context, asked);
 }
 
 /** Rejects, with words for people, where the configuration file that a command was given is not there. */
@@ -124,7 +130,12 @@ export async function expectDocuments(
       throw new Error(`there is no configuration file ${path}: name it with --config`);
 }
 
-async function openByItself(home: HomePlace, context: CommandContext): Promise<KeyHome> {
+/** Any line's servers may read the file; those of the lines that take no names would forbid these to all others. */
+const NAMING_SERVERS: readonly FileServer[] = REVISIONS.flatMap(({ file, reportedVersion: version }) =>
+  takesPlainKeysAlone(file) ? [] : [{ file, version }],
+);
+
+async function openByItself(home: HomePlace, context: CommandContext, asked: AskedKeys | null): Promise<KeyHome> {
   // The serving code is not loaded for a command that asks a server.
   const { composeGateway } = await import('../../gateway/compose.js');
   const { fileSystem, clock, random } = context;
@@ -133,24 +144,31 @@ async function openByItself(home: HomePlace, context: CommandContext): Promise<K
     mounts: [{ revision, version: revision.reportedVersion }],
     listener: { webpath: '' },
     home,
+    fileServers: NAMING_SERVERS,
     fileSystem,
     clock,
     random,
     log: complainingLog(context),
     givesUpUnsaved: true,
+    asked,
   });
-  // A short path in a folder of its own: a socket takes no long one.
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-'));
+  const app = gateway.control();
   const close = async () => {
+    await app.close();
     await gateway.app.close();
-    await rm(folder, { recursive: true, force: true });
   };
   try {
-    const own = controlSocketIn(folder);
-    await listenForCommands(gateway, own, complainingLog(context));
-    return homeAt(own, home, context, close);
+    await app.ready();
+    return homeAt(() => connectWithin(app), home, context, close);
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Connects to an app of this process that listens nowhere. */
+function connectWithin({ server }: FastifyInstance): Duplex {
+  const [near, far] = duplexPair();
+  server.emit('connection', far);
+  return near;
 }

@@ -1,6 +1,7 @@
 import type { UpstreamServer } from '../../client/server.js';
 import { type DomainError, inMemoryWords, isInMemory } from '../../core/errors.js';
 import { isDigestOf } from '../../core/key-digest.js';
+import type { AskedKeys } from '../../core/keys/types.js';
 import type { KeySnapshot } from '../../core/model.js';
 import {
   type FlagReading,
@@ -27,6 +28,8 @@ export interface KeysCommand<Asked> {
   readonly help: string;
   /** Returns the request; problems go to the reading. */
   read(reading: FlagReading, flags: ParsedFlags, context: CommandContext): Asked;
+  /** Returns the only keys that it works on; null, or absent, for all. */
+  readonly keys?: (asked: Asked) => AskedKeys | null;
   work(server: UpstreamServer, asked: Asked, context: CommandContext, place: KeyPlace): Promise<void>;
 }
 
@@ -41,14 +44,14 @@ const CREDENTIALS = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', 
 
 /** The flags of commands that change keys, and what their help says of them. */
 export const CHANGING: readonly FlagShape[] = [switchFlag('dry-run'), switchFlag('no-wait')];
-export const NO_WAIT_HELP = `  --no-wait        Does not look 7 s later whether the server of --target has kept it.`;
+export const NO_WAIT_HELP = `  --no-wait        Does not check 7 s later whether the server behind --target has kept it.`;
 
 /** Makes it a command with the flags, the help and the opening of a place that all of them have. */
 export function keysCommand<Asked>(command: KeysCommand<Asked>): Command {
   return defineCommand<{ readonly target: TargetPlace | null; readonly isDone: boolean; readonly own: Asked }, KeyHome>(
     {
       name: command.name,
-      settings: ['config', 'dataDir', 'inPlace', 'database'],
+      settings: ['config', 'dataDir', 'inPlace', 'serverVersion', 'database'],
       flags: [...TARGET_FLAGS, ...command.flags],
       fixed: () => ({ noMigrate: true }),
       help: (settings) => `${command.help}
@@ -67,9 +70,9 @@ A file that a Keyway serves is changed through that Keyway, any other is opened 
         isDone: reading.isOn('no-wait'),
         own: command.read(reading, flags, context),
       }),
-      home: async ({ home }, { target }, { context, sources }) =>
+      home: async ({ home }, { target, own }, { context, sources }) =>
         target === null
-          ? openState(home, context)
+          ? openState(home, context, command.keys?.(own) ?? null)
           : openTarget({ ...target, ...(await trustedBy(readFlags(sources.flags).value('ca'), context)) }, context),
       async work(home, { target, isDone, own }, context) {
         if (target === null) await command.work(home.server, own, context, home);
@@ -116,10 +119,14 @@ function targetOf(reading: FlagReading, context: CommandContext): TargetPlace | 
 /** A call names the flags with which Keyway stands in front of a server. */
 function wordsForTarget(words: string): string {
   return words
+    .replaceAll('--upstream-ca', '--ca')
     .replaceAll('--upstream-token', 'KEYWAY_TOKEN')
     .replaceAll('--upstream-username', '--username')
     .replaceAll('--upstream-password', 'KEYWAY_PASSWORD');
 }
+
+/** The keys that words name, as `keysNamed` reads them. */
+export const namedBy = (words: readonly string[]): AskedKeys => ({ words, mayBegin: false, elseAll: true });
 
 /** All keys, with how far the list has come. */
 export async function allKeys(server: UpstreamServer, { progress }: CommandContext): Promise<readonly KeySnapshot[]> {

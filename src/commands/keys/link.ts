@@ -1,5 +1,6 @@
 import { renderUnicodeCompact } from 'uqr';
 import type { UpstreamServer } from '../../client/server.js';
+import { isReachable } from '../../core/client-address.js';
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { isOn, switchFlag } from '../../settings/flags.js';
@@ -37,13 +38,24 @@ async function work(
     context.output.line(prettyJson(Buffer.from(writeJson(config))).toString('utf8'));
     return;
   }
-  show(await linkOf(server, accessKey), form, context);
+  const link = await linkOf(server, accessKey);
+  show(link, form, context);
+  complainOfHost(link, context);
 }
 
 function show(link: string, form: Asked['form'], context: CommandContext): void {
   context.progress.clear();
   if (form === 'qr') context.output.line(renderUnicodeCompact(link, { border: 2 }));
   context.output.line(link);
+}
+
+/** Says where a link names an address that clients elsewhere cannot reach. */
+export function complainOfHost(link: string, { complain }: Pick<CommandContext, 'complain'>): void {
+  const [, host = ''] = /@(\[[^\]]*\]|[^@:/?#]*)(?::\d+)?(?:[/?#]|$)/.exec(link) ?? [];
+  if (isReachable(host)) return;
+  complain(
+    `the link names ${host || 'no host'}, which clients elsewhere cannot reach: set their address in the panel, or start Keyway with --server-host ADDRESS`,
+  );
 }
 
 /** The address, or of one without a name its path. */
@@ -106,5 +118,6 @@ either, or how a log shows the key.
     const subscription = isSubscription ? (isOn(flags, 'remove') ? 'remove' : 'hand out') : null;
     return { word, subscription, form: isOn(flags, 'object') ? 'object' : isOn(flags, 'qr') ? 'qr' : 'link' };
   },
+  keys: ({ word }) => ({ words: [word], mayBegin: true, elseAll: true }),
   work,
 });

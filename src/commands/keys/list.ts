@@ -6,8 +6,10 @@ import { hasNames } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
 import { textTable } from '../text-table.js';
 import { keysCsv } from './csv.js';
+import type { KeyPlace } from './home.js';
 import { allKeys, keysCommand } from './keys-command.js';
-import { jsonText, type Listed, listed, USAGE } from './listed.js';
+import { columnsAt, jsonText, type Listed, listed } from './listed.js';
+import { notesAt } from './notes.js';
 import { printable, printableKey } from './printable.js';
 import { sizeText } from './sizes.js';
 
@@ -42,9 +44,10 @@ interface Asked {
   readonly form: 'table' | 'json' | 'csv';
 }
 
-async function work(server: UpstreamServer, asked: Asked, context: CommandContext): Promise<void> {
+async function work(server: UpstreamServer, asked: Asked, context: CommandContext, place: KeyPlace): Promise<void> {
   const keys = await allKeys(server, context);
   const line = await server.find();
+  const notes = asked.search === null && asked.form === 'table' ? new Map<string, string>() : await notesAt(place);
   const search = asked.search?.toLowerCase() ?? null;
   const isMeant = ({ accessKey, name }: KeySnapshot) =>
     asked.words.length === 0 ||
@@ -52,14 +55,16 @@ async function work(server: UpstreamServer, asked: Asked, context: CommandContex
       (word) => accessKey.startsWith(word) || name?.startsWith(word) === true || isDigestOf(word, accessKey),
     );
   const isFound = ({ accessKey, name }: KeySnapshot) =>
-    search === null || accessKey.toLowerCase().includes(search) || name?.toLowerCase().includes(search) === true;
-  const wanted = keys.filter((key) => isMeant(key) && isFound(key)).map((key) => listed(key, line));
+    search === null ||
+    [accessKey, name, notes.get(accessKey)].some((text) => text?.toLowerCase().includes(search) === true);
+  const wanted = keys.filter((key) => isMeant(key) && isFound(key)).map((key) => listed(key, line, notes));
   const filtered = wanted.filter((key) => asked.filters.every((name) => FILTERS[name]?.(key) ?? true));
   const order = asked.order === null ? undefined : ORDERS[asked.order];
   const sorted = order === undefined ? filtered : filtered.toSorted(order);
   const shown = asked.most === null ? sorted : sorted.slice(0, asked.most);
   context.progress.clear();
-  if (asked.form === 'csv') context.output.line(keysCsv(shown, { hasNames: hasNames(line.snapshot), more: USAGE }));
+  if (asked.form === 'csv')
+    context.output.line(keysCsv(shown, { hasNames: hasNames(line.snapshot), more: columnsAt(place) }));
   else if (asked.form === 'json') context.output.line(jsonText(shown));
   else for (const text of tableLines(shown, filtered.length)) context.output.line(text);
 }
@@ -94,7 +99,7 @@ export const keysList = keysCommand<Asked>({
 Lists keys with their traffic. A KEY is the beginning of a key or of a name, or
 how a log shows a key.
 
-  --search TEXT    Only keys in which, or in whose name, the text stands; case does not count.
+  --search TEXT    Only keys in which, or in whose name or note, the text stands; case does not count.
   --online         Only those that are online. Of several of these each has to hold.
   --offline        Only those that are not.
   --over-limit     Only those that have used up their limit.
@@ -102,7 +107,7 @@ how a log shows a key.
   --unused         Only those without any traffic.
   --sort ORDER     key, name, bytes, up, down, limit or connections; numbers with the largest first.
                    Default: the server's own order.
-  --limit N        At most so many.
+  --limit N        At most N keys.
   --json           As a JSON array, numbers exact.
   --csv            As "keyway keys export" writes it.`,
   read(reading, flags) {
@@ -122,5 +127,6 @@ how a log shows a key.
       form: isOn(flags, 'csv') ? 'csv' : isOn(flags, 'json') ? 'json' : 'table',
     };
   },
+  keys: ({ words }) => (words.length === 0 ? null : { words, mayBegin: true, elseAll: false }),
   work,
 });

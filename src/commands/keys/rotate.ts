@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
 import { UnsavedError } from '../own-call.js';
-import { allKeys, keysCommand, keysNamed } from './keys-command.js';
+import { allKeys, keysCommand, keysNamed, namedBy } from './keys-command.js';
 
 export const keysRotate = keysCommand<readonly string[]>({
   name: 'keys rotate',
@@ -14,6 +14,7 @@ A KEY is a key, or a name that one key has alone.`,
     if (words.length !== 1) reading.problems.push('expected keyway keys rotate KEY');
     return words;
   },
+  keys: namedBy,
   async work(server, words, context, { own: call }) {
     if (call === null) throw new Error('expected no --target: a key is rotated by the Keyway that has its home');
     const [found] = keysNamed(await allKeys(server, context), words);

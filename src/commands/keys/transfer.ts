@@ -13,9 +13,10 @@ import { keyLine, newKey } from './change.js';
 import { type KeyRow, keysCsv, readKeysCsv } from './csv.js';
 import type { KeyPlace } from './home.js';
 import { allKeys, CHANGING, inTurn, keysCommand, NO_WAIT_HELP } from './keys-command.js';
-import { linkOf } from './link.js';
-import { jsonText, listed, USAGE } from './listed.js';
+import { complainOfHost, linkOf } from './link.js';
+import { columnsAt, jsonText, listed } from './listed.js';
 import { changeKey } from './made-changes.js';
+import { notesAt } from './notes.js';
 
 /** Names and keys are nobody else's business. */
 const PRIVATE = 0o600;
@@ -48,7 +49,10 @@ async function importKeys(
 ): Promise<void> {
   const { file, dryRun, out } = asked;
   const rows = await rowsOf(file, context);
-  const steps = stepsOf(file, rows, await allKeys(server, context), context);
+  const notes = await notesAt(place);
+  const steps = stepsOf(file, rows, { keys: await allKeys(server, context), notes }, context);
+  if (place.own === null && rows.some(({ note }) => note != null))
+    context.complain('Notes are left out: a Keyway alone keeps them');
   const made: AccessKey[] = [];
   const lost = new Set<Step>();
   context.progress.clear();
@@ -62,7 +66,7 @@ async function importKeys(
       if (steps.length > 0) await place.keepVersion();
       const words = { doing: 'importing keys', done: 'Imported', keyOf: ({ after }: Step) => after.accessKey };
       const noteMade = ({ isMade, after }: Step) => isMade && made.push(after);
-      await inTurn(steps, context, { ...words, made: noteMade }, (step) => take(server, step));
+      await inTurn(steps, context, { ...words, made: noteMade }, (step) => take(server, step, place));
       for (const step of await lostOf(server, steps, context)) lost.add(step);
     } finally {
       // Nobody else knows them, whatever ended the import.
@@ -124,6 +128,8 @@ async function writeMade(
 ): Promise<void> {
   const linked: (AccessKey & { readonly link: string })[] = [];
   for (const key of made) linked.push({ ...key, link: await linkOf(server, key.accessKey) });
+  const [first] = linked;
+  if (first !== undefined) complainOfHost(first.link, context);
   const text = keysCsv(linked, { hasNames: true, more: [{ name: 'link', of: ({ link }) => link }] });
   if (out === null) return context.output.line(text);
   await context.fileSystem.create(resolve(context.folder, out), Buffer.from(`${text}\n`), PRIVATE);
@@ -165,7 +171,7 @@ function refuse(file: string, problems: readonly string[]): void {
 function stepsOf(
   file: string,
   rows: readonly KeyRow[],
-  present: readonly KeySnapshot[],
+  { keys: present, notes }: { readonly keys: readonly KeySnapshot[]; readonly notes: ReadonlyMap<string, string> },
   { random }: CommandContext,
 ): readonly Step[] {
   const byKey = new Map(present.map((key) => [key.accessKey, key]));
@@ -173,7 +179,7 @@ function stepsOf(
   for (const key of present) if (key.name !== null) byName.set(key.name, [...(byName.get(key.name) ?? []), key]);
   const problems: string[] = [];
   const steps = rows.flatMap((row): readonly Step[] => {
-    const { accessKey, given, line } = row;
+    const { accessKey, given, line, note } = row;
     const named = accessKey === null ? (byName.get(given.name ?? '') ?? []) : [];
     if (named.length > 1) problems.push(`line ${line}: ${named.length} keys have this name: give the key`);
     const before = accessKey === null ? (named[0] ?? null) : (byKey.get(accessKey) ?? null);
@@ -182,15 +188,19 @@ function stepsOf(
       return [{ row, before, after, isMade: accessKey === null }];
     }
     const after = changedRecord(before, given);
-    return sameFields(before, after) ? [] : [{ row, before, after, isMade: false }];
+    const isNoted = note === undefined || note === (notes.get(before.accessKey) ?? null);
+    return isNoted && sameFields(before, after) ? [] : [{ row, before, after, isMade: false }];
   });
   refuse(file, problems);
   return steps;
 }
 
-async function take(server: UpstreamServer, { row, before, after }: Step): Promise<void> {
+async function take(server: UpstreamServer, { row, before, after }: Step, { own }: KeyPlace): Promise<void> {
+  const { given, note } = row;
   if (before === null) await server.createUser(after);
-  else await changeKey(server, before, row.given);
+  else if (!sameFields(before, after)) await changeKey(server, before, given);
+  if (own !== null && note !== undefined && !(before === null && note === null))
+    await own('PATCH', `/keys/${encodeURIComponent(after.accessKey)}`, { note });
 }
 
 export const keysImport = keysCommand<Importing>({
@@ -199,9 +209,8 @@ export const keysImport = keysCommand<Importing>({
   help: `Usage: keyway keys import FILE.csv [--out FILE] [--dry-run]
 
 Takes keys over from a table, as "keyway keys export" and the panel write it: fields with commas,
-semicolons or tabs between them, the first line with the names of its columns: key, name and limit;
-name alone is enough. New keys are added, others get the name and the limit of their line, and keep
-their counters; keys without a line stay. A line without a key is for the key that has its name, else
+semicolons or tabs between them, the first line with the names of its columns: key, name, limit and
+note; name alone is enough. New keys are added, others get what their line has, and keep their counters; keys without a line stay. A line without a key is for the key that has its name, else
 a new one is made; those are written out with their links. What is wrong is said line by line before
 anything changes, and an import may be repeated. Afterwards a list is read: changes that it does not
 show are named, and the exit code is 1. - reads standard input.
@@ -223,8 +232,8 @@ export const keysExport = keysCommand<{ readonly file: string | null; readonly j
   flags: [switchFlag('json')],
   help: `Usage: keyway keys export [FILE] [--json]
 
-Writes all keys as a table that "keyway keys import" reads: key, name, limit in bytes, what was used
-of it up and down, and the status (over, near, online, active or unused); without the names where a
+Writes all keys as a table that "keyway keys import" reads: key, name, limit in bytes, note, what was
+used of it up and down, and the status (over, near, online, active or unused); without the names where a
 server up to 0.2.34 does not tell them, so that an import leaves names as they are. An import passes
 usage and status over. Without a file, or with -, they go to standard output. A file is readable by
 you alone and never written over. Control characters are written as \\u and four digits, which the
@@ -236,11 +245,12 @@ import reads.
     const [file = '-'] = flags.words;
     return { file: file === '-' ? null : file, json: isOn(flags, 'json') };
   },
-  async work(server, { file, json }, context) {
+  async work(server, { file, json }, context, place) {
     const present = await allKeys(server, context);
     const line = await server.find();
-    const keys = present.map((key) => listed(key, line));
-    const text = json ? jsonText(keys) : keysCsv(keys, { hasNames: hasNames(line.snapshot), more: USAGE });
+    const notes = await notesAt(place);
+    const keys = present.map((key) => listed(key, line, notes));
+    const text = json ? jsonText(keys) : keysCsv(keys, { hasNames: hasNames(line.snapshot), more: columnsAt(place) });
     context.progress.clear();
     if (file === null) {
       context.output.line(text);

@@ -1,18 +1,18 @@
 import { basename } from 'node:path';
-import { type ComparedScenario, changesIn } from '../../replay/compare/changes.js';
-import { compareRuns, type Run } from '../../replay/compare/compare-runs.js';
-import { CHANGE_KINDS, changeOf, isOfTheLines } from '../../replay/compare/line-changes.js';
-import { readingScenario } from '../../replay/compare/reading-scenario.js';
-import { brokenResult, comparedResult, type ScenarioResult, unplayedResult } from '../../replay/compare/result.js';
-import { hasGivenState } from '../../replay/format/given-state.js';
-import { exchangesOf, type Scenario } from '../../replay/format/scenario.js';
-import type { TargetPlayer } from '../../replay/live/target-player.js';
-import { isRegistered } from '../../replay/play/divergences.js';
-import type { PlayedStep } from '../../replay/play/play.js';
-import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
-import { keysUsed } from '../../replay/record/infer-given.js';
-import { changeLines } from '../../replay/report/report-changes.js';
-import { operationsIn } from '../../replay/report/verdict.js';
+import { type ComparedScenario, changesIn } from '../../lab/compare/changes.js';
+import { compareRuns, type Run } from '../../lab/compare/compare-runs.js';
+import { CHANGE_KINDS, changeOf, isOfTheLines } from '../../lab/compare/line-changes.js';
+import { readingScenario } from '../../lab/compare/reading-scenario.js';
+import { brokenResult, comparedResult, type ScenarioResult, unplayedResult } from '../../lab/compare/result.js';
+import { hasGivenState } from '../../lab/format/given-state.js';
+import { exchangesOf, type Scenario } from '../../lab/format/scenario.js';
+import type { TargetPlayer } from '../../lab/live/target-player.js';
+import { isRegistered } from '../../lab/play/divergences.js';
+import type { PlayedStep } from '../../lab/play/play.js';
+import type { BrokenFile, ScenarioFile } from '../../lab/play/scenario-files.js';
+import { keysUsed } from '../../lab/record/infer-given.js';
+import { changeLines } from '../../lab/report/report-changes.js';
+import { operationsIn } from '../../lab/report/verdict.js';
 import { type FlagReading, type ParsedFlags, valueFlag } from '../../settings/flags.js';
 import { operationsOf } from '../../wire/operations.js';
 import type { CommandContext, ExitCode } from '../command.js';
@@ -55,7 +55,7 @@ function readLines(reading: FlagReading, flags: ParsedFlags): RehearseSettings |
   for (const flag of ['from', 'to'] as const)
     if (reading.value(flag) === null) reading.problems.push(`--${flag}: expected a revision, such as 0.2.48`);
   for (const { flag } of FLAGS.filter(({ flag }) => !own.has(flag) && flags.values.has(flag)))
-    reading.problems.push(`--${flag}: expected no --from and --to beside it`);
+    reading.problems.push(`--${flag}: expected no --from and --to with it`);
   const failOn = failOnOf(reading, 'new');
   const rest = readPlaySettings(reading, flags);
   if (from === null || to === null) return null;
@@ -272,7 +272,7 @@ With --left and --right:
 
 Holds all that two servers show to readers against their revisions, then plays scenarios on both and
 shows where they answer differently, listed as above. The left one is played twice: where it differs from
-itself (times, counts, generated values), nothing is reported. Nor is what docs/coverage.md lists as a known
+itself (times, counts, generated values), nothing is reported. Nor is what docs/revisions.md lists as a known
 difference of Keyway, or the words in which a request that no operation answers is refused. PATHS are
 scenario files and folders; without them the scenarios of both revisions that come with Keyway.
 

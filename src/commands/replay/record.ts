@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
+import { readHar } from '../../lab/record/har.js';
+import { type RecordingProxy, startProxy } from '../../lab/record/proxy.js';
+import { RecordingFiles } from '../../lab/record/recording-files.js';
+import { RootedRecorder } from '../../lab/record/rooted-recorder.js';
 import { failureWords } from '../../platform/failure-words.js';
-import { readHar } from '../../replay/record/har.js';
-import { type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
-import { RecordingFiles } from '../../replay/record/recording-files.js';
-import { RootedRecorder } from '../../replay/record/rooted-recorder.js';
 import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import { defineCommand, NO_HOME } from '../define-command.js';
@@ -36,7 +36,7 @@ function readSettings(reading: FlagReading, { words }: ParsedFlags, { folder }: 
   if (reading.value('revision') === null) reading.problems.push('--revision: expected what the server speaks');
   if (out === null) reading.problems.push('--out: expected the folder for the scenarios');
   for (const flag of har === null ? [] : ['listen', 'ca'])
-    if (reading.value(flag) !== null) reading.problems.push(`--${flag}: expected no --from-har beside it`);
+    if (reading.value(flag) !== null) reading.problems.push(`--${flag}: expected no --from-har with it`);
   if (words.length > 0) reading.problems.push('expected flags only');
   if (target === null || revision === null || out === null) return null;
   const fromHar = har === null ? null : resolve(folder, har);

@@ -1,16 +1,16 @@
 import { REVISIONS } from '../../../revisions/all.js';
 import { createCaller } from '../../client/caller.js';
-import { brokenResult, type ScenarioResult } from '../../replay/compare/result.js';
-import { formatScenario } from '../../replay/format/format.js';
-import { NoApiThere } from '../../replay/live/target-facts.js';
-import type { TargetPlayer } from '../../replay/live/target-player.js';
-import { runInOrder } from '../../replay/play/in-order.js';
-import type { PlayedStep } from '../../replay/play/play.js';
-import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
-import { createLook } from '../../replay/reads/look.js';
-import { type ReadReport, readServer } from '../../replay/reads/standing.js';
-import { updatedScenario } from '../../replay/record/update.js';
-import { fittingWords, operationsIn } from '../../replay/report/verdict.js';
+import { brokenResult, type ScenarioResult } from '../../lab/compare/result.js';
+import { formatScenario } from '../../lab/format/format.js';
+import { NoApiThere } from '../../lab/live/target-facts.js';
+import type { TargetPlayer } from '../../lab/live/target-player.js';
+import { runInOrder } from '../../lab/play/in-order.js';
+import type { PlayedStep } from '../../lab/play/play.js';
+import type { BrokenFile, ScenarioFile } from '../../lab/play/scenario-files.js';
+import { createLook } from '../../lab/reads/look.js';
+import { type ReadReport, readServer } from '../../lab/reads/standing.js';
+import { updatedScenario } from '../../lab/record/update.js';
+import { fittingWords, operationsIn } from '../../lab/report/verdict.js';
 import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
@@ -72,13 +72,13 @@ function readSettings(reading: FlagReading, flags: ParsedFlags, context: Command
   const { update, format, words } = settings;
   if (reading.value('target') === null)
     for (const flag of ['username', 'token', 'ca', 'writes', 'update'])
-      if (flags.values.has(flag)) reading.problems.push(`--${flag}: expected a --target beside it`);
+      if (flags.values.has(flag)) reading.problems.push(`--${flag}: expected a --target with it`);
   if (reading.value('target') !== null && reading.value('revision') === null)
     reading.problems.push('--revision: expected what the target speaks, such as --revision 0.2.48');
   if (update && words.length === 0)
     reading.problems.push('--update: expected the paths whose answers are to be rewritten');
   const others = format ? [...flags.values.keys()].filter((flag) => flag !== 'format') : [];
-  reading.problems.push(...others.map((flag) => `--${flag}: expected no --format beside it`));
+  reading.problems.push(...others.map((flag) => `--${flag}: expected no --format with it`));
   if (format && words.length === 0) reading.problems.push('--format: expected the paths that are to be formatted');
   return settings;
 }

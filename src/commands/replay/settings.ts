@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
+import { CHANGE_KINDS, type ChangeKind } from '../../lab/compare/line-changes.js';
+import type { Required } from '../../lab/report/verdict.js';
 import { readTrusted } from '../../platform/trusted.js';
-import { CHANGE_KINDS, type ChangeKind } from '../../replay/compare/line-changes.js';
-import type { Required } from '../../replay/report/verdict.js';
 import { parseHostPort } from '../../settings/bind-address.js';
 import { type FlagReading, type FlagShape, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
+import { withoutApi } from '../../settings/kinds.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext } from '../command.js';
 
@@ -56,7 +57,7 @@ export function baseUrl(text: string): BaseUrl | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const plain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
   if (url === null || !plain || !/^https?:$/.test(url.protocol)) return null;
-  return { origin: url.origin, webpath: decodeURIComponent(url.pathname) };
+  return { origin: url.origin, webpath: decodeURIComponent(withoutApi(url)) };
 }
 
 export function baseUrlOf(reading: FlagReading, flag: string): BaseUrl | null {

@@ -3,6 +3,7 @@ import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ServerConfiguration } from '../../core/model.js';
 import { readDocument } from '../../document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
+import type { SystemUser } from '../../platform/system-user.js';
 import { type FlagShape, isOn, parseFlags, problemText, switchFlag, valueFlag } from '../../settings/flags.js';
 import { GONE_SETTING_FLAGS } from '../../settings/gone.js';
 import { settingsHelp } from '../../settings/help.js';
@@ -10,7 +11,8 @@ import { readSettings, settingFlags } from '../../settings/read.js';
 import { type Settings, variableOf } from '../../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
 import { flagsElsewhere, secretProblems } from './command-line.js';
-import { placeProblems, servicePlaces } from './places.js';
+import { placeProblems, type ServicePlaces, servicePlaces } from './places.js';
+import { closedFolder, mayWriteIn, OWN_USER } from './reach.js';
 import { HOMES, isWithin, STATE_FOLDER, serviceUnit } from './unit.js';
 
 const FLAGS: readonly FlagShape[] = [switchFlag('print'), valueFlag('user', 'NAME'), ...settingFlags()];
@@ -23,7 +25,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   const flags = parseFlags(argv, FLAGS, GONE_SETTING_FLAGS);
   const { folder, fileSystem, program, version } = context;
   const readFile = fileSystem.read;
-  // The service starts without the variables of whoever prints its unit.
+  // The service starts without the environment of the user who prints its unit.
   const answer = await readSettings({ flags, environment: {}, folder, readFile });
   const user = flags.values.get('user')?.[0] ?? null;
   const problems = [
@@ -37,14 +39,18 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   const { settings } = answer;
   const places = servicePlaces(answer, await foldersOf(settings, user, context));
   const commandLine = [...program, 'serve', ...flagsElsewhere(flags, answer, folder)];
-  const misplaced = placeProblems(places, [...commandLine, ...places.writable], user);
+  const found = user === null ? OWN_USER : await context.findUser(user);
+  const misplaced = [
+    ...(found === null ? [`user (flag --user): there is no user ${user} on this machine`] : []),
+    ...placeProblems(places, [...commandLine, ...places.writable], user),
+  ];
   if (misplaced.length > 0) return usageProblem(context, 'install-service', misplaced);
   const ports = [...places.ports, ...(await portsOfFiles(settings, context))];
   const needsLowPort = ports.some((port) => port > 0 && port < LOWEST_FREE_PORT);
   const { writable } = places;
   const readable = [...places.readable, ...program];
   noteVariables(context);
-  noteHomes([...writable, ...readable], context);
+  if (found !== null && found !== 'unknown') await noteClosed({ user, found, writable, readable }, context);
   context.output.line(serviceUnit({ version, commandLine, user, writable, readable, needsLowPort }));
   return 0;
 }
@@ -92,10 +98,36 @@ function noteVariables({ environment, complain }: CommandContext): void {
   if (set.length > 0) complain(`not in the unit, because only this shell has them: ${set.join(', ')}`);
 }
 
-/** Home folders are closed to others as a rule, those that Node's version managers install into too. */
-function noteHomes(paths: readonly string[], { complain }: CommandContext): void {
-  for (const path of paths.filter((each) => HOMES.some((home) => isWithin(each, home))))
-    complain(`${path} is in a home folder: the service's user has to be able to reach it`);
+interface Reached extends Pick<ServicePlaces, 'writable' | 'readable'> {
+  /** Null for a user that exists only while the service runs. */
+  readonly user: string | null;
+  readonly found: SystemUser;
+}
+
+/** Notes what the service's user cannot reach or write. Access lists may let it all the same, so that the unit is printed. */
+async function noteClosed(
+  { user, found, writable, readable }: Reached,
+  { fileSystem, complain, program }: CommandContext,
+): Promise<void> {
+  const whom = user === null ? "the service's user" : `user ${user}`;
+  for (const path of [...writable, ...readable]) {
+    const folder = await closedFolder(fileSystem, found, path);
+    const remedy = program.includes(path)
+      ? '; install Keyway and Node where everybody may read, such as /opt/keyway'
+      : '';
+    if (folder !== null) complain(`${path} cannot be reached by ${whom}: ${folder} is closed to others${remedy}`);
+    else if (isInHome(path)) complain(`${path} is in a home folder: ${whom} has to be able to reach it`);
+  }
+  if (user === null) return;
+  for (const folder of writable)
+    if (!(await mayWriteIn(fileSystem, found, folder)))
+      complain(
+        `${folder} cannot be written by ${whom}, and every change replaces the file in it: chown ${user} ${folder}`,
+      );
+}
+
+function isInHome(path: string): boolean {
+  return HOMES.some((home) => isWithin(path, home));
 }
 
 export const installService: Command = {
@@ -112,7 +144,7 @@ Tokens and the password's hash are not taken as flags, because every user of the
 unit: leave them in the configuration file, or name a settings file that only the service's user reads.
 
   --print      Print the unit to standard output.
-  --user NAME  Whom it runs as: the user whose server's file it is, who may write in the file's
+  --user NAME  The user that it runs as: the owner of the server's file, who may write in the file's
                folder. Without it the service has a user that exists only while it runs, and the
                file has to be in ${STATE_FOLDER}.
 

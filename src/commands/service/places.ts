@@ -51,7 +51,7 @@ export function placeProblems({ writable }: ServicePlaces, words: readonly strin
     ...unsayable.map((word) => `expected no control characters in what a unit names, got ${JSON.stringify(word)}`),
     ...foreign.map(
       (folder) =>
-        `user (flag --user): expected the user that may write in ${folder}: without --user a service has a user of its own, which may write in ${STATE_FOLDER} alone`,
+        `user (flag --user): expected the owner of ${folder}: without --user the service gets a user of its own, which can write only in ${STATE_FOLDER}`,
     ),
   ];
 }

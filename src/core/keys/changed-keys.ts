@@ -31,13 +31,13 @@ export class ChangedKeys {
     for (const accessKey of taken) visit(accessKey, this.#keptOf(accessKey));
   }
 
-  /** Counts new keys, with counters since this time, which are not listed: they are better written with everything else. */
+  /** Counts new keys, with counters since this time, that are too many to list: everything is rewritten instead. */
   leaveOut(count: number, since: number): void {
     this.#leftOut += count;
     this.#leftOutSince = since;
   }
 
-  /** Notes that the store has a key whose counters began at this time: it is not among those that were left out. */
+  /** Notes that the store has a key whose counters began at this time, so that it was not left out. */
   isKept(since: number): void {
     if (this.#leftOut > 0 && since === this.#leftOutSince) this.#leftOut -= 1;
   }

@@ -4,7 +4,10 @@ import type { CounterValues, KeptCounters } from './types.js';
 export type CounterTable = ReturnType<typeof createCounterTable>;
 
 const FIRST_ROWS = 64;
-/** Elements of a row: they stand together, because with a million keys each look at another place costs more than the sum. */
+/**
+ * Elements of a row: they stand together, because with a million keys each look at another place costs more than the
+ * sum.
+ */
 const UP = 0;
 const DOWN = 1;
 const CONNECTIONS = 2;
@@ -70,14 +73,14 @@ export function createCounterTable() {
   }
 
   return {
-    /** A row of zeros that nobody else has. */
+    /** Allocates a row of zeros. */
     take(): number {
       const free = freeSlots.pop();
       if (free !== undefined) return free;
       if (next === rows) grow();
       return next++;
     },
-    /** Gives the row back. */
+    /** Frees a row. */
     free(slot: number): void {
       clear(slot);
       times[slot * ROW + CREATED] = 0;
@@ -93,7 +96,7 @@ export function createCounterTable() {
     },
     write,
     // Written out: this runs for every changed key of every batch, and a spread takes most of its time.
-    /** The row as it is kept beyond the process, of this key. */
+    /** Returns the row in the form that is kept beyond the process. */
     kept(slot: number, accessKey: string, leftAt: number | null): KeptCounters {
       const at = slot * ROW;
       return {
@@ -105,7 +108,7 @@ export function createCounterTable() {
         leftAt,
       };
     },
-    /** Makes the row what was kept. */
+    /** Sets a row to kept values. */
     writeKept(slot: number, kept: KeptCounters): void {
       write(slot, kept);
       times[slot * ROW + CREATED] = kept.createdAt;

@@ -1,4 +1,4 @@
-/** Places in the changes of one process, told to callers as opaque texts. */
+/** Positions in the changes of one process, given to callers as opaque texts. */
 export class Cursors {
   readonly #mark: string;
 
@@ -11,7 +11,7 @@ export class Cursors {
     return [this.#mark, ...numbers].join('-');
   }
 
-  /** The numbers of a cursor of this process that has so many; null for any other text. */
+  /** Reads the numbers of a cursor of this process; null for a text with another count of them, or any other text. */
   numbers(text: string, count: number): readonly number[] | null {
     const [mark, ...parts] = text.split('-');
     const isOwn = mark === this.#mark && parts.length === count && parts.every((part) => /^\d{1,15}$/.test(part));

@@ -1,12 +1,14 @@
 import type { AccessKey } from '../model.js';
 
-/** The columns of a key's record beside the access key itself. */
+/** The columns of a key's record, apart from the access key itself. */
 export type KeyFieldName = Exclude<keyof AccessKey, 'accessKey'>;
 
-/** The values of a record; null where nothing is said. */
+/** The values of a record; null for an empty column. */
 export type KeyFieldValues = Pick<AccessKey, KeyFieldName>;
 
-/** The value types of columns: a text, an unsigned 64-bit integer. Rooms that read and write them have a table by kind. */
+/**
+ * The value types of columns: a text, an unsigned 64-bit integer. Rooms that read and write them have a table by kind.
+ */
 export interface KeyFieldKinds {
   readonly text: string;
   readonly u64: bigint;

@@ -10,12 +10,16 @@ import type { KeyEntry, KeyReader } from './types.js';
 
 /** Milliseconds. */
 const FORGOTTEN_AFTER = 3_600_000;
+/** Keys that went whose makers are kept: who makes keys and removes them for ever would fill the records. */
+const MOST_GONE = 100_000;
 
-/** The makers of keys that were made with a token which sees its own keys alone. */
+/** Records who made keys, for tokens that see only their own. */
 export class KeyMakers {
   readonly #records: KeptRecords;
   readonly #makers: ReadonlyMap<string, string>;
-  /** The times at which keys went, by the monotonic clock: their makers are still to be told of that. */
+  /**
+   * The times at which keys went, by the monotonic clock and in its order: their makers are still to be told of that.
+   */
   readonly #gone = new Map<string, number>();
   readonly #clock: Pick<ClockPort, 'monotonic'>;
 
@@ -25,12 +29,12 @@ export class KeyMakers {
     this.#makers = records.of('makers');
   }
 
-  /** Tells whether a caller may know of a key; null is a caller of an open mount. */
+  /** Tells whether a caller may see a key; null is a caller of an open mount. */
   sees(caller: Principal | null, accessKey: string): boolean {
     return !seesOwnAlone(caller) || this.#makers.get(accessKey) === JSON.stringify(caller.name);
   }
 
-  /** Returns the keys that a caller may know of; those that his token made in the order in which it made them. */
+  /** Returns the keys that a caller may see; a token's own in the order in which it made them. */
   seen(keys: Pick<KeyReader, 'entries' | 'get'>, caller: Principal | null): Iterable<KeyEntry> {
     if (!seesOwnAlone(caller)) return keys.entries();
     const body = JSON.stringify(caller.name);
@@ -46,13 +50,21 @@ export class KeyMakers {
   /** Notes that keys are gone; who made them is forgotten some time later. */
   async gone(accessKeys: readonly string[]): Promise<void> {
     const now = this.#clock.monotonic();
-    const old = [...this.#gone].filter(([, at]) => at < now - FORGOTTEN_AFTER).map(([accessKey]) => accessKey);
-    for (const accessKey of old) this.#gone.delete(accessKey);
-    for (const accessKey of accessKeys) if (this.#makers.has(accessKey)) this.#gone.set(accessKey, now);
+    for (const accessKey of accessKeys) {
+      if (!this.#makers.has(accessKey)) continue;
+      this.#gone.delete(accessKey);
+      this.#gone.set(accessKey, now);
+    }
+    const old: string[] = [];
+    for (const [accessKey, at] of this.#gone) {
+      if (at >= now - FORGOTTEN_AFTER && this.#gone.size <= MOST_GONE) break;
+      this.#gone.delete(accessKey);
+      old.push(accessKey);
+    }
     await this.#put(old, null);
   }
 
-  /** Notes keys that went without a call of this gateway: by a hand in the file, another gateway, or at the server itself. */
+  /** Records keys that went by other ways: an edit of the file, another gateway, or at the server itself. */
   async sweep(keys: Pick<KeyReader, 'get'>): Promise<void> {
     const absent: string[] = [];
     for (const accessKey of this.#makers.keys()) {
@@ -78,14 +90,15 @@ export class KeyMakers {
   }
 }
 
-/** Tells whether a caller is shown the keys alone that were made with its token. */
+/** Tells whether a caller sees only the keys that were made with its token. */
 export function seesOwnAlone(caller: Principal | null): caller is Principal {
   return caller?.may === 'create';
 }
 
 /**
- * Resolves to the change that a create is for its caller. Who makes keys and changes none leaves one of his own that is as he
- * asks for as it is. Rejects with `notPermitted` where the create would replace any other.
+ * Resolves to the change that a create means for its caller. One who may create keys but not change them leaves his own
+ * key as it is if that has the wanted record already. Rejects with `notPermitted` if the create would replace any
+ * other.
  */
 export async function createdBy(
   core: Pick<Core, 'key'>,
@@ -101,5 +114,5 @@ export async function createdBy(
   return leftAsItIs(key.accessKey);
 }
 
-/** The change that leaves a key as it is, and has it written where it is in memory alone. */
+/** Returns the change that leaves a key as it is, and writes it if it is only in memory. */
 export const leftAsItIs = (accessKey: string): KeyChange => ({ op: 'update', accessKey, update: {} });

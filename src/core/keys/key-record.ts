@@ -1,7 +1,7 @@
 import type { AccessKey } from '../model.js';
 import { KEY_FIELDS, type KeyField, type KeyFieldKind, type KeyFieldName, type KeyFieldValues } from './key-fields.js';
 
-/** The value of a column; null where nothing is said. */
+/** The value of a column, or null. */
 export type KeyFieldValue = KeyFieldValues[KeyFieldName];
 
 /** A column with its name in a record. */
@@ -13,29 +13,29 @@ export const keyFields: readonly NamedKeyField[] = Object.entries(KEY_FIELDS).ma
   ...field,
 }));
 
-/** A record with the values of all columns in their order. */
+/** Makes a record of the values of all columns, in their order. */
 export function recordWith(accessKey: string, values: readonly KeyFieldValue[]): AccessKey {
   const record: Record<string, KeyFieldValue> = { accessKey };
   for (const [place, { name }] of keyFields.entries()) record[name] = values[place] ?? null;
   return record as unknown as AccessKey; // Each value is of its column's kind.
 }
 
-/** The record of which `value` says every column. */
+/** Makes a record by asking `value` for every column. */
 export function recordBy(accessKey: string, value: (field: NamedKeyField) => KeyFieldValue): AccessKey {
   return recordWith(accessKey, keyFields.map(value));
 }
 
-/** The record with these values; null for those that are not given. */
+/** Makes a record of these values; missing ones are null. */
 export function recordOf(accessKey: string, given: Partial<KeyFieldValues> = {}): AccessKey {
   return recordBy(accessKey, ({ name }) => given[name] ?? null);
 }
 
-/** The record alone, whatever else the object has. */
+/** Picks the record out of an object with more members. */
 export function copyOf(key: AccessKey): AccessKey {
   return recordBy(key.accessKey, ({ name }) => key[name]);
 }
 
-/** The record with other values; a column that is not given stays. */
+/** Returns the record with other values; a column that is not given stays. */
 export function changedRecord(key: AccessKey, given: Partial<KeyFieldValues>): AccessKey {
   return recordBy(key.accessKey, ({ name }) => {
     const value = given[name];
@@ -53,12 +53,12 @@ export function sameFields(a: KeyFieldValues, b: KeyFieldValues): boolean {
   return keyFields.every(({ name }) => a[name] === b[name]);
 }
 
-/** Tells whether nothing is said of the key. */
+/** Tells whether every column is null. */
 export function isBare(key: KeyFieldValues): boolean {
   return keyFields.every(({ name }) => key[name] === null);
 }
 
-/** The value where it is one of the column, else null. */
+/** Returns the value if it fits the column, otherwise null. */
 export function valueIn(field: KeyField, value: unknown): KeyFieldValue {
   return isValueOf(field, value) ? value : null;
 }
@@ -68,12 +68,12 @@ export function notedFields(key: KeyFieldValues): Readonly<Record<string, KeyFie
   return Object.fromEntries(keyFields.map(({ name, noted }) => [noted, key[name]]));
 }
 
-/** The record of which a note says this; null where a value is none of its column. */
+/** Reads a record from a note; null if a value does not fit its column. */
 export function recordFromNoted(accessKey: string, members: Readonly<Record<string, unknown>>): AccessKey {
   return recordBy(accessKey, (field) => valueIn(field, members[field.noted]));
 }
 
-/** Tells whether a value that is no null is one of the column. */
+/** Tells whether a value other than null fits the column. */
 export function isValueOf({ kind }: KeyField, value: unknown): value is string | bigint {
   return typeof value === TYPES[kind];
 }

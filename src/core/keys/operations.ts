@@ -1,7 +1,8 @@
-import type { Backend } from '../backend.js';
+import type { Backend, KeyChange } from '../backend.js';
 import { DomainError } from '../errors.js';
 import type { AccessKey } from '../model.js';
 import type { RandomPort } from '../ports.js';
+import { changeKey } from './change-key.js';
 import type { KeyFieldValues } from './key-fields.js';
 import { recordOf } from './key-record.js';
 
@@ -21,13 +22,17 @@ export interface KeyOperations {
   resetUser(accessKey: string): Promise<void>;
 }
 
-type KeyChanges = Pick<Backend, 'keys' | 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'>;
-
-export function createKeyOperations(backend: KeyChanges, random: RandomPort): KeyOperations {
+/** `refuses` as in `HowChanged`. */
+export function createKeyOperations(
+  backend: Pick<Backend, 'keys' | 'changes' | 'createBareKeys'>,
+  random: RandomPort,
+  how = { refuses: false },
+): KeyOperations {
+  const change = (asked: KeyChange) => changeKey(backend, asked, how);
   return {
     async createUser({ accessKey: given, ...said }) {
       const accessKey = given ?? random.bytes(16).toString('hex');
-      await backend.createKey(recordOf(accessKey, said));
+      await change({ op: 'create', key: recordOf(accessKey, said) });
       return accessKey;
     },
     async bulkCreateUsers(count, limitBytes) {
@@ -39,9 +44,9 @@ export function createKeyOperations(backend: KeyChanges, random: RandomPort): Ke
       }
       return made.size === 0 ? [] : backend.createBareKeys([...made.values()]);
     },
-    updateUser: ({ accessKey, ...update }) => backend.updateKey(accessKey, update),
-    setLimit: (accessKey, limitBytes) => backend.updateKey(accessKey, { limitBytes }),
-    deleteUser: backend.deleteKey,
-    resetUser: backend.resetKey,
+    updateUser: ({ accessKey, ...update }) => change({ op: 'update', accessKey, update }),
+    setLimit: (accessKey, limitBytes) => change({ op: 'update', accessKey, update: { limitBytes } }),
+    deleteUser: (accessKey) => change({ op: 'delete', accessKey }),
+    resetUser: (accessKey) => change({ op: 'reset', accessKey }),
   };
 }

@@ -1,15 +1,19 @@
 import type { KeyEntry } from './types.js';
 
+/** Entries touched since the last read from which on those of removed keys among them are dropped. */
+const MANY_TOUCHED = 1_024;
+
 /**
  * The keys by bytes down, descending, equal ones in the order of registration (protocol: "Users"; design: "Equal
- * bytes_down"). Kept sorted between reads: only entries touched since the last read are placed anew, because sorting 100,000
- * entries per list costs more than everything else about it. `compareBytesDown` compares two slots: negative when the first
- * has fewer bytes down.
+ * bytes_down"). Kept sorted between reads: only entries touched since the last read are moved, because sorting 100,000
+ * entries per list costs more than everything else about it. `compareBytesDown` compares two slots: negative when the
+ * first has fewer bytes down.
  */
 export function createOrderedKeys(compareBytesDown: (a: number, b: number) => number) {
   let sorted: readonly KeyEntry[] = [];
   let sortedAt = 0;
   let touched: KeyEntry[] = [];
+  let mostTouched = MANY_TOUCHED;
 
   const before = (a: KeyEntry, b: KeyEntry): number => compareBytesDown(b.slot, a.slot) || a.order - b.order;
 
@@ -34,11 +38,16 @@ export function createOrderedKeys(compareBytesDown: (a: number, b: number) => nu
   }
 
   return {
-    /** Must be told of an entry before its `changedAt` is raised. */
+    /** Notes an entry, before its `changedAt` is raised. */
     touch(entry: KeyEntry): void {
-      if (entry.changedAt <= sortedAt) touched.push(entry);
+      if (entry.changedAt > sortedAt) return;
+      touched.push(entry);
+      if (touched.length < mostTouched) return;
+      // Nobody may read for as long as keys come and go.
+      touched = touched.filter(({ alive }) => alive);
+      mostTouched = Math.max(MANY_TOUCHED, 2 * touched.length);
     },
-    /** The order now. The array is the caller's to read until the next change. */
+    /** Returns the present order, which the caller may read until the next change. */
     read(entries: ReadonlyMap<string, KeyEntry>, generation: number): readonly KeyEntry[] {
       if (generation === sortedAt) return sorted;
       const moved = touched.filter((entry) => entry.alive);
@@ -46,6 +55,7 @@ export function createOrderedKeys(compareBytesDown: (a: number, b: number) => nu
       sorted = worthMerging ? merge(moved.sort(before)) : [...entries.values()].sort(before);
       sortedAt = generation;
       touched = [];
+      mostTouched = MANY_TOUCHED;
       return sorted;
     },
   };

@@ -3,7 +3,8 @@ import { createChangeLog, type KeyChange } from './change-log.js';
 import { ChangedKeys } from './changed-keys.js';
 import { atMostU64, createCounterTable } from './counter-table.js';
 import { Entry } from './entry.js';
-import { assignFields, sameFields } from './key-record.js';
+import type { KeyFieldValues } from './key-fields.js';
+import { assignFields, copyOf, sameFields } from './key-record.js';
 import { createOrderedKeys } from './order.js';
 import { RemovedKeys, stampRemoved } from './removed-keys.js';
 import type {
@@ -21,22 +22,24 @@ export interface KeyRegistryOptions {
   readonly tracksChanges?: boolean;
 }
 
-/** New keys of one configuration, all at zero, that are not worth a batch of their own. */
+/** The most new keys of one configuration, all at zero, that are listed one by one. */
 const MANY_NEW = 10_000;
 
-/** Source of a change, which decides who is told of it. */
+/** The source of a change, which decides who learns of it. */
 interface Origin {
-  /** Answers may show it: it is no change by the data plane, nor what a store had all the time. */
+  /** True if answers may show it: it comes neither from the data plane nor from a store. */
   readonly isAnswered: boolean;
-  /** The store does not have it yet. */
+  /** True if the store does not have it yet. */
   readonly isUnkept: boolean;
-  /** The word for it; default `changed`. */
+  /** Its name in the change log; default `changed`. */
   readonly change?: KeyChange;
+  /** The record that is overwritten. */
+  readonly before?: KeyFieldValues;
 }
 
 const ASKED_FOR: Origin = { isAnswered: true, isUnkept: true };
 const RESET: Origin = { ...ASKED_FOR, change: 'reset' };
-/** A key that comes with counters as they are kept, or among so many that all is written anew. */
+/** A key that comes with counters as they are stored, or in a load after which all of them are rewritten. */
 const KEPT_ALREADY: Origin = { isAnswered: true, isUnkept: false };
 const COUNTED: Origin = { isAnswered: false, isUnkept: true };
 const LOADED: Origin = { isAnswered: false, isUnkept: false };
@@ -52,7 +55,9 @@ export class KeyRegistry implements KeyReader, CounterSource {
   readonly #order = createOrderedKeys(this.#table.compareBytesDown);
   readonly #changed: ChangedKeys;
   readonly #removed: RemovedKeys;
-  /** The keys of the last configuration while the entries are exactly these, each with counters; else null. */
+  /**
+   * The keys of the last configuration, as long as the entries are exactly these, each with counters; otherwise null.
+   */
   #asConfigured: readonly AccessKey[] | null = null;
   #nextOrder = 0;
   #generation = 0;
@@ -86,7 +91,10 @@ export class KeyRegistry implements KeyReader, CounterSource {
     return this.#answeredGeneration;
   }
 
-  /** The number of keys that were registered when their counters were kept, and have not come with a configuration since. */
+  /**
+   * The number of keys that were registered when their counters were kept, and have not come with a configuration
+   * since.
+   */
   get missing(): number {
     return this.#removed.unstamped();
   }
@@ -101,6 +109,10 @@ export class KeyRegistry implements KeyReader, CounterSource {
 
   ordered(): readonly KeyEntry[] {
     return this.#order.read(this.#entries, this.#generation);
+  }
+
+  markChanged(accessKey: string): void {
+    if (this.#entries.has(accessKey)) this.changes.note(accessKey, 'noted');
   }
 
   /** Registers with counters at zero, replacing record and counters of an existing key, which keeps its place. */
@@ -151,7 +163,10 @@ export class KeyRegistry implements KeyReader, CounterSource {
     return this.#removed.forgetLeft(leftUntil);
   }
 
-  /** Takes over the keys of a configuration: counters of those that stay are kept, of those that go set aside until they return. */
+  /**
+   * Takes over the keys of a configuration: counters of those that stay are kept, of those that go set aside until they
+   * return.
+   */
   replaceAll(keys: readonly AccessKey[]): void {
     if (keys !== this.#asConfigured) {
       this.#dropAllBut(keys);
@@ -172,7 +187,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
     return true;
   }
 
-  /** Counts a report, whole: no reader sees a part of it. */
+  /** Counts a report as a whole, so that no reader sees part of it. */
   addUsage(report: readonly UsageEntry[]): UsageOutcome {
     const unknown: string[] = [];
     const full: string[] = [];
@@ -259,7 +274,10 @@ export class KeyRegistry implements KeyReader, CounterSource {
     return this.#changed.takeLeftOut();
   }
 
-  /** Changes a registered key's counters or record, and with it the counts, admission, the order and what a store is told. */
+  /**
+   * Changes a registered key's counters or record, and with it the counts, admission, the order and what a store is
+   * told.
+   */
   #change(entry: Entry, origin: Origin, act: () => void): void {
     this.#generation += 1;
     const { limitBytes, overLimit } = entry;
@@ -284,7 +302,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
     this.#count(entry, 1);
     const { accessKey, overLimit, limitBytes } = entry;
     if (limitBefore !== limitBytes || overBefore !== overLimit) this.admissions.note(accessKey, 'changed');
-    if (origin.isAnswered) this.changes.note(accessKey, origin.change ?? 'changed');
+    if (origin.isAnswered) this.changes.note(accessKey, origin.change ?? 'changed', origin.before);
     if (overBefore !== overLimit) this.changes.note(accessKey, overLimit ? 'over_limit' : 'changed');
     this.#mark(entry, origin);
   }
@@ -300,7 +318,9 @@ export class KeyRegistry implements KeyReader, CounterSource {
     if (origin.isUnkept) this.#changed.list(entry.accessKey);
   }
 
-  /** Tells whether the traffic has reached the limit. Sums are bigints, which a million keys without traffic need not make. */
+  /**
+   * Tells whether the traffic has reached the limit, without making bigint sums for the many keys that have no traffic.
+   */
   #isOver({ limitBytes, slot }: Entry): boolean {
     if (limitBytes === null) return false;
     return this.#table.hasTraffic(slot) ? this.#table.traffic(slot) >= limitBytes : limitBytes === 0n;
@@ -327,7 +347,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
       this.#register(key, act, origin);
       return;
     }
-    this.#change(entry, ASKED_FOR, () => {
+    this.#change(entry, { ...ASKED_FOR, before: copyOf(entry) }, () => {
       assignFields(entry, key);
       act(entry);
     });
@@ -337,7 +357,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
   #register(key: AccessKey, act: (entry: Entry) => void, origin: Origin): void {
     const { accessKey } = key;
     this.#generation += 1;
-    // At a start a million keys find their counters as they are kept: no reason to write them all again.
+    // At a start a million keys come with the counters that the store has, which need no rewrite.
     const isAsKept = this.#removed.leftAt(accessKey) === null;
     const waiting = this.#removed.take(accessKey);
     const entry = new Entry(key, this.#nextOrder, waiting ?? this.#table.take(), this.#table);
@@ -360,7 +380,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
     this.#mark(entry, ASKED_FOR);
     entry.alive = false;
     this.admissions.note(entry.accessKey, 'removed');
-    this.changes.note(entry.accessKey, 'removed');
+    this.changes.note(entry.accessKey, 'removed', copyOf(entry));
     if (entry.hasCounters) this.#removed.leave(entry.accessKey, entry.slot, this.#now());
     else this.#table.free(entry.slot);
     entry.hasCounters = false;

@@ -3,18 +3,24 @@ import type { KeptCounters } from './types.js';
 
 /** Milliseconds for which counters of a key that left by the configuration wait for its return. */
 export const KEPT_AFTER_REMOVAL = 30 * 86_400_000;
+/** Keys whose counters wait at most: as many as a file that is emptied by mistake may have had. */
+const MOST_REMOVED = 1_000_000;
+/** The oldest, which go with one more. */
+const DROPPED_AT_ONCE = 10_000;
 
-/** Counters whose key is not registered: their rows wait for its return. */
+/** Counters of keys that are not registered, whose rows wait for their return. */
 export class RemovedKeys {
   readonly #table: CounterTable;
   readonly #changed: (accessKey: string) => void;
+  readonly #most: number;
   readonly #slots = new Map<string, number>();
   readonly #times = new Map<string, number>();
 
-  /** `changed` is told of keys whose kept counters become others. */
-  constructor(table: CounterTable, changed: (accessKey: string) => void) {
+  /** Makes an empty set; `changed` is called for keys whose kept counters change. */
+  constructor(table: CounterTable, changed: (accessKey: string) => void, most = MOST_REMOVED) {
     this.#table = table;
     this.#changed = changed;
+    this.#most = most;
   }
 
   /** Returns the key's row; undefined when nothing waits for it. */
@@ -22,7 +28,9 @@ export class RemovedKeys {
     return this.#slots.get(accessKey);
   }
 
-  /** Returns the time at which the key left, in milliseconds since the epoch; null before a configuration has shown that it is not there. */
+  /**
+   * Returns when the key left, in milliseconds since the epoch; null until a configuration has shown that it is gone.
+   */
   leftAt(accessKey: string): number | null {
     return this.#times.get(accessKey) ?? null;
   }
@@ -43,7 +51,7 @@ export class RemovedKeys {
   /** Keeps the row of a key that was registered until now. */
   leave(accessKey: string, slot: number, leftAt: number): void {
     this.#slots.set(accessKey, slot);
-    this.#times.set(accessKey, leftAt);
+    this.#stamp(accessKey, leftAt);
   }
 
   /** Keeps these counters of a key until it returns, instead of those before. */
@@ -51,9 +59,9 @@ export class RemovedKeys {
     const { accessKey, leftAt } = kept;
     const slot = this.#slots.get(accessKey) ?? this.#table.take();
     this.#slots.set(accessKey, slot);
-    if (leftAt === null) this.#times.delete(accessKey);
-    else this.#times.set(accessKey, leftAt);
     this.#table.writeKept(slot, kept);
+    if (leftAt === null) this.#times.delete(accessKey);
+    else this.#stamp(accessKey, leftAt);
   }
 
   /** Counts the keys that have no removal time. */
@@ -65,7 +73,7 @@ export class RemovedKeys {
   stampAll(now: number): void {
     for (const accessKey of this.#slots.keys()) {
       if (this.#times.has(accessKey)) continue;
-      this.#times.set(accessKey, now);
+      this.#stamp(accessKey, now);
       this.#changed(accessKey);
     }
   }
@@ -83,6 +91,18 @@ export class RemovedKeys {
     const old = [...this.#times].filter(([, leftAt]) => leftAt <= until);
     for (const [accessKey] of old) this.forget(accessKey);
     return old.length;
+  }
+
+  /** Notes when a key left, and drops the oldest of too many. */
+  #stamp(accessKey: string, leftAt: number): void {
+    this.#times.set(accessKey, leftAt);
+    if (this.#times.size <= this.#most) return;
+    let dropped = 0;
+    for (const oldest of this.#times.keys()) {
+      this.forget(oldest);
+      dropped += 1;
+      if (dropped === DROPPED_AT_ONCE) return;
+    }
   }
 }
 

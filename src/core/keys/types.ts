@@ -14,7 +14,17 @@ export interface KeyEntry extends KeySnapshot {
   readonly overLimit: boolean;
 }
 
-/** The number of registered keys in each state. Kept with every change: asking costs the same at any number of keys. */
+/** The keys that a command asks for. */
+export interface AskedKeys {
+  /** Each is a key or a name. */
+  readonly words: readonly string[];
+  /** A word may also be the beginning of either, or a key's name in logs. */
+  readonly mayBegin: boolean;
+  /** Where a word stands for no key, all keys are asked for, so that the nearest can be named. */
+  readonly elseAll: boolean;
+}
+
+/** The number of registered keys in each state, updated with every change so that reading it costs nothing. */
 export interface KeyCounts {
   /** Counter entries with traffic (protocol: "Server status"). */
   readonly active: number;
@@ -37,7 +47,9 @@ export interface KeptCounters extends CounterValues {
   readonly accessKey: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** The time at which the key left by the configuration, in milliseconds since the epoch; null while it is registered. */
+  /**
+   * The time at which the key left by the configuration, in milliseconds since the epoch; null while it is registered.
+   */
   readonly leftAt: number | null;
 }
 
@@ -46,19 +58,19 @@ export interface UsageEntry {
   readonly accessKey: string;
   readonly bytesUp: bigint;
   readonly bytesDown: bigint;
-  /** The present number; null leaves it as it is. */
+  /** The present number of connections; null leaves it as it is. */
   readonly connections: bigint | null;
 }
 
 /** Entries of a report that could not be counted as they stand. */
 export interface UsageOutcome {
-  /** Not registered, so not counted. */
+  /** Keys that are not registered, and so not counted. */
   readonly unknown: readonly string[];
-  /** A sum would have passed 2^64-1 and stays there. */
+  /** Keys with a sum that would have passed 2^64-1 and stays there. */
   readonly full: readonly string[];
 }
 
-/** The keys for those who only read. */
+/** The keys as readers see them. */
 export interface KeyReader {
   get(accessKey: string): KeyEntry | undefined;
   /** Every key, in the order of registration. */
@@ -83,13 +95,17 @@ export interface KeyReader {
   readonly admissions: ChangeReader;
   /** Changes of keys besides usage, and keys that passed their limit. */
   readonly changes: ChangeReader;
+  /** Logs in `changes` that something has changed which is kept about a registered key apart from its record. */
+  markChanged(accessKey: string): void;
 }
 
 /** The registry as a store of counters sees it. */
 export interface CounterSource {
   /** Returns the counters to keep of a key; null when there are none. */
   kept(accessKey: string): KeptCounters | null;
-  /** Everything that is to be kept. May be read on over later changes; a key that changes meanwhile may be old or new. */
+  /**
+   * Yields everything to be kept. Later changes may come in between: a key that changes meanwhile may be old or new.
+   */
   allKept(): Iterable<KeptCounters>;
   /**
    * Visits what may have changed since the last call with what is to be kept of it now, as `kept` says; a key may come
@@ -98,7 +114,7 @@ export interface CounterSource {
   takeChanged(visit: (accessKey: string, kept: KeptCounters | null) => void): void;
   /**
    * Tells whether `takeChanged` left out keys since the last call, which a configuration brought with counters at zero:
-   * so many that they are better written with everything else.
+   * too many to list, so that a whole rewrite is due.
    */
   takeUnlisted(): boolean;
 }

@@ -2,7 +2,7 @@ import type { ChangeReader } from './change-log.js';
 
 export type Waiting = ReturnType<typeof createWaiting>;
 
-/** Callers who wait for the next change. */
+/** Calls that wait for the next change. */
 export function createWaiting({ onChange }: Pick<ChangeReader, 'onChange'>) {
   const waiting = new Set<() => void>();
   let isReleased = false;
@@ -11,7 +11,7 @@ export function createWaiting({ onChange }: Pick<ChangeReader, 'onChange'>) {
     get isReleased(): boolean {
       return isReleased;
     },
-    /** Resolves at the next change, after so many milliseconds, when the signal says so, or when all are released. */
+    /** Resolves at the next change, after `milliseconds`, when the signal aborts, or when all are released. */
     until(milliseconds: number, gone: AbortSignal): Promise<void> {
       if (isReleased || gone.aborted) return Promise.resolve();
       return new Promise((resolve) => {
@@ -28,7 +28,7 @@ export function createWaiting({ onChange }: Pick<ChangeReader, 'onChange'>) {
         gone.addEventListener('abort', finish);
       });
     },
-    /** Lets everybody go, now and from now on. */
+    /** Releases all waiting calls, and every later one at once. */
     release(): void {
       isReleased = true;
       for (const finish of [...waiting]) finish();

@@ -12,13 +12,13 @@ import { type UnknownMember, unknownInKeys } from './members.js';
 
 /** The parts of a legacy key list that the inbounds are to take over (design: "Saving keys"). */
 export interface AdoptionRequest {
-  /** Keys that stand only in the list go to the first inbound for keys. */
+  /** Adds keys that are only in the list to the first inbound for keys. */
   readonly add: boolean;
-  /** Keys that stand only in the inbounds go. */
+  /** Removes keys that are only in the inbounds. */
   readonly remove: boolean;
-  /** Keys in both get the name and the limit that the list has. */
+  /** Gives keys in both the name and the limit from the list. */
   readonly update: boolean;
-  /** Only these keys; null for all. */
+  /** The only keys to consider; null for all. */
   readonly keys: ReadonlySet<string> | null;
 }
 
@@ -26,13 +26,13 @@ export interface Adoption {
   readonly added: readonly AccessKey[];
   readonly removed: readonly AccessKey[];
   readonly updated: readonly DifferingKey[];
-  /** The differences between the list and the inbounds afterwards. */
+  /** The remaining differences between the list and the inbounds. */
   readonly left: ListDifferences;
   /** The indexes of elements of the list that have no key. */
   readonly withoutKey: readonly number[];
-  /** The losses with the list, when it goes: nothing is left in it that the inbounds do not say. */
+  /** The losses with the list, if it is removed; nothing in it is missing from the inbounds. */
   readonly listRemoved: RemovedList | null;
-  /** The file afterwards; the same buffer when nothing changes. */
+  /** The resulting file; the same buffer if nothing changes. */
   readonly bytes: Buffer;
 }
 
@@ -43,9 +43,10 @@ export interface RemovedList {
 }
 
 /**
- * Works out an adoption; null where no such list stands beside inbounds, as after one that took all of it. The list stays whole until nothing is left in it: a server that reads it at a live reload takes
- * it for all keys that there are. Without `add`, `remove` and `update` nothing changes. Throws `ConfigurationShapeError`
- * when the file has no inbounds, or a named key stands nowhere, and as `readDocument` does.
+ * Plans an adoption; null without a legacy key list. The list is removed only once every key in it is dealt with,
+ * because a server takes it for the complete set of keys at a live reload. Without `add`, `remove` and `update` nothing
+ * changes. Throws `ConfigurationShapeError` if the file has no inbounds or a named key is unknown, and as
+ * `readDocument` does.
  */
 export function planAdoption(bytes: Buffer, request: AdoptionRequest): Adoption | null {
   const { document, configuration } = readDocument(bytes);

@@ -8,21 +8,21 @@ import { memberOf } from '../tree.js';
 import { type UnknownMember, unknownInKeys, unknownMembers } from './members.js';
 import { readServerText, type ServerText } from './server-text.js';
 
-/** The findings about a configuration file, for the operator whose file it is: keys stand in it in full. */
+/** The findings about a configuration file, for its operator: it contains keys in full. */
 export interface FileCheck {
   readonly layout: LayoutName;
   readonly configuration: ServerConfiguration;
-  /** The lists of keys that count, in their order. */
+  /** The lists of keys that servers read, in their order. */
   readonly lists: readonly PlacedList[];
-  /** Null where there is none. */
+  /** The legacy key list with its differences; null without one. */
   readonly legacyList: (LegacyList & ListDifferences) | null;
   readonly duplicates: readonly DuplicateKey[];
   readonly unknown: readonly UnknownMember[];
-  /** The parts that were read past, less duplicates and the legacy key list. */
+  /** The parts that were ignored, except for duplicates and the legacy key list. */
   readonly warnings: readonly string[];
   /** The file as servers read it. */
   readonly serverText: ServerText;
-  /** The keys of a root `access_keys`, in whatever layout; null where there is none. */
+  /** The keys of a root `access_keys`, in either layout; null without one. */
   readonly rootList: LegacyList | null;
 }
 
@@ -31,15 +31,15 @@ export interface PlacedList {
   readonly elements: number;
 }
 
-/** A key that stands in the file a second time. */
+/** A key that occurs in the file a second time. */
 export interface DuplicateKey {
   readonly accessKey: string;
   readonly place: string;
-  /** The place of the one that counts: the last one. */
+  /** The place of the one that counts, the last. */
   readonly counts: string;
 }
 
-/** Checks a file. Throws as `readDocument` does for one that is no configuration. */
+/** Checks a file. Throws as `readDocument` does if it is not a configuration. */
 export function checkFile(bytes: Buffer): FileCheck {
   const { document, configuration } = readDocument(bytes);
   const { layout } = document;
@@ -74,7 +74,7 @@ interface PlacedNode {
   readonly node: KeysNode;
 }
 
-/** Every element whose key another one behind it has, in the order of the file. */
+/** Lists every element whose key occurs again later, in the order of the file. */
 function duplicateKeys(lists: readonly PlacedNode[]): readonly DuplicateKey[] {
   const last = new Map<string, string>();
   const duplicates: DuplicateKey[] = [];

@@ -15,29 +15,29 @@ import type { KeyList } from '../key-list.js';
 import type { LayoutName } from '../layout.js';
 import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
 
-/** A member that the gateway does not look at and leaves as it is. */
+/** A member that the gateway ignores and leaves as it is. */
 export interface UnknownMember {
-  /** The first place where it stands, such as `access_keys[3].owner`. */
+  /** Its first place, such as `access_keys[3].owner`. */
   readonly place: string;
   readonly name: string;
   /** The number of elements of the same list that have it. */
   readonly count: number;
-  /** The members that would be looked at there. */
+  /** The members that are known there. */
   readonly known: readonly string[];
 }
 
-/** Root members of both layouts that servers read for themselves (recordings, and what is known of 0.4.x). */
+/** Root members of both layouts that only servers read (recordings, and what is known of 0.4.x). */
 const OF_SERVERS = [
   ...['version', 'log', 'log_level', 'debug', 'bind_ip', 'fallback', 'transport', 'config_version'],
   ...LATER_MEMBERS,
 ];
 const LISTENER = ['token', 'webpath', 'username', 'password_hash'];
 const RULE = ['domain_suffix', 'ip_cidr', 'protocol', 'send_from'];
-const DNS = [...DNS_MEMBERS.values(), ...RESOLVER_MEMBERS.keys()];
+const DNS = [...DNS_MEMBERS.values(), ...RESOLVER_MEMBERS];
 
 type Found = UnknownMember[];
 
-/** Looks through everything but the elements of key lists, in the order of the file. */
+/** Checks everything but the elements of key lists, in the order of the file. */
 export function unknownMembers(root: ObjectNode, layout: LayoutName): readonly UnknownMember[] {
   const found: Found = [];
   for (const { name, value } of root.members) {
@@ -60,7 +60,7 @@ const COMMON: readonly (readonly [string, Look])[] = [
   ['dns', lookAtDns],
 ];
 
-/** Per layout the known root members, and how to look into them. */
+/** The known root members of each layout, and how to check inside them. */
 const ROOT: Readonly<Record<LayoutName, ReadonlyMap<string, Look>>> = {
   access_keys: new Map<string, Look>([
     ...COMMON,
@@ -107,7 +107,7 @@ function lookAtMembers(found: Found, node: ValueNode | undefined, place: string,
   for (const { name } of node.members) if (!known.includes(name)) addUnknown(found, `${place}.${name}`, name, known);
 }
 
-/** The same member of several elements is one finding. */
+/** Checks the elements of an array; the same member of several elements is one finding. */
 function lookAtElements(found: Found, node: ValueNode | undefined, place: string, known: readonly string[]): void {
   if (node?.kind !== 'array') return;
   const counted: Counted = new Map();
@@ -118,7 +118,7 @@ function lookAtElements(found: Found, node: ValueNode | undefined, place: string
   addCounted(found, counted, known);
 }
 
-/** The unknown members of the elements of a key list. */
+/** Lists the unknown members of the elements of a key list. */
 export function unknownInKeys(
   bytes: Buffer,
   list: KeyList,

@@ -4,8 +4,8 @@ import { readDocument } from '../document.js';
 import { checkFile } from './file-check.js';
 
 /**
- * Throws an `Error` for people where this content must not become the configuration file: the API would refuse it for half of
- * a surrogate pair, a key stands in it twice, or it would open a listener that the present content closes.
+ * Throws an `Error` for the user if this content must not become the configuration file: the API would refuse it for
+ * half of a surrogate pair, a key occurs in it twice, or it would open a listener that the present content closes.
  */
 export function checkRestorable(content: Buffer, present: Buffer | null): void {
   parseJson(content, { comments: true, foreign: true });
@@ -19,7 +19,7 @@ export function checkRestorable(content: Buffer, present: Buffer | null): void {
     );
 }
 
-/** A file that cannot be read closes nothing. */
+/** Returns the listener in a file; null if the file cannot be read, because it then closes nothing. */
 function listenerIn(present: Buffer): ListenerConfig | null {
   try {
     return readDocument(present).configuration.listener;

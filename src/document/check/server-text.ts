@@ -15,7 +15,7 @@ import { type ObjectNode, readValueSteps, type Shape } from '../tree.js';
 /** The most levels of arrays and objects that servers read. */
 const MOST_LEVELS = 127;
 
-/** Everything: a server's reader looks at members that it passes over, too. */
+/** Everything, because a server's reader checks members that it skips, too. */
 const WHOLE: Shape = {
   others: 'tree',
   members: {
@@ -29,12 +29,15 @@ export type ServerText =
   | { readonly root: ObjectNode; readonly bytes: Buffer; readonly problem: null }
   | { readonly root: null; readonly bytes: Buffer; readonly problem: string };
 
-/** Reads a file as servers of every line do: comments out, then strict JSON of at most 127 levels, numbers in the range of a double. */
+/**
+ * Reads a file as servers of every line do: comments removed, then strict JSON of at most 127 levels, numbers in the
+ * range of a double.
+ */
 export function readServerText(given: Buffer): ServerText {
   return finish(readServerTextSteps(given));
 }
 
-/** Does as `readServerText`, in steps. */
+/** Does what `readServerText` does, in steps. */
 export function* readServerTextSteps(given: Buffer): Steps<ServerText> {
   if (!isUtf8(given)) return { root: null, bytes: given, problem: 'the file is not valid UTF-8' };
   const bytes = withoutComments(given);
@@ -66,7 +69,7 @@ function* checkTokens(scanner: JsonScanner): Steps<void> {
   }
 }
 
-/** Shorter numbers without an exponent are. */
+/** The length below which numbers without an exponent are in range. */
 const ALWAYS_IN_RANGE = 300;
 
 function isInRange({ bytes, start, end, integer }: JsonScanner): boolean {
@@ -90,8 +93,8 @@ const SLASH = 0x2f;
 const BACKSLASH = 0x5c;
 
 /**
- * The bytes with blanks for comments, as servers take them off; null where their reader gives up. For it a block ends at a star and a
- * slash, an even number of stars before the slash being none.
+ * Replaces comments by blanks, as servers do; null where their reader gives up. To it a block ends at a star and a
+ * slash, but not with an even number of stars before the slash.
  */
 function withoutComments(bytes: Buffer): Buffer | null {
   if (!bytes.includes(SLASH) && !bytes.includes(HASH)) return bytes;
@@ -108,7 +111,7 @@ function withoutComments(bytes: Buffer): Buffer | null {
   return stripped;
 }
 
-/** The place of the quote that ends a string, or the end of the bytes. */
+/** Returns the offset of the quote that ends a string, or the end of the bytes. */
 function stringEnd(bytes: Buffer, start: number): number {
   let at = start + 1;
   while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
@@ -125,7 +128,7 @@ function commentEnd(bytes: Buffer, start: number): number | null {
   for (let at = start + 2; at < bytes.length; at += 1) {
     if (bytes[at] !== STAR) continue;
     if (bytes[at + 1] === SLASH) return at + 2;
-    // Whatever stands behind a star is taken with it.
+    // The character after a star is always skipped with it.
     at += 1;
   }
   return null;

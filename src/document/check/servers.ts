@@ -6,20 +6,20 @@ import { memberOf, type ValueNode } from '../tree.js';
 import type { FileCheck } from './file-check.js';
 import { keysAtStart, rootListProblem, startProblem } from './start.js';
 
-/** A file as the servers of a line read it. */
+/** How the servers of a line read a file. */
 export interface ServerReading {
-  /** The reason why they do not start, a clause that begins with the place; null where they start. */
+  /** Why they do not start, as a clause that begins with the place; null if they do. */
   readonly problem: string | null;
   readonly atStart: KeysRead;
-  /** When the file has changed under a running server, or 5 s after its start. */
+  /** The keys after a change of the file under a running server, or 5 s after its start. */
   readonly atLiveReload: KeysRead;
-  /** True where they serve an API. */
+  /** True if they serve an API. */
   readonly listener: boolean;
 }
 
 export interface KeysRead {
   readonly keys: readonly AccessKey[];
-  /** The same for people, in a few words. */
+  /** The same as a few words for the user. */
   readonly text: string;
   /** A warning for the operator, or null. */
   readonly note: string | null;
@@ -27,7 +27,7 @@ export interface KeysRead {
 
 type Checked = Pick<FileCheck, 'serverText' | 'rootList'>;
 
-/** Says what servers of a line make of a file that was checked; `version` is theirs. */
+/** Returns how servers of a line read a checked file; `version` is theirs. */
 export function readingOf(checked: Checked, file: ServerFile, version: string): ServerReading {
   const problem = startProblem(checked.serverText, file);
   const keys = keysAtStart(checked.serverText, file.layout);
@@ -66,16 +66,19 @@ function inboundReadings(checked: Checked, keys: readonly AccessKey[], isUnion: 
 const RELOAD_STOPPED =
   'an element of access_keys that has "access_key", or neither is a string nor has "key", stops its live reloads';
 
-/** Names and limits are those of the inbounds: an element of theirs wins, and the list cannot have any. */
+/**
+ * Joins the keys of a start and of a root list. Names and limits are those of the inbounds, whose elements win; the
+ * list cannot have any.
+ */
 function both(start: KeysRead, rootList: LegacyList | null, hasInbounds: boolean): KeysRead {
   if (!hasInbounds || rootList === null) return start;
   const known = new Set(start.keys.map(({ accessKey }) => accessKey));
-  const besides = [...rootList.keys.values()].filter(({ accessKey }) => !known.has(accessKey));
-  if (besides.length === 0) return start;
+  const others = [...rootList.keys.values()].filter(({ accessKey }) => !known.has(accessKey));
+  if (others.length === 0) return start;
   return {
-    keys: [...start.keys, ...besides],
-    text: `${start.text}, ${besides.length} of access_keys`,
-    note: `${keysText(besides.length)} of access_keys are in no inbound: gone at the next start`,
+    keys: [...start.keys, ...others],
+    text: `${start.text}, ${others.length} of access_keys`,
+    note: `${keysText(others.length)} of access_keys are in no inbound: gone at the next start`,
   };
 }
 

@@ -6,27 +6,31 @@ import type { ConfigurationDocument } from '../document.js';
 import { keysProblem, sectionsProblemsSteps } from './keeps-starting.js';
 
 interface StartWatchOptions {
-  /** Whose configuration it is, in the log. */
+  /** Identifies the configuration in the log. */
   readonly of: Readonly<Record<string, string>>;
   readonly log: LogPort;
   /** The servers that may read the file. */
   readonly servers: () => readonly FileServer[];
 }
 
-/** The one record of its kind. */
+/** The id of the only record of its kind. */
 const ENDED = 'ended';
 
 /**
- * Says of Keyway's own writes, which the protocol asked for, that a server which started from the file does not any more. The servers
- * are remembered in a record until they start again.
+ * Reports writes of Keyway's own, as the protocol asked for them, after which a server that started from the file no
+ * longer does. The servers are remembered in a record until they start again.
  */
 export class StartWatch {
   readonly #options: StartWatchOptions;
   #records: KeptRecords | null = null;
-  /** The names of the files of servers that did not start any more when Keyway ended; null once these were looked for. */
+  /** The files' names of servers that no longer started when Keyway ended; null once these have been looked for. */
   #recalled: readonly string[] | null = null;
-  /** The reason, other than its keys, why each server would not start from the file as it is now. */
+  /** The servers in trouble that only their gateway watches, for example during a command. */
+  #others: readonly string[] = [];
+  /** Why each server would not start from the present file, apart from its keys. */
   #sections: ReadonlyMap<ServerFile, string | null> = new Map();
+  /** The number of lists of keys in it, because the first key may create one. */
+  #lists = 0;
   #started: readonly FileServer[] = [];
   #trouble: string | null = null;
   #noted: Promise<unknown> = Promise.resolve();
@@ -35,7 +39,7 @@ export class StartWatch {
     this.#options = options;
   }
 
-  /** The last trouble that was said; null while nothing is wrong. */
+  /** The trouble that was last reported; null while nothing is wrong. */
   get trouble(): string | null {
     return this.#trouble;
   }
@@ -45,7 +49,7 @@ export class StartWatch {
     return this.#started;
   }
 
-  /** Remembers troubles in these records from now on; what they have of one counts with the next `found`. */
+  /** Stores troubles in these records from now on; one that they already contain is taken up by the next `found`. */
   remember(records: KeptRecords): void {
     this.#records = records;
     const body = records.of('starts').get(ENDED);
@@ -53,31 +57,41 @@ export class StartWatch {
     if (Array.isArray(names)) this.#recalled = names.map(String);
   }
 
-  /** Takes what somebody else has put into the file for how it is to be, unless a trouble goes on. */
+  /** Accepts another program's content as intended, unless a trouble persists. */
   found(document: ConfigurationDocument): void {
-    this.#sections = this.#sectionsOf(document);
+    this.#take(document);
     const recalled = this.#recalled;
     this.#recalled = null;
-    if (recalled !== null) this.#started = this.#options.servers().filter(({ file }) => recalled.includes(file.name));
+    if (recalled !== null) this.#recall(recalled);
     const isGoingOn = this.#trouble !== null || recalled !== null;
     this.#becomes(document, isGoingOn ? this.#problemIn(document, this.#sections) : null);
   }
 
-  /** Returns what ends, in a document that is to be written, the start of a server that starts until then; null for nothing. */
+  #recall(names: readonly string[]): void {
+    const servers = this.#options.servers();
+    this.#started = servers.filter(({ file }) => names.includes(file.name));
+    this.#others = names.filter((name) => servers.every(({ file }) => file.name !== name));
+  }
+
+  /**
+   * Returns what in a document that is to be written makes the start of a server fail that starts at present; null for
+   * nothing.
+   */
   ended(
     document: ConfigurationDocument,
     { isKeysAlone = false }: { readonly isKeysAlone?: boolean } = {},
   ): string | null {
-    return this.#problemIn(document, isKeysAlone ? this.#sections : this.#sectionsOf(document));
+    const isSame = isKeysAlone && document.lists.length === this.#lists;
+    return this.#problemIn(document, isSame ? this.#sections : this.#sectionsOf(document));
   }
 
-  /** Notes what Keyway has written. */
+  /** Notes a write of Keyway's. */
   wrote(document: ConfigurationDocument, { isKeysAlone = false }: { readonly isKeysAlone?: boolean } = {}): void {
-    if (!isKeysAlone) this.#sections = this.#sectionsOf(document);
+    if (!isKeysAlone || document.lists.length !== this.#lists) this.#take(document);
     this.#becomes(document, this.#problemIn(document, this.#sections));
   }
 
-  /** Resolves once the trouble, or its end, would be known after a crash; never rejects. */
+  /** Resolves once the trouble, or its end, has been made durable; never rejects. */
   async noted(): Promise<void> {
     await this.#noted;
   }
@@ -95,6 +109,11 @@ export class StartWatch {
     return finish(sectionsProblemsSteps(document, files));
   }
 
+  #take(document: ConfigurationDocument): void {
+    this.#sections = this.#sectionsOf(document);
+    this.#lists = document.lists.length;
+  }
+
   #becomes(document: ConfigurationDocument, trouble: string | null): void {
     const { of, log } = this.#options;
     if (trouble !== null && trouble !== this.#trouble) log.error(of, trouble);
@@ -106,10 +125,10 @@ export class StartWatch {
     this.#note();
   }
 
-  /** The records say by themselves where they cannot be written. */
+  /** Writes the names of servers in trouble to the records, which log their own failures. */
   #note(): void {
-    const names = this.#started.map(({ file }) => file.name);
-    const body = this.#trouble === null ? null : JSON.stringify(names);
+    const names = [...(this.#trouble === null ? [] : this.#started.map(({ file }) => file.name)), ...this.#others];
+    const body = names.length === 0 ? null : JSON.stringify(names);
     const records = this.#records;
     if (records === null || (records.of('starts').get(ENDED) ?? null) === body) return;
     this.#noted = records.change([{ kind: 'starts', id: ENDED, body }]).catch(() => undefined);

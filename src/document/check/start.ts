@@ -10,12 +10,12 @@ import {
 import { inboundsOf } from '../inbounds-layout.js';
 import { EMPTY_KEY, type KeysNode, TWICE } from '../key-list.js';
 import { isAbsent } from '../reading.js';
-import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
+import { type MemberNode, memberOf, type ObjectNode, type ValueNode } from '../tree.js';
 import type { ServerText } from './server-text.js';
 
 /**
- * Returns what ends the start of a line's servers, as a clause that begins with the place; null where nothing does. Lists of keys
- * are not looked into where `keysCount` is false.
+ * Returns what makes the start of a line's servers fail, as a clause that begins with the place; null for nothing.
+ * Lists of keys are ignored if `keysCount` is false.
  */
 export function startProblem(
   { root, bytes, problem }: ServerText,
@@ -30,7 +30,7 @@ export function startProblem(
   return broken === undefined ? null : `${broken.place}: expected ${broken.expected}`;
 }
 
-/** The keys that servers of a layout have after their start, empty ones too: of a key that stands twice the last record. */
+/** Lists the keys that servers of a layout have after their start, including empty ones; the last of equal ones. */
 export function keysAtStart({ root }: ServerText, layout: ServerFile['layout']): readonly AccessKey[] {
   if (root === null) return [];
   const lists =
@@ -47,7 +47,7 @@ export function keysAtStart({ root }: ServerText, layout: ServerFile['layout']):
   return [...keys.values()];
 }
 
-/** Returns what is wrong with an element of a root `access_keys`, which then ends live reloads, too; null for none. */
+/** Returns what is wrong with an element of a root `access_keys`, which ends live reloads, too; null for nothing. */
 export function rootListProblem({ root, bytes }: ServerText, file: ServerFile): string | null {
   const list = memberOf(root ?? undefined, 'access_keys');
   if (list?.kind !== 'keys' || list.list.starts.length === 0) return null;
@@ -58,7 +58,7 @@ interface Where {
   readonly bytes: Buffer;
   /** Empty for the root. */
   readonly place: string;
-  /** True where of equal members the last counts. */
+  /** True if the last of equal members counts. */
   readonly lastCounts: boolean;
   readonly keysCount: boolean;
 }
@@ -119,10 +119,11 @@ function elementsProblem(
   });
 }
 
-/** An array may stand for an object: then its elements are the values of all members in their order. */
+/** Checks members. An array may replace an object; its elements are then the values of all members in order. */
 function membersProblem(node: ValueNode, members: FileMembers, where: Where): string | null {
   if (node.kind === 'object') {
-    return firstOf(Object.entries(members), ([name, member]) => memberProblem(node, name, member, where));
+    const known = node.members.filter(({ name }) => Object.hasOwn(members, name));
+    return firstOf(Object.entries(members), ([name, member]) => memberProblem(known, name, member, where));
   }
   if (node.kind !== 'array' || where.place === '') return expected(where, 'an object');
   const named = Object.entries(members);
@@ -134,16 +135,16 @@ function membersProblem(node: ValueNode, members: FileMembers, where: Where): st
   });
 }
 
-function memberProblem(owner: ObjectNode, name: string, member: FileMember, where: Where): string | null {
+function memberProblem(known: readonly MemberNode[], name: string, member: FileMember, where: Where): string | null {
   const { type, mayLack, mayBeNull } = member;
-  const there = owner.members.filter((one) => one.name === name);
+  const there = known.filter((one) => one.name === name);
   if (there.length > 1 && !where.lastCounts) return `${at(where, name).place}: it stands there twice`;
   const value = there.at(-1)?.value ?? NOTHING;
   if (value === NOTHING ? mayLack : mayBeNull && value.kind === 'null') return null;
   return problemOf(value, type, at(where, name));
 }
 
-/** Stands for a value that is missing: no type takes null. */
+/** Represents a missing value: no type accepts null. */
 const NOTHING: ValueNode = { kind: 'null', start: 0, end: 0 };
 
 function protocolsProblem(

@@ -3,7 +3,7 @@ import { actionNamed, isAbsent } from '../reading.js';
 import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
 import { type Losses, loseMembers, NO_PLACE, TAKEN } from './losses.js';
 
-/** The values of a file with a root `access_keys` that are read once, to be written anew. */
+/** The values of a file with a root `access_keys` that are read once and written in another form. */
 export interface Plan {
   /** The address for clients, and that of the listener. */
   readonly listen: Address | null;
@@ -14,7 +14,7 @@ export interface Plan {
   readonly defaultAction: string | null;
 }
 
-/** Names what has no place, and reads what is written anew. */
+/** Records what has no place in the other layout, and reads what is written in another form. */
 export function planOf(root: ObjectNode, losses: Losses): Plan {
   loseMembers(root, '', (name) => isOne(root, name, ['inbounds', 'outbounds', 'routing']), TAKEN, losses);
   const keys = memberOf(root, 'access_keys');
@@ -31,12 +31,12 @@ export function planOf(root: ObjectNode, losses: Losses): Plan {
   };
 }
 
-/** True for a member of the root with one of these names that holds something. */
+/** Tells whether a name is one of these, and the root has a member with it that is not null. */
 function isOne(root: ObjectNode, name: string, names: readonly string[]): boolean {
   return names.includes(name) && !isAbsent(memberOf(root, name));
 }
 
-/** True for an object that says that it is enabled; what is not enabled has no place in the other layout. */
+/** Tells whether an object says that it is enabled; one that does not has no place in the other layout. */
 function isUsed(node: ValueNode | undefined, place: string, why: string, losses: Losses): boolean {
   if (isAbsent(node)) return false;
   if (node.kind !== 'object') {
@@ -49,7 +49,7 @@ function isUsed(node: ValueNode | undefined, place: string, why: string, losses:
   return false;
 }
 
-/** The first of several addresses: the other layout has one. */
+/** Returns the first of several addresses, because the other layout has one. */
 function firstListen(node: ValueNode | undefined, losses: Losses): ValueNode | undefined {
   if (node?.kind !== 'array' || node.elements.length === 0) return node;
   for (const index of node.elements.keys()) if (index > 0) losses.add(`listen[${index}]`, NO_PLACE);

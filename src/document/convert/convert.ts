@@ -10,20 +10,20 @@ import { draftOf, refuseRepeated } from './text.js';
 import { toAccessKeys } from './to-access-keys.js';
 import { toInbounds } from './to-inbounds.js';
 
-/** A file as servers of another line expect it. */
+/** A file in the form that servers of another line expect. */
 export interface Conversion {
   /** The layout before. */
   readonly from: LayoutName;
-  /** The members that have no place there and are left out, that nobody reads there, or that change their meaning. */
+  /** The members that are left out for lack of a place, that the target ignores, or that change their meaning. */
   readonly losses: readonly Loss[];
   readonly bytes: Buffer;
 }
 
 /**
- * The file for another target: keys, names, limits, their order and every comment stay; members that nobody knows
- * stay where what they stand in has a place. Throws `ConfigurationShapeError` when it is such a file already or a member
- * stands there twice, and as `readDocument` does. `onStep` is told which share is done, from 0 to 1, before each of three steps:
- * the file is read, converted, and read again to be checked.
+ * Converts a file for another target. Keys, names, limits, their order and every comment stay, as do unknown members
+ * whose parent exists in the other layout. Throws `ConfigurationShapeError` if the file has that form already or has a
+ * member twice, and as `readDocument` does. Calls `onStep` with the share that is done, from 0 to 1, before each of
+ * three steps: the file is read, converted, and read again to check it.
  */
 export function convertFile(
   bytes: Buffer,
@@ -58,7 +58,7 @@ function alreadySo({ layout, configVersion: version }: ConversionTarget): Config
   return new ConfigurationShapeError(`the file has the layout with ${layout}${words} already`);
 }
 
-/** A conversion that would read differently is never handed out; with losses only the keys must be the same. */
+/** Throws if the converted file would read differently. With accepted losses only the keys must be the same. */
 function checkSame(before: ServerConfiguration, after: ServerConfiguration, lossy: boolean): void {
   const wanted = lossy ? ['keys'] : ['mode', 'keys', 'listener', 'listen', 'outbound', 'dns'];
   const differing = differences(before, after).filter((name) => wanted.includes(name));
@@ -68,7 +68,7 @@ function checkSame(before: ServerConfiguration, after: ServerConfiguration, loss
 
 function differences(before: ServerConfiguration, after: ServerConfiguration): readonly string[] {
   const texts = ({ mode, keys, listener, listen, outbound, dns }: ServerConfiguration) => {
-    // Beside the form of 0.4.6 the older members say nothing of their own.
+    // In a section of the form of 0.4.6 the older members have no effect.
     const inForce = dns.resolver === null ? dns : { ...dns, ...olderMembers(dns) };
     const parts = { mode, keys, listener, listen, outbound, dns: inForce };
     return Object.entries(parts).map(([name, value]) => [name, text(value)]);

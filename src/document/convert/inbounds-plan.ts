@@ -4,7 +4,7 @@ import { createWarnings, isAbsent } from '../reading.js';
 import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
 import { type Losses, loseMembers, NO_PLACE, TAGS, TAKEN } from './losses.js';
 
-/** The parts of a file with inbounds that a conversion looks at. */
+/** The parts of a file with inbounds that a conversion reads. */
 export interface Parts {
   /** The inbounds for keys, and those for the listener. */
   readonly holders: readonly PlacedObject[];
@@ -14,7 +14,7 @@ export interface Parts {
   readonly proxy: Outbound | undefined;
 }
 
-/** Finds them. */
+/** Finds the parts. */
 export function partsOf(root: ObjectNode): Parts {
   const outbounds = readOutbounds(root, createWarnings());
   return {
@@ -25,14 +25,14 @@ export function partsOf(root: ObjectNode): Parts {
   };
 }
 
-/** The values that are read once, to be written anew. */
+/** The values that are read once and written in another form. */
 export interface Plan {
   readonly listen: Address | null;
   readonly bind: Address | null;
   readonly defaultAction: string | null;
 }
 
-/** Names what has no place, and reads what is written anew. */
+/** Records what has no place in the other layout, and reads what is written in another form. */
 export function planOf(root: ObjectNode, parts: Parts, losses: Losses): Plan {
   const [holder, ...holders] = parts.holders;
   const [listener, ...listeners] = parts.listeners;
@@ -55,7 +55,7 @@ function loseRoot(root: ObjectNode, losses: Losses): void {
   const list = memberOf(root, 'access_keys');
   if (!isAbsent(list)) {
     const text =
-      'it stands beside inbounds and is not read; it is left out: "keyway config adopt" takes its keys over first';
+      'it is not read in a file with inbounds; it is left out: "keyway config adopt" takes its keys over first';
     losses.add('access_keys', text);
   }
   const taken = ['listen', 'api', 'outbound'];
@@ -84,14 +84,14 @@ function loseHolder({ node, place }: PlacedObject, losses: Losses): void {
   if (!isAbsent(users) && users.kind !== 'keys') losses.add(`${place}.users`, 'it is no array; it is left out');
 }
 
-/** A tag that a conversion to the other layout gives again is no loss. */
+/** Records a tag as lost unless a conversion back would assign the same one. */
 function loseTag(node: ValueNode, place: string, usual: string, losses: Losses): void {
   const tag = memberOf(node, 'tag');
   if (isAbsent(tag) || (tag.kind === 'string' && tag.value === usual)) return;
   losses.add(`${place}.tag`, NO_PLACE);
 }
 
-/** `listen` and `port` as one address; null when the inbound has neither, or not what an address needs. */
+/** Reads `listen` and `port` as one address; null if the inbound has neither, or they are no valid address. */
 function readAddress(
   { node, place }: PlacedObject,
   fallback: { readonly host: string; readonly port: number | null },
@@ -109,7 +109,7 @@ function readAddress(
   return null;
 }
 
-/** The outbounds and rules that the one `outbound` cannot say. */
+/** Records the outbounds and rules that the single `outbound` cannot express. */
 function loseOutbounds(root: ObjectNode, parts: Parts, losses: Losses): void {
   const { outbounds, proxy } = parts;
   const nodes = memberOf(root, 'outbounds');
@@ -138,7 +138,7 @@ function loseOutbounds(root: ObjectNode, parts: Parts, losses: Losses): void {
   }
 }
 
-/** An outbound that an action of the other layout stands for wholly. */
+/** Tells whether an action of the other layout expresses an outbound completely. */
 function isPlain({ node, protocol }: Outbound): boolean {
   const isAction = protocol === TAGS.direct || protocol === TAGS.block;
   return isAction && node.members.every(({ name }) => name === 'protocol' || name === 'tag');
@@ -156,7 +156,7 @@ function readDefault(root: ObjectNode, { outbounds, proxy }: Parts, losses: Loss
   return target?.action ?? null;
 }
 
-/** Why a rule, or the default, comes to mean something else. */
+/** Returns why a rule, or the default, would change its meaning. */
 export function otherProxy(proxy: Outbound | undefined): string {
   return `it goes to another outbound than ${proxy?.place ?? 'a proxy'}; it becomes "proxy", which is that one`;
 }

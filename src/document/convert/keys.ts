@@ -16,8 +16,8 @@ import type { Losses } from './losses.js';
 import { indexesOf } from './text.js';
 
 /**
- * Renames the member of every element that holds the key. One that is called so already means nothing where it stands, and
- * would be the key where it goes: it is lost.
+ * Renames the member that holds the key in every element. A member that has the new name already means nothing in the
+ * old layout and would be the key in the new one, so it is dropped and reported as lost.
  */
 export function renameKeys(
   bytes: Buffer,
@@ -38,7 +38,7 @@ export function renameKeys(
   return splices;
 }
 
-/** The members of these names in an element that is an object. */
+/** Lists the members with these names in an element that is an object. */
 function keyNames(bytes: Buffer, start: number, wanted: readonly string[]) {
   const scanner = createScanner(bytes, true, start);
   const names: { readonly name: string; readonly at: number; readonly end: number }[] = [];

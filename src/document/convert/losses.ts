@@ -3,22 +3,22 @@ import type { ValueNode } from '../tree.js';
 /** Something that has no place in the other layout. */
 export interface Loss {
   readonly place: string;
-  /** Why, and what becomes of it when the file is converted all the same. */
+  /** Why, and what happens to it if the file is converted anyway. */
   readonly text: string;
 }
 
-/** Why a member cannot go where another meaning waits for it. */
+/** The reason for a member that would mean something else in the other layout. */
 export const TAKEN = 'the other layout means something else by this member; it is left out';
 
-/** Why something is not taken along. */
+/** The reason for something that is left out. */
 export const NO_PLACE = 'it has no place in the other layout; it is left out';
 
-/** Tags that a conversion gives; those of the outbounds are the actions that they stand for. */
+/** Tags that a conversion assigns; those of the outbounds are the actions that they mean. */
 export const TAGS = { keys: 'ostp-in', listener: 'api-in', proxy: 'proxy', direct: 'direct', block: 'block' } as const;
 
 export type Losses = ReturnType<typeof createLosses>;
 
-/** The losses found on the way to another layout. */
+/** Collects the losses of a conversion. */
 export function createLosses() {
   const losses: Loss[] = [];
   return {
@@ -29,7 +29,10 @@ export function createLosses() {
   };
 }
 
-/** Names the members of an object that the other layout has another meaning or no place for; answers their names. */
+/**
+ * Records the members of an object that mean something else in the other layout or have no place there; returns their
+ * names.
+ */
 export function loseMembers(
   node: ValueNode | undefined,
   place: string,

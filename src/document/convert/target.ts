@@ -1,11 +1,13 @@
 import { isBare } from '../../core/keys/key-record.js';
 import { LATER_MEMBERS, neededOfDns, type ServerFile, takesPlainKeysAlone } from '../../wire/traits/server-file.js';
 import { readDocument } from '../document.js';
+import { editsOf } from '../edit.js';
 import { readElement } from '../element.js';
 import { isAbsent } from '../reading.js';
-import { changeDns } from '../section-changes.js';
+import { withDns } from '../section-changes.js';
 import { applySplices, sortSplices, splice } from '../splice.js';
 import { memberOf, type ValueNode } from '../tree.js';
+import { objectWith } from '../value.js';
 import type { Losses } from './losses.js';
 import {
   type Draft,
@@ -26,7 +28,7 @@ const VERSION = 'config_version';
 
 const UNREAD = 'servers of the target pass over it; it stays';
 
-/** Names the members that the target's servers pass over, and that others read. */
+/** Records the members that other servers read and the target's ignore. */
 export function nameUnread({ bytes, root }: Draft, { laterMembers }: ConversionTarget, losses: Losses): void {
   for (const name of LATER_MEMBERS) {
     if (!laterMembers.includes(name) && isGiven(bytes, memberOf(root, name))) losses.add(name, UNREAD);
@@ -42,18 +44,18 @@ export function nameUnread({ bytes, root }: Draft, { laterMembers }: ConversionT
   }
 }
 
-/** Null is as good as absent, also where the value was not read. */
+/** Tells whether a member is there and not null, even if its value was not read. */
 function isGiven(bytes: Buffer, node: ValueNode | undefined): boolean {
   return !isAbsent(node) && bytes.toString('latin1', node.start, node.end) !== 'null';
 }
 
-/** The number in a file that says which servers it was written for; null where it has none. */
+/** Returns the number in a file that says which servers it was written for, or null. */
 export function configVersionOf({ bytes, root }: Draft): string | null {
   const node = root.members.findLast(({ name }) => name === VERSION)?.value;
   return node === undefined ? null : bytes.toString('latin1', node.start, node.end);
 }
 
-/** The file with this number, or without one; comments beside it stay. */
+/** Returns the file with this number, or without one; comments next to it stay. */
 export function withConfigVersion(draft: Draft, { configVersion: version }: ConversionTarget): Buffer {
   const { bytes, root } = draft;
   const present = root.members.find(({ name }) => name === VERSION);
@@ -68,8 +70,8 @@ export function withConfigVersion(draft: Draft, { configVersion: version }: Conv
 }
 
 /**
- * Adds what these servers need, and the others do without: plain keys where they take no others, and the members of `dns` with the
- * settings in force.
+ * Adds what these servers require and others do not: plain keys if they accept no others, and the members of `dns` with
+ * the settings in force.
  */
 export function withNeeded(bytes: Buffer, to: ConversionTarget, losses: Losses): Buffer {
   if (!('root' in to)) return bytes;
@@ -77,13 +79,17 @@ export function withNeeded(bytes: Buffer, to: ConversionTarget, losses: Losses):
   const { document, configuration } = readDocument(plain);
   const { root } = draftOf(plain);
   if (memberOf(root, 'dns')?.kind !== 'object') return plain;
-  // Something has to change, for what is needed to go with it: a port that is there already.
+  // Needed members are written only along with a change, so the present port is set again.
   const { localPort } = configuration.dns;
-  const splices = changeDns(document, root, { localPort }, neededOfDns([{ file: to }]));
+  const splices = editsOf(
+    plain,
+    root,
+    objectWith(root, withDns(document, root, { localPort }, neededOfDns([{ file: to }]))),
+  );
   return applySplices(plain, sortSplices(splices));
 }
 
-/** The file with each key as a plain text. */
+/** Returns the file with each key as a plain string. */
 function withPlainKeys(bytes: Buffer, losses: Losses): Buffer {
   const { document, configuration } = readDocument(bytes);
   const said = configuration.keys.filter((key) => !isBare(key)).length;

@@ -6,7 +6,7 @@ import { applySplices, type Splice, sortSplices, splice } from '../splice.js';
 import { fileStyle, lineIndent, renderItems } from '../style.js';
 import type { ObjectNode, ValueNode } from '../tree.js';
 
-/** A file on its way to another layout: bytes, and their root. */
+/** A file during its conversion: bytes, and their root. */
 export interface Draft {
   readonly bytes: Buffer;
   readonly root: ObjectNode;
@@ -17,7 +17,7 @@ export function draftOf(bytes: Buffer): Draft {
   return { bytes, root: readRoot(bytes, ROOT_SHAPE) };
 }
 
-/** The draft after splices, which may come in any order. */
+/** Applies splices, given in any order, to a draft. */
 export function edited({ bytes }: Draft, splices: readonly Splice[]): Draft {
   return draftOf(applySplices(bytes, sortSplices(splices)));
 }
@@ -26,7 +26,7 @@ export function rootStyle({ bytes, root }: Draft): SequenceStyle {
   return sequenceStyle(bytes, membersOf(root), styleOf(bytes, root, fileStyle(bytes)));
 }
 
-/** The text of a value as it stands in the file, moved to lines with another indentation. */
+/** Returns the text of a value from the file, moved to lines with another indentation. */
 export function movedText(
   bytes: Buffer,
   node: { readonly start: number; readonly end: number },
@@ -36,7 +36,7 @@ export function movedText(
   const text = bytes.toString('utf8', node.start, node.end);
   if (before === indent || !text.includes('\n')) return text;
   if (!text.includes('/*')) return text.replaceAll(`\n${before}`, `\n${indent}`);
-  // The lines inside a block comment are its own.
+  // The lines inside a block comment keep their indentation.
   const pieces = /"[^"\\]*(?:\\.[^"\\]*)*"|\/\*[\s\S]*?\*\/|(?:\/\/|#)[^\n]*|\n/g;
   let moved = '';
   let at = 0;
@@ -48,12 +48,12 @@ export function movedText(
   return moved + text.slice(at);
 }
 
-/** A member whose value is a text already. */
+/** Writes a member whose value has already been written as text. */
 export function memberText(name: string, value: string, style: SequenceStyle): string {
   return `${JSON.stringify(name)}${style.colon}${value}`;
 }
 
-/** Puts members, whose values are texts already, behind the one at an index; -1 is in front. */
+/** Inserts members, whose values are already text, after the one at an index; -1 inserts them first. */
 export function insertMembers(
   bytes: Buffer,
   node: ObjectNode,
@@ -66,7 +66,7 @@ export function insertMembers(
   return insertItems(bytes, membersOf(node), after, texts, own);
 }
 
-/** An object or array of texts, so many levels below the root's members. */
+/** Writes an object or array of texts, `depth` levels below the root's members. */
 export function itemsText(
   brackets: '{}' | '[]',
   items: readonly string[],
@@ -76,12 +76,12 @@ export function itemsText(
   return renderItems(brackets.charAt(0), items, brackets.charAt(1), style, style.indent + style.unit.repeat(level));
 }
 
-/** The indentation so many levels below that of the root's members. */
+/** Returns the indentation `depth` levels below the root's members. */
 export function indentAt(style: SequenceStyle, level: number): string {
   return style.indent + style.unit.repeat(level);
 }
 
-/** Refuses an object with two members of one name: which of them counts is not for a conversion to settle. */
+/** Refuses an object with two members of one name, because a conversion cannot decide which of them is meant. */
 export function refuseRepeated(node: ValueNode | undefined, place: string): void {
   if (node?.kind !== 'object') return;
   const seen = new Set<string>();
@@ -101,12 +101,12 @@ export function removeFromRoot({ bytes, root }: Draft, names: readonly string[])
   });
 }
 
-/** The indexes of members with these names. */
+/** Returns the indexes of members with these names. */
 export function indexesOf(node: ObjectNode, names: readonly string[]): readonly number[] {
   return node.members.flatMap(({ name }, index) => (names.includes(name) ? [index] : []));
 }
 
-/** The result with the comments of the source that it has lost, on lines before one of its root members. */
+/** Adds the comments of the source that the result has lost, on lines before one of its root members. */
 export function withComments(source: Buffer, draft: Draft, anchor: string): Buffer {
   const { bytes, root } = draft;
   const counts = new Map<string, number>();
@@ -125,7 +125,7 @@ export function withComments(source: Buffer, draft: Draft, anchor: string): Buff
   return applySplices(bytes, [splice(place, place, texts.join(''))]);
 }
 
-/** The offset of the text, behind a byte order mark. */
+/** Returns the offset of the text, after a byte order mark. */
 function contentStart(bytes: Buffer): number {
   return bytes[0] === 0xef ? 3 : 0;
 }

@@ -24,8 +24,9 @@ import {
 } from './text.js';
 
 /**
- * A file with inbounds in the layout with a root `access_keys`. What has no place there is named in `losses` and left out.
- * Keys stay in their order, with their comments and the members that nobody knows; those of several inbounds become one list.
+ * Converts a file with inbounds to the layout with a root `access_keys`. Parts without a place there are recorded in
+ * `losses` and left out. Keys stay in their order, with their comments and unknown members; those of several inbounds
+ * become one list.
  */
 export function toAccessKeys(source: Buffer, losses: Losses): Buffer {
   const first = draftOf(source);
@@ -40,7 +41,7 @@ export function toAccessKeys(source: Buffer, losses: Losses): Buffer {
   return withComments(source, compose(draft, plan), 'access_keys');
 }
 
-/** Everything that changes where it stands: keys, rules, the inbound of the listener, and the outbound that is kept. */
+/** Returns all changes in place: keys, rules, the inbound of the listener, and the outbound that is kept. */
 function inPlace({ bytes, root }: Draft, parts: Parts, losses: Losses): readonly Splice[] {
   const users = parts.holders.flatMap(({ node, place }) => {
     const list = memberOf(node, 'users');
@@ -58,7 +59,7 @@ function inPlace({ bytes, root }: Draft, parts: Parts, losses: Losses): readonly
 function stripListener(bytes: Buffer, { node, place }: PlacedObject, losses: Losses): readonly Splice[] {
   const taken = ['enabled', 'bind'];
   loseMembers(node, place, (name) => taken.includes(name), TAKEN, losses);
-  // The protocol stays until the end: it is what tells this inbound from the others.
+  // The protocol stays until the end, because it identifies this inbound.
   return removeItems(bytes, membersOf(node), indexesOf(node, ['tag', 'listen', 'port', ...taken]));
 }
 
@@ -72,7 +73,7 @@ function stripProxy(bytes: Buffer, { node, place }: Outbound, losses: Losses): r
   ];
 }
 
-/** Rules name an action instead of an outbound; those whose outbound does not exist go. */
+/** Makes rules name an action instead of an outbound; those whose outbound does not exist are removed. */
 function changeRules(bytes: Buffer, root: ObjectNode, parts: Parts, losses: Losses): readonly Splice[] {
   const rules = memberOf(memberOf(root, 'routing'), 'rules');
   if (rules?.kind !== 'array') return [];
@@ -111,7 +112,7 @@ function targetOf(rule: ObjectNode, { outbounds }: Parts): Outbound | undefined 
   return outbounds.find((outbound) => outbound.tag !== null && tag?.kind === 'string' && outbound.tag === tag.value);
 }
 
-/** The members that say that the listener and the routing are enabled, and the address of the listener. */
+/** Inserts the members that enable the listener and the routing, and the address of the listener. */
 function putInFront(draft: Draft, { bind }: Plan): readonly Splice[] {
   const { root, bytes } = draft;
   const style = rootStyle(draft);
@@ -126,7 +127,7 @@ function putInFront(draft: Draft, { bind }: Plan): readonly Splice[] {
   ];
 }
 
-/** Puts the parts where the other layout has them. */
+/** Moves the parts to their places in the other layout. */
 function compose(draft: Draft, plan: Plan): Draft {
   const { root } = draft;
   const style = rootStyle(draft);
@@ -155,7 +156,7 @@ function compose(draft: Draft, plan: Plan): Draft {
   ]);
 }
 
-/** The lists of all inbounds as one. */
+/** Joins the lists of all inbounds. */
 function keysText(draft: Draft, { holders }: Parts, style: SequenceStyle): readonly string[] {
   const lists = holders.flatMap(({ node }) => {
     const users = memberOf(node, 'users');
@@ -170,7 +171,7 @@ function keysText(draft: Draft, { holders }: Parts, style: SequenceStyle): reado
   return [memberText('access_keys', `[${text}]`, style)];
 }
 
-/** The text between the brackets of a list, with a comma behind its last element when others follow. */
+/** Returns the text between the brackets of a list, with a comma after its last element if others follow. */
 function innerText(
   { bytes }: Draft,
   { list, start, end }: KeysNode,
@@ -187,7 +188,7 @@ function listenerText(draft: Draft, node: ObjectNode): string {
   const { bytes } = draft;
   const removals = removeItems(bytes, membersOf(node), indexesOf(node, ['protocol']));
   const stripped = edited(draft, removals);
-  // Without its protocol it is told by its place.
+  // Without its protocol it is found by its place.
   const inbounds = memberOf(stripped.root, 'inbounds');
   const value = inbounds?.kind === 'array' ? inbounds.elements.find(({ start }) => start === node.start) : undefined;
   return movedText(stripped.bytes, value ?? node, rootStyle(draft).indent);
@@ -196,7 +197,7 @@ function listenerText(draft: Draft, node: ObjectNode): string {
 function outboundText(draft: Draft, proxy: Outbound, { defaultAction }: Plan): string {
   const style = rootStyle(draft);
   const rules = memberOf(memberOf(draft.root, 'routing'), 'rules');
-  // The whole object moves afterwards.
+  // The whole object is moved afterwards.
   const manyLines = styleOf(draft.bytes, proxy.node, style).manyLines;
   const indent = lineIndent(draft.bytes, proxy.node.start) + (manyLines ? style.unit : '');
   const moved = rules?.kind === 'array' ? movedText(draft.bytes, rules, indent) : '[]';

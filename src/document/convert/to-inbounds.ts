@@ -24,8 +24,8 @@ import {
 } from './text.js';
 
 /**
- * A file with a root `access_keys` in the layout with inbounds. What has no place there is named in `losses` and left out.
- * Keys stay in their order, with their comments and the members that nobody knows.
+ * Converts a file with a root `access_keys` to the layout with inbounds. Parts without a place there are recorded in
+ * `losses` and left out. Keys stay in their order, with their comments and unknown members.
  */
 export function toInbounds(source: Buffer, losses: Losses): Buffer {
   const first = draftOf(source);
@@ -39,7 +39,7 @@ export function toInbounds(source: Buffer, losses: Losses): Buffer {
   return withComments(source, compose(draft, plan), 'inbounds');
 }
 
-/** Everything that changes where it stands: keys, rules, and the members of `api` and `outbound`. */
+/** Returns all changes of parts that stay in place: keys, rules, and the members of `api` and `outbound`. */
 function inPlace(draft: Draft, plan: Plan, losses: Losses): readonly Splice[] {
   const { bytes, root } = draft;
   const keys = memberOf(root, 'access_keys');
@@ -58,7 +58,7 @@ function stripApi(bytes: Buffer, api: ObjectNode, losses: Losses): readonly Spli
   return removeItems(bytes, membersOf(api), indexesOf(api, ['enabled', 'bind', ...taken]));
 }
 
-/** `rules` and `default_action` stay until they are read once more. */
+/** `rules` and `default_action` stay, because they are read once more. */
 function changeOutbound(draft: Draft, outbound: ObjectNode, losses: Losses): readonly Splice[] {
   const { bytes } = draft;
   const taken = ['tag', 'server'];
@@ -92,7 +92,10 @@ function changeRules(draft: Draft, rules: ValueNode | undefined, losses: Losses)
   });
 }
 
-/** Servers take a rule without an action for one that proxies; in the other layout each names an outbound. */
+/**
+ * Gives a rule the outbound's name. Servers proxy by a rule without an action; in the other layout each rule names an
+ * outbound.
+ */
 function nameOutbound(draft: Draft, rule: ObjectNode, hasTaken: boolean): readonly Splice[] {
   const actions = rule.members.filter(({ name }) => name === 'action');
   if (actions.length === 0 && !hasTaken)
@@ -110,7 +113,7 @@ function nameOutbound(draft: Draft, rule: ObjectNode, hasTaken: boolean): readon
   });
 }
 
-/** The members that an inbound of the listener begins with. */
+/** Inserts the first members of the listener's inbound. */
 function prefixApi(draft: Draft, bind: Address | null): readonly Splice[] {
   const api = memberOf(draft.root, 'api');
   if (api?.kind !== 'object') return [];
@@ -122,7 +125,7 @@ function prefixApi(draft: Draft, bind: Address | null): readonly Splice[] {
   return insertMembers(draft.bytes, api, -1, members, rootStyle(draft));
 }
 
-/** The tag of the outbound that rules go to. */
+/** Inserts the tag of the outbound that rules refer to. */
 function tagOutbound(draft: Draft): readonly Splice[] {
   const outbound = memberOf(draft.root, 'outbound');
   if (outbound?.kind !== 'object') return [];
@@ -130,7 +133,7 @@ function tagOutbound(draft: Draft): readonly Splice[] {
   return insertMembers(draft.bytes, outbound, after, [['tag', JSON.stringify(TAGS.proxy)]], rootStyle(draft));
 }
 
-/** Puts the parts where the other layout has them. */
+/** Moves the parts to their places in the other layout. */
 function compose(draft: Draft, plan: Plan): Draft {
   const { root } = draft;
   const routing = plan.hasOutbound ? routingText(draft, plan) : null;
@@ -205,7 +208,7 @@ function routingText(draft: Draft, { defaultAction }: Plan): string {
   ].join(style.manyLines ? `,${style.eol}${style.indent}` : `,${style.gap}`);
 }
 
-/** An object without some of its members, one level deeper. */
+/** Returns an object without some of its members, one level deeper. */
 function strippedText(draft: Draft, node: ObjectNode, removals: readonly Splice[]): string {
   const stripped = edited(draft, removals);
   const value = memberOf(stripped.root, 'outbound') ?? node;

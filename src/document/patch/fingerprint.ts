@@ -1,26 +1,34 @@
 import { createHash } from 'node:crypto';
 import type { ConfigurationFingerprint } from '../../core/backend.js';
 import { inTurns, Pace, type Steps } from '../../core/steps.js';
-import { outlineSteps } from '../change.js';
 import { type ConfigurationDocument, locateKeysSteps, readRootSteps } from '../document.js';
-import { documentValueSteps, identitySteps, type Value } from './value.js';
+import { outlineSteps } from '../outline.js';
+import { documentValueSteps, identitySteps, type Value } from '../value.js';
 
-/** The fingerprint of a configuration in a file's bytes, with others answered meanwhile. Rejects as `readDocument` throws. */
+/**
+ * Returns the fingerprint of a configuration in a file's bytes, yielding to other work meanwhile. Rejects as
+ * `readDocument` throws.
+ */
 export async function fingerprintOf(bytes: Buffer): Promise<ConfigurationFingerprint> {
   return inTurns(fingerprintSteps(await inTurns(locateKeysSteps(bytes)), new Pace()));
 }
 
-/** The fingerprint of a document. Throws as `readDocument` does. */
+/** Returns the fingerprint of a document. Throws as `readDocument` does. */
 export function* fingerprintSteps(document: ConfigurationDocument, pace: Pace): Steps<ConfigurationFingerprint> {
   const outline = yield* outlineSteps(document);
   const root = yield* readRootSteps(outline.bytes, 'tree');
   return yield* valueFingerprintSteps(yield* documentValueSteps(outline, root, pace), pace);
 }
 
-/** Members below these are told apart by the one above them. */
+/** The most members with digests of their own; members below others are covered by those. */
 const MOST_MEMBERS = 2_000;
+/** Values that take as long as one digest. */
+const HASHED = 10;
 
-/** The fingerprint of a configuration; equal ones have the same, however they are written and whatever keys they have. */
+/**
+ * Returns the fingerprint of a configuration; equal ones have the same, however they are written and whatever keys they
+ * have.
+ */
 export function* valueFingerprintSteps(root: Value, pace: Pace): Steps<ConfigurationFingerprint> {
   const members = new Map<string, string>();
   yield* addMembers(root, '', members, pace);
@@ -31,19 +39,20 @@ function* addMembers(value: Value, pointer: string, members: Map<string, string>
   if (value.kind === 'keys') return;
   const children = childrenOf(value, MOST_MEMBERS - members.size);
   if (children.length === 0) members.set(pointer, digestOf(yield* identitySteps(value, pace), 16));
+  if (pace.isDue(HASHED)) yield;
   for (const [name, child] of children) {
     yield* addMembers(child, `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, members, pace);
   }
 }
 
-/** Its children by their names; none where they are more than `most`. */
+/** Returns the children of a value by name; none if there are more than `most`. */
 function childrenOf(value: Value, most: number): readonly (readonly [string, Value])[] {
   if (value.kind === 'object') return value.members.size > most ? [] : [...value.members];
   if (value.kind !== 'array' || value.items.length > most) return [];
   return value.items.map((item, index) => [String(index), item] as const);
 }
 
-/** The places, as JSON Pointers, at which the members of two fingerprints differ. */
+/** Lists the places, as JSON Pointers, where the members of two fingerprints differ. */
 export function differingPlaces(
   one: ConfigurationFingerprint['members'],
   other: ConfigurationFingerprint['members'],
@@ -52,6 +61,6 @@ export function differingPlaces(
   return [...all].filter((pointer) => one.get(pointer) !== other.get(pointer)).sort();
 }
 
-/** Hexadecimal digits of the SHA-256 of a text. */
+/** Returns the first hexadecimal digits of the SHA-256 of a text. */
 const digestOf = (text: string, digits: number): string =>
   createHash('sha256').update(text).digest('hex').slice(0, digits);

@@ -2,30 +2,30 @@ import type { ConfigurationFingerprint, ConfigurationPatch } from '../../core/ba
 import { DomainError } from '../../core/errors.js';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ServerConfiguration } from '../../core/model.js';
-import { Pace, type Steps } from '../../core/steps.js';
+import { mappedSteps, Pace, type Steps } from '../../core/steps.js';
 import { JsonSyntaxError } from '../../wire/json/scanner.js';
-import { type Outline, outlineSteps } from '../change.js';
 import { type ConfigurationDocument, ConfigurationShapeError, readDocumentSteps, readRootSteps } from '../document.js';
+import { editSteps, tooMuch } from '../edit.js';
 import { splicedSteps } from '../key-changes.js';
 import type { KeyList } from '../key-list.js';
-import { applySplicesSteps, grownBy, MovedOffsets, type Splice, sortSplices } from '../splice.js';
-import { editSteps } from './edit.js';
+import { type Outline, outlineSteps } from '../outline.js';
+import { applySplicesSteps, grownBy, MovedOffsets, type Splice, sortSplicesSteps } from '../splice.js';
+import { documentValueSteps } from '../value.js';
 import { fingerprintSteps, valueFingerprintSteps } from './fingerprint.js';
-import { readPatchSteps, tooMuch, useKeys } from './patch.js';
-import { documentValueSteps } from './value.js';
+import { readPatchSteps, useKeys } from './patch.js';
 
 export interface PatchedDocument {
-  /** The same document where the patch changes nothing. */
+  /** The patched document; the same one if the patch changes nothing. */
   readonly document: ConfigurationDocument;
-  /** All of it but its keys, which are those of before. */
+  /** The configuration without its keys, which do not change. */
   readonly configuration: Omit<ServerConfiguration, 'keys'>;
   readonly fingerprint: ConfigurationFingerprint;
 }
 
 /**
- * Makes a patch by the smallest edit of a document's bytes; its lists of keys stay as they are. Throws what the patch's
- * condition throws, `invalidBody` for a patch that is none, `conflict` where it does not fit the configuration, `useKeys`,
- * and `configModeMissing` or `configFormatFailed` for what the configuration would become.
+ * Applies a patch by the smallest edit of a document's bytes; its key lists stay as they are. Throws what the patch's
+ * condition throws, `invalidBody` for a malformed patch, `conflict` for one that does not fit the configuration,
+ * `useKeys`, and `configModeMissing` or `configFormatFailed` if the result would not be a usable configuration.
  */
 export function* patchDocumentSteps(
   document: ConfigurationDocument,
@@ -42,16 +42,16 @@ export function* patchDocumentSteps(
   const after = yield* change(before, growth);
   if (after.kind !== 'object') throw new DomainError('configFormatFailed', 'a configuration is a JSON object');
   if (!after.members.has('mode')) throw new DomainError('configModeMissing');
-  const splices = sortSplices(yield* editSteps(outline.bytes, root, after, growth.bytes, pace));
+  const splices = yield* sortSplicesSteps(yield* editSteps(outline.bytes, root, after, growth.bytes, pace));
   if (splices.length === 0) {
     const { configuration } = yield* readDocumentSteps(outline.bytes);
     return { document, configuration, fingerprint: present };
   }
   if (document.bytes.length + grownBy(splices) > FILE_LIMITS.configuration) throw tooMuch();
   const edited = yield* readSteps(yield* applySplicesSteps(outline.bytes, splices));
-  if (!keepsLists(document, outline, splices, edited.document))
+  if (!(yield* keepsListsSteps(document, outline, splices, edited.document, pace)))
     throw useKeys('takes a list of keys away, or brings one');
-  const changed = yield* splicedSteps(document, splices.map(outline.inDocument), []);
+  const changed = yield* splicedSteps(document, yield* mappedSteps(splices, outline.inDocument, pace), []);
   const { hasHome, keyPlaces, members } = edited.document;
   const hasSameLists = edited.document.lists.length === document.lists.length && hasHome === document.hasHome;
   return {
@@ -71,18 +71,19 @@ function* readSteps(bytes: Buffer): ReturnType<typeof readDocumentSteps> {
   }
 }
 
-/** Tells whether the lists of keys are those that there were, each still read as before, with nothing in those that are new. */
-function keepsLists(
+/** Tells whether the lists of keys are the same as before, each still read in the same way, and new ones are empty. */
+function* keepsListsSteps(
   before: ConfigurationDocument,
   { lists }: Outline,
   splices: readonly Splice[],
   after: ConfigurationDocument,
-): boolean {
-  const moved = MovedOffsets.bySplices(splices);
+  pace: Pace,
+): Steps<boolean> {
+  const moved = yield* MovedOffsets.bySplicesSteps(splices, pace);
   const opens = new Set(after.lists.map(({ open }) => open));
   const legacyList = after.legacyList?.list;
   const isKept = ([open, list]: readonly [number, KeyList]): boolean => {
-    // A splice that ends behind the bracket must begin there, too.
+    // A splice that ends after the bracket must begin there, too.
     if ((splices[moved.count(open)]?.from ?? Number.POSITIVE_INFINITY) <= open) return false;
     const at = moved.after(open);
     return list === before.legacyList?.list ? at === legacyList?.open : opens.has(at);

@@ -1,9 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { ConfigurationPatch } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
-import { FILE_LIMITS, limitWords } from '../../core/file-limits.js';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { Pace, Steps } from '../../core/steps.js';
 import { JsonSyntaxError, MAX_DEPTH } from '../../wire/json/scanner.js';
+import { adoptedSteps } from '../adopt.js';
+import { TOO_LONG, tooMuch } from '../edit.js';
 import {
   type ArrayValue,
   areEqualSteps,
@@ -11,24 +13,23 @@ import {
   copySteps,
   emptyObject,
   holdsKeys,
-  identitySteps,
   type ObjectValue,
   touch,
   type Value,
-} from './value.js';
+} from '../value.js';
 
-/** Operations of a JSON Patch. */
+/** The most operations of a JSON Patch. */
 const MOST_OPERATIONS = 1_000;
-/** Values that the copies of a patch may make: each could double what the one before it made. */
+/** The most values that the copies of a patch may make, because each copy could double what the previous one made. */
 const MOST_COPIED = 100_000;
 
-/** The growth that a patch brings: copied values, and bytes, its own and copied ones. */
+/** The growth caused by a patch: copied values, and bytes, both its own and copied ones. */
 export interface Growth {
   copied: number;
   bytes: number;
 }
 
-/** A patch that was read: makes another value of one, or throws `configFormatFailed`, `conflict` or `useKeys`. */
+/** A patch that was read. It turns one value into another, or throws `configFormatFailed`, `conflict` or `useKeys`. */
 export type Patch = (value: Value, growth: Growth) => Steps<Value>;
 
 /** Reads a JSON Patch (RFC 6902) or a Merge Patch (RFC 7396). Throws `invalidBody`. */
@@ -56,7 +57,7 @@ function* bodyValueSteps(body: Buffer, pace: Pace): Steps<Value> {
   }
 }
 
-/** The members that an operation has besides `op` and `path`. */
+/** The members that an operation has in addition to `op` and `path`. */
 const OPERATIONS: ReadonlyMap<string, 'value' | 'from' | null> = new Map([
   ['add', 'value'],
   ['remove', null],
@@ -70,11 +71,11 @@ type Pointer = readonly string[];
 
 interface Operation {
   readonly op: string;
-  /** The text that was given. */
+  /** The text as given. */
   readonly place: string;
   readonly path: Pointer;
   readonly from: Pointer;
-  /** Null, as a value, for an operation without one. */
+  /** A value of null for an operation without one. */
   readonly value: Value;
 }
 
@@ -103,7 +104,7 @@ function textIn({ members }: ObjectValue, name: string, index: number): string {
   return value.text;
 }
 
-/** The steps of a JSON Pointer (RFC 6901). */
+/** Returns the steps of a JSON Pointer (RFC 6901). */
 function pointerIn(text: string, place: string): Pointer {
   if (text === '') return [];
   if (!text.startsWith('/') || /~(?![01])/.test(text)) throw invalid(place, 'a JSON Pointer (RFC 6901)');
@@ -146,17 +147,12 @@ function* appliedSteps(
   return root;
 }
 
-const TOO_LONG = `it would have more than ${limitWords(FILE_LIMITS.configuration)}`;
-
-/** The refusal of a patch after which the configuration would be larger than any may be. */
-export const tooMuch = (reason = TOO_LONG): DomainError => new DomainError('configFormatFailed', reason);
-
 const isBelow = (path: Pointer, from: Pointer): boolean =>
   path.length > from.length && from.every((step, index) => path[index] === step);
 
 type Fail = (reason: string) => DomainError;
 
-/** The value at a path, which must exist. */
+/** Returns the value at a path, which must exist. */
 function valueUnder(root: Value, path: Pointer, fail: Fail): Value {
   const value = path.reduce((holder, step) => childOf(holder, step, fail), root);
   if (value.kind === 'keys') throw useKeys('reads a list of keys');
@@ -175,13 +171,13 @@ function childOf(value: Value, step: string, fail: Fail): Value {
 
 const isIndex = (step: string): boolean => /^(?:0|[1-9]\d{0,9})$/.test(step);
 
-/** A value for a place. `put` takes it as it is; `replace` and `add` spare what is there as far as both are alike. */
+/** A value for a place. `put` uses it unchanged; `replace` and `add` keep what equals the present one. */
 interface Wanted {
   readonly value: Value;
   readonly how: 'add' | 'replace' | 'put';
 }
 
-/** Puts a value at a path, or takes away the one that is there. Returns the root. */
+/** Puts a value at a path, or removes the one there. Returns the root. */
 function* changedSteps(root: Value, path: Pointer, wanted: Wanted | null, fail: Fail, pace: Pace): Steps<Value> {
   const last = path.at(-1);
   if (last === undefined) {
@@ -201,7 +197,7 @@ function* changedSteps(root: Value, path: Pointer, wanted: Wanted | null, fail: 
   return root;
 }
 
-/** The value that is wanted in the place of one. */
+/** Returns the value to put in the place of another. */
 function* placedSteps(present: Value, { value, how }: Wanted, pace: Pace): Steps<Value> {
   if (present.kind === 'keys') throw useKeys('replaces a list of keys');
   return how === 'put' ? value : yield* adoptedSteps(present, value, pace);
@@ -225,7 +221,7 @@ function* changeMember(
 }
 
 function* changeItem({ items }: ArrayValue, step: string, wanted: Wanted | null, fail: Fail, pace: Pace): Steps<void> {
-  // To move those behind it costs little for each.
+  // Moving the items after it costs little for each.
   if (pace.isDue(items.length >> 6)) yield;
   const isEnd = step === '-';
   if (!isEnd && !isIndex(step)) throw fail('expected an index');
@@ -239,7 +235,7 @@ function* changeItem({ items }: ArrayValue, step: string, wanted: Wanted | null,
   else items.splice(index, 1);
 }
 
-/** Merges as RFC 7396 says. */
+/** Merges as RFC 7396 specifies. */
 function* mergedSteps(target: Value, patch: Value, pace: Pace): Steps<Value> {
   if (patch.kind !== 'object') return yield* adoptedSteps(target, patch, pace);
   const result = target.kind === 'object' ? target : emptyObject(target.at);
@@ -264,79 +260,11 @@ function* mergedSteps(target: Value, patch: Value, pace: Pace): Steps<Value> {
 
 const NULL: Value = { kind: 'literal', text: 'null', at: null, isSame: false };
 
-/**
- * The new value in the old one's place: whatever both have in common stays what it was, with its comments and its spelling,
- * and so does a list of keys, whatever the new value says there.
- */
-function* adoptedSteps(old: Value, next: Value, pace: Pace): Steps<Value> {
-  if (pace.isDue()) yield;
-  if (old.kind === 'keys' || (yield* isLike(old, next, pace))) return old;
-  if (old.kind === 'object' && next.kind === 'object') {
-    const result = emptyObject(old.at, old.hasKeys);
-    for (const [name, value] of next.members) {
-      const present = old.members.get(name);
-      result.members.set(name, present === undefined ? value : yield* adoptedSteps(present, value, pace));
-    }
-    for (const [name, member] of old.members) {
-      if (member.kind === 'keys') result.members.set(name, member);
-      if (pace.isDue()) yield;
-    }
-    return result;
-  }
-  if (old.kind === 'array' && next.kind === 'array') {
-    return { ...old, items: yield* adoptedItems(old.items, next.items, pace), isSame: false, identity: null };
-  }
-  return next.kind === 'keys' ? next : { ...next, at: old.at, isSame: false };
-}
-
-/** Tells whether an old value may stay for a new one: they are equal, and it has no list of keys. */
-function* isLike(old: Value | undefined, next: Value | undefined, pace: Pace): Steps<boolean> {
-  if (old === undefined || next === undefined || holdsKeys(old)) return false;
-  return (yield* identitySteps(old, pace)) === (yield* identitySteps(next, pace));
-}
-
-/** New items in the places of old ones: of equal ones at both ends, then of those with the same tag, then in their order. */
-function* adoptedItems(old: readonly Value[], next: readonly Value[], pace: Pace): Steps<Value[]> {
-  const most = Math.min(old.length, next.length);
-  let head = 0;
-  while (head < most && (yield* isLike(old[head], next[head], pace))) head += 1;
-  let tail = 0;
-  while (tail < most - head && (yield* isLike(old.at(-1 - tail), next.at(-1 - tail), pace))) tail += 1;
-  const left = new Set<Value>();
-  const byTag = new Map<string, Value>();
-  for (const one of old.slice(head, old.length - tail)) {
-    left.add(one);
-    const tag = tagOf(one);
-    if (tag !== null) byTag.set(tag, one);
-    if (pace.isDue()) yield;
-  }
-  const wanted = next.slice(head, next.length - tail);
-  const tagged = wanted.map((value) => {
-    const tag = tagOf(value);
-    const found = tag === null ? undefined : byTag.get(tag);
-    return found !== undefined && left.delete(found) ? found : undefined;
-  });
-  const others = left.values();
-  const items = old.slice(0, head);
-  for (const [index, value] of wanted.entries()) {
-    const one = tagged[index] ?? others.next().value;
-    items.push(one === undefined ? value : yield* adoptedSteps(one, value, pace));
-  }
-  for (const item of old.slice(old.length - tail)) items.push(item);
-  return items;
-}
-
-/** The name that inbounds and outbounds bear. */
-function tagOf(value: Value): string | null {
-  const tag = value.kind === 'object' ? value.members.get('tag') : undefined;
-  return tag?.kind === 'string' ? tag.text : null;
-}
-
 function invalid(place: string, expected: string): DomainError {
   return new DomainError('invalidBody', `${place}: expected ${expected}`);
 }
 
-/** The refusal of a patch that touches a list of keys. */
+/** Returns the refusal of a patch that touches a list of keys. */
 export function useKeys(what: string): DomainError {
   return new DomainError('useKeys', `the patch ${what}`);
 }

@@ -4,7 +4,7 @@ import type { HomePlaceOf } from '../../settings/home.js';
 import type { ComposeOptions } from '../options.js';
 import { type Home, homeOver } from './home.js';
 
-/** Opens the state in a database. Rejects with an `Error` whose message is for people. */
+/** Opens the state in a database. Rejects with an `Error` for the user. */
 export async function openDatabaseHome(place: HomePlaceOf<'database'>, options: ComposeOptions): Promise<Home> {
   const { observer, progress: _, ...shared } = options;
   const observe = observer?.database;
@@ -15,7 +15,8 @@ export async function openDatabaseHome(place: HomePlaceOf<'database'>, options: 
   });
   return {
     ...homeOver(backend),
-    // A listener in a state that gateways share is no one's address.
+    hasAllKeys: (options.asked ?? null) === null,
+    // A listener in a state that gateways share is not the address of any one of them.
     bind: () => undefined,
     identity: () => backend.status().identity,
     problemKinds: DATABASE_PROBLEMS,

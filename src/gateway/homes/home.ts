@@ -8,36 +8,44 @@ import type { UpstreamBackend } from '../../homes/upstream/backend.js';
 import type { Family } from '../../ops/family.js';
 import type { Revision } from '../../wire/traits/revision.js';
 
-/** An open home of a gateway's state: the backend, and what differs between homes, so that nobody asks which one it is. */
+/**
+ * An open home of a gateway's state: the backend and everything that differs between homes, so that no code asks which
+ * home it has.
+ */
 export interface Home {
   readonly backend: Backend;
-  /** True for reports that outlive the process. */
+  /** False for a command's few keys: what concerns all keys is then left to other gateways. */
+  readonly hasAllKeys: boolean;
+  /** True if reports outlive the process. */
   readonly keepsReports: boolean;
-  /** The address that the state gives the API; undefined where it gives none, or where several gateways share it. */
+  /** Returns the address that the state gives the API; undefined for none, or if gateways share the state. */
   bind(): string | undefined;
-  /** Why the API is not served unless an address is given; null where it is. */
+  /** Returns why the API is not served unless an address is given; null if it is served. */
   idleReason(): string | null;
-  /** Keeps the host that clients are told where the state names none, and resolves to the path of what has it; null where it cannot be kept. */
+  /**
+   * Stores the host that clients are told if the state names none, and resolves to the path of the file that has it;
+   * null if it cannot be stored.
+   */
   readonly keepHost: ((host: string) => Promise<string>) | null;
-  /** The settings of the server that may run beside Keyway over the same state; null without such a server. */
+  /** Returns the settings of the server that may run next to Keyway over the same state; null without such a server. */
   serverBeside(): { readonly listener: ListenerConfig; readonly dns: DnsConfig } | null;
-  /** Keeps sessions for as long as the credentials are these. */
+  /** Keeps sessions as long as the credentials are these. */
   holdSessions(credentials: string): void;
-  /** The name by which gateways over the same state are known to be so; null where it has none. */
+  /** Returns the name that gateways over one state have in common; null if it has none. */
   identity(): string | null;
   /** The problems that its backend can have. */
   readonly problemKinds: ProblemKinds;
   /** Metrics of its own. */
   metrics(): readonly Family[];
-  /** Says in the log what is in the way of serving it, and what of it mounts of these lines cannot show. */
+  /** Logs what hinders serving this state, and what of it mounts of these lines cannot show. */
   report(served: readonly Revision[]): Promise<void>;
-  /** The parts of a home for tests; null for every other. */
+  /** The parts of a home for tests; null in any other home. */
   readonly test: TestHome | null;
-  /** The home itself, for those who embed a gateway and know where its state lives. */
+  /** The parts of this home, for programs that embed a gateway and know where its state lives. */
   readonly parts: Partial<HomeParts>;
 }
 
-/** The holder of the state; null for the others. */
+/** The holder of the state; null for the other homes. */
 export interface HomeParts {
   /** A configuration file and a data folder here, or memory. */
   readonly local: LocalBackend | null;
@@ -49,7 +57,7 @@ export interface HomeParts {
 /** The parts of a home for tests: the only one that has faults. */
 export interface TestHome {
   readonly faults: Faults;
-  /** Replaces configuration and counters, as an edit of the file does. Rejects with an `Error` for people. */
+  /** Replaces configuration and counters, as an edit of the file does. Rejects with an `Error` for the user. */
   replaceState(bytes: Buffer): Promise<void>;
 }
 
@@ -59,10 +67,11 @@ export interface OpenUpstream {
   readonly backend: UpstreamBackend;
 }
 
-/** The home of a backend of which nothing more is known; others are this with their own members. */
+/** Makes a plain home of a backend; the other homes override its members. */
 export function homeOver(backend: Backend): Home {
   return {
     backend,
+    hasAllKeys: true,
     keepsReports: true,
     bind: () => backend.settings().listener?.bind,
     idleReason: () => null,

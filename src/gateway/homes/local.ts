@@ -6,7 +6,7 @@ import type { HomePlaceOf } from '../../settings/home.js';
 import type { ComposeOptions } from '../options.js';
 import { type Home, homeOver } from './home.js';
 
-/** Opens a configuration file with its data folder. Rejects with an `Error` whose message is for people. */
+/** Opens a configuration file with its data folder. Rejects with an `Error` for the user. */
 export async function openFileHome(place: HomePlaceOf<'file'>, options: ComposeOptions): Promise<Home> {
   const { path, inPlace } = place;
   const home = await openLocal(place, options, path, inPlace);
@@ -30,19 +30,21 @@ export async function openFileHome(place: HomePlaceOf<'file'>, options: ComposeO
   };
 }
 
-/** Opens a state in memory; its counters outlive the process where there is a data folder. Rejects as `openFileHome` does. */
+/** Opens a state in memory; with a data folder its counters outlive the process. Rejects as `openFileHome` does. */
 export async function openMemoryHome(place: HomePlaceOf<'memory'>, options: ComposeOptions): Promise<Home> {
   return openLocal(place, options, null, false);
 }
 
-/** Opens a state of this process: that of a file, or of memory alone. Rejects as `openFileHome` does. */
+/** Opens a state of this process: a file, or memory alone. Rejects as `openFileHome` does. */
 export async function openLocal(
   { dataFolder, serverVersion: server }: Pick<HomePlaceOf<'file' | 'memory'>, 'dataFolder' | 'serverVersion'>,
-  { mounts, observer, progress: _, ...shared }: ComposeOptions,
+  { mounts, fileServers, observer, ...shared }: ComposeOptions,
   configPath: string | null,
   inPlace: boolean,
 ): Promise<Home> {
-  const servers = (server === null ? mounts : [server]).map(({ revision: { file }, version }) => ({ file, version }));
+  const lines = server === null ? mounts : [server];
+  const ofLines = lines.map(({ revision: { file }, version }) => ({ file, version }));
+  const servers = server === null ? (fileServers ?? ofLines) : ofLines;
   const backend = await openLocalBackend({
     ...shared,
     configPath,
@@ -52,11 +54,6 @@ export async function openLocal(
     keepsCounters: server === null ? null : server.revision.storing.keepsCounters(server.version),
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });
-  // Requests that the disk does not take now are tried again while serving.
-  await backend.requests
-    .look()
-    .catch((error: unknown) => shared.log.warn({ err: error }, 'a restore or import is not done yet'));
-  backend.requests.follow();
   const { configuration, counters, keptSessions } = backend;
   const { store } = counters;
   return {

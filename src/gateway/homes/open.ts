@@ -4,7 +4,7 @@ import type { Home } from './home.js';
 
 type Open<Kind extends HomePlace['kind']> = (place: HomePlaceOf<Kind>, options: ComposeOptions) => Promise<Home>;
 
-/** Opens each kind of home; its module is loaded where it is wanted. */
+/** Opens each kind of home; its module is loaded on demand. */
 const OPENERS: { readonly [Kind in HomePlace['kind']]: Open<Kind> } = {
   file: async (place, options) => (await import('./local.js')).openFileHome(place, options),
   memory: async (place, options) => (await import('./local.js')).openMemoryHome(place, options),
@@ -13,7 +13,7 @@ const OPENERS: { readonly [Kind in HomePlace['kind']]: Open<Kind> } = {
   database: async (place, options) => (await import('./database.js')).openDatabaseHome(place, options),
 };
 
-/** Opens the home at a place. Rejects with an `Error` whose message is for people. */
+/** Opens the home at a place. Rejects with an `Error` for the user. */
 export async function openHome(options: ComposeOptions): Promise<Home> {
   return open(options.home, options);
 }

@@ -14,7 +14,7 @@ export interface RecordsPorts {
   readonly log: LogPort;
 }
 
-/** Keyway's own records of a state that nobody serves, or that gateways share. */
+/** Keyway's own records of a state that no gateway serves at present, or that gateways share. */
 export interface OpenRecords {
   readonly records: KeptRecords;
   close(): Promise<void>;
@@ -31,7 +31,7 @@ const OPENERS: { readonly [Kind in HomePlace['kind']]: Open<Kind> } = {
     (await import('../../homes/database/records.js')).openDatabaseRecords(url, random),
 };
 
-/** Opens the records at a place. Rejects with an `Error` for people, also where a Keyway serves from there. */
+/** Opens the records at a place. Rejects with an `Error` for the user, also if a Keyway is serving from there. */
 export async function openRecords(place: HomePlace, ports: RecordsPorts): Promise<OpenRecords> {
   return open(place, ports);
 }

@@ -27,7 +27,7 @@ const COUNTERS = Type.Array(
 );
 
 interface ReadState {
-  /** The text of a server's configuration file; null for none. */
+  /** The text of a server's configuration file; null without a configuration. */
   readonly text: string | null;
   readonly counters: Static<typeof COUNTERS>;
 }
@@ -39,7 +39,7 @@ const FILE = '/test/server.jsonc';
 const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;
 
-/** Opens a state for tests, all of it in memory: nothing that lasts can stand behind it. Rejects as `openFileHome` does. */
+/** Opens a state for tests, entirely in memory and never over anything that lasts. Rejects as `openFileHome` does. */
 export async function openTestHome(
   { path, state, fault }: HomePlaceOf<'test'>,
   options: ComposeOptions,
@@ -79,14 +79,14 @@ export async function openTestHome(
   };
 }
 
-/** Writes the state that an option holds as the bytes of its file. */
+/** Writes the state of an option as the bytes of its file. */
 export function stateBytes({ config, counters, ...others }: TestState): Buffer {
   const members = { ...(config === undefined ? {} : { config }), ...(counters === undefined ? {} : { counters }) };
-  // Misspelt ones, for the reader of the file to name.
+  // Misspelt members stay in, for the reader of the file to name.
   return Buffer.from(encodeJson({ ...others, ...members }));
 }
 
-/** Throws an `Error` whose message is for people. */
+/** Throws an `Error` for the user. */
 function readState(bytes: Buffer, name: string): ReadState {
   try {
     const value = parseJsonc(bytes);
@@ -102,7 +102,7 @@ function readState(bytes: Buffer, name: string): ReadState {
   }
 }
 
-/** Null for none. An object without a `mode` is a server's. */
+/** Returns the text of a configuration, or null without one. An object without a `mode` is a server's. */
 function configurationText(config: JsonValue): string | null {
   if (config === null || typeof config === 'string') return config;
   if (!isJsonObject(config))

@@ -16,7 +16,7 @@ import type { Revision } from '../../wire/traits/revision.js';
 import type { ComposeOptions } from '../options.js';
 import { type Home, homeOver } from './home.js';
 
-/** Opens the state of a running server. Rejects with an `Error` whose message is for people. */
+/** Opens the state of a running server. Rejects with an `Error` for the user. */
 export async function openUpstreamHome(place: HomePlaceOf<'upstream'>, options: ComposeOptions): Promise<Home> {
   const { resolvesForUpstream: readsSettings = false, log, observer } = options;
   const server = await serverAt(place, options, observer?.calls);
@@ -31,7 +31,10 @@ export async function openUpstreamHome(place: HomePlaceOf<'upstream'>, options: 
   };
 }
 
-/** The running server itself; nothing is sent before the first call. Rejects where its certificates cannot be read. */
+/**
+ * Returns the client of the running server; nothing is sent before the first call. Rejects if its certificates cannot
+ * be read.
+ */
 export async function serverAt(
   { ca, ...place }: HomePlaceOf<'upstream'>,
   { clock, log, fileSystem }: { readonly clock: ClockPort; readonly log: LogPort; readonly fileSystem: FileSystemPort },
@@ -48,7 +51,10 @@ export async function serverAt(
   });
 }
 
-/** People sign in as ever, and where they did: what Keyway was given for the server counts for its own callers. */
+/**
+ * Returns a listener with the server's path and credentials: users sign in as before, at the same path, and the
+ * credentials that Keyway was given for the server protect its own API.
+ */
 function listenerOf({ webpath, credentials: { token, operator } }: HomePlaceOf<'upstream'>): ListenerConfig {
   return {
     enabled: true,
@@ -60,13 +66,16 @@ function listenerOf({ webpath, credentials: { token, operator } }: HomePlaceOf<'
   };
 }
 
-/** Says what stands behind this gateway, and what of it its mounts cannot show; again where it becomes a server of another line. */
+/**
+ * Logs which server is behind this gateway, and what of it the mounts cannot show; again whenever it becomes a server
+ * of another line.
+ */
 function reportServer(server: UpstreamServer, mounts: readonly Revision[], log: LogPort): void {
   const { protocol, hostname } = new URL(server.name);
   if (protocol === 'http:' && !isLoopback(hostname))
     log.warn(
       { upstream: server.name },
-      'the server is called without TLS: whoever is on the way reads its credential and every key',
+      'the server is called without TLS: anyone on the way can read its credential and every key',
     );
   let reported: Revision | null = null;
   const report = () => {

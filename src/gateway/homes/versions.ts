@@ -1,24 +1,24 @@
 import { SERVER_FILES } from '../../../revisions/all.js';
 import type { UpstreamServer } from '../../client/server.js';
+import type { KeptVersion, VersionSource } from '../../core/backend.js';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
-import { endedForAll } from '../../document/check/keeps-starting.js';
+import { refuseVersion } from '../../document/check/keeps-starting.js';
 import { readDocument } from '../../document/document.js';
 import { withKnownKeys } from '../../document/known-keys.js';
-import type { KeptVersion } from '../../document/retention.js';
 import { checkDataFolder, dataFolderAt } from '../../files/data-folder.js';
 import { createKeptVersions } from '../../files/kept-versions.js';
-import { keepVersion, listVersions, readVersion } from '../../files/restore-version.js';
-import type { VersionsOptions } from '../../files/rewrite-file.js';
+import { keepVersion, listVersions, readVersion, type VersionsOptions } from '../../files/versions-of-file.js';
 import { createTarget, readTarget } from '../../files/write-file.js';
-import type { DatabaseBackend } from '../../homes/database/backend.js';
-import { type RestoredBeside, restoreVersionBeside } from '../../homes/file/restore-beside.js';
+import type { DatabaseDocument } from '../../homes/database/document.js';
+import type { StoredPlace } from '../../homes/file/offline-replacements.js';
+import type { Replacements } from '../../homes/file/replacements.js';
+import type { WaitingChanges } from '../../homes/file/waiting-changes.js';
 import { readKnownKeys } from '../../homes/upstream/known-keys.js';
-import { restoreConfiguration } from '../../homes/upstream/restore-configuration.js';
+import { restoreConfiguration, versionToSend } from '../../homes/upstream/restore-configuration.js';
 import { exists, unlessMissing } from '../../platform/presence.js';
 import type { HomePlace, HomePlaceOf } from '../../settings/home.js';
 import { silent } from '../options.js';
-import type { VersionSource } from './compared-versions.js';
 
 /** The outside world of commands over kept versions. */
 export interface VersionsPorts {
@@ -27,39 +27,44 @@ export interface VersionsPorts {
   readonly random: RandomPort;
   readonly log: LogPort;
   readonly progress: ProgressPort;
+  /** Opens what replaces the files at a place, whoever serves it. */
+  readonly openReplacements: (place: StoredPlace) => Promise<Replacements>;
 }
 
 /** The kept versions of one home's configuration. */
 export interface HomeVersions {
-  /** A sentence for where none is kept. */
+  /** A sentence for a home without kept versions. */
   readonly none: string;
-  /** Lets `work` read them. Rejects as it does, and with an `Error` for people where they cannot be had. */
+  /**
+   * Runs `work` with access to the versions. Rejects as `work` does, and with an `Error` for the user if they cannot be
+   * read.
+   */
   read<T>(work: (source: VersionSource) => Promise<T>): Promise<T>;
-  /** Keeps what stands there now as the newest version; in front of a server its Keyway alone does. */
+  /** Keeps the present configuration as the newest version; in front of a server only its Keyway does. */
   keep(): Promise<void>;
-  /** Rejects as `restore` does where that refuses the version as it is. */
+  /** Rejects as `restore` does if that would refuse the version itself. */
   check(wanted: string): Promise<void>;
-  /** Makes the configuration what it was. Rejects with an `Error` for people. */
+  /** Restores the configuration of a version. Rejects with an `Error` for the user. */
   restore(wanted: string, options: { readonly dropWaiting: boolean }): Promise<Restored>;
-  /** Writes a version to a new file, with the keys that were known last; null where the version is all that there is of them. */
+  /** Writes a version to a new file, with the last known keys; null if there is nothing beyond the version to add. */
   readonly writeOut: ((wanted: string, out: NewFile) => Promise<Restored>) | null;
 }
 
 interface NewFile {
   readonly path: string;
-  /** The path as the command line has it. */
+  /** The path as given on the command line. */
   readonly named: string;
 }
 
 export interface Restored {
   readonly json: object;
-  /** The same for people. */
+  /** The same as text. */
   readonly lines: readonly string[];
-  /** Why it is not done yet; null where it is. */
+  /** Why it has not taken effect yet; null if it has. */
   readonly problem: string | null;
 }
 
-/** A version as commands show it. */
+/** Returns a version as commands show it. */
 export function recordOf({ id, keptAt, forever }: KeptVersion) {
   return { id, keptAt: new Date(keptAt).toISOString(), forever };
 }
@@ -77,7 +82,7 @@ const VERSIONS: { readonly [Kind in HomePlace['kind']]: OpenVersions<Kind> } = {
   database: ofDatabase,
 };
 
-/** The kept versions of a home's configuration; null where it has none. */
+/** Returns the kept versions of a home's configuration; null if it keeps none. */
 export function versionsOf<Kind extends HomePlace['kind']>(
   place: HomePlaceOf<Kind>,
   ports: VersionsPorts,
@@ -97,37 +102,33 @@ function ofFile({ path, dataFolder, inPlace }: HomePlaceOf<'file'>, ports: Versi
         present: async () => (await readTarget(fileSystem, path)).bytes,
       }),
     keep: () => keepVersion(options),
-    check: (wanted) => refuseUnstartable(options, wanted),
-    async restore(wanted, { dropWaiting }) {
+    async check(wanted) {
       await refuseUnstartable(options, wanted);
-      const done = await restoreVersionBeside(options, wanted, { dropWaiting });
-      const { version, waiting, dropped } = done;
+    },
+    async restore(wanted, { dropWaiting }) {
+      const { version, content } = await refuseUnstartable(options, wanted);
+      const replacements = await ports.openReplacements({ ...options, configPath: path });
+      const waiting = await replacements.putFile(content, { dropWaiting });
       const restored = recordOf(version);
       const sentence = `${path} is again what it was on ${restored.keptAt} (version ${restored.id})`;
-      return { json: { path, restored, waiting, dropped }, lines: [sentence, ...waitingText(done)], problem: null };
+      const lines = [sentence, ...waitingText(version, waiting, dropWaiting)];
+      return { json: { path, restored, waiting, dropped: dropWaiting }, lines, problem: null };
     },
     writeOut: null,
   };
 }
 
-/** Rejects with an `Error` for people where servers start from the file as it is, and none does from the version. */
-async function refuseUnstartable(options: VersionsOptions, wanted: string): Promise<void> {
-  const { version, content } = await readVersion(options, wanted);
+/** Resolves to the version. Rejects with an `Error` for the user if servers start from the present file but none would from it. */
+async function refuseUnstartable(options: VersionsOptions, wanted: string) {
+  const found = await readVersion(options, wanted);
+  const { version, content } = found;
   const present = await unlessMissing(options.fileSystem.read(options.path, FILE_LIMITS.configuration));
-  const ended = present === null ? null : endedForAll(present, content, SERVER_FILES);
-  if (ended !== null)
-    throw new Error(
-      `nothing is restored: no server starts from version ${version.id}: ${ended}; put it in place by hand if it is meant`,
-    );
+  refuseVersion(present, { ...version, content }, SERVER_FILES);
+  return found;
 }
 
-function waitingText({ version, waiting, dropped }: RestoredBeside): readonly string[] {
-  const remedy = `To have the version alone: keyway config restore ${version.id} --drop-waiting`;
-  if (waiting === null) {
-    if (dropped) return ['What waited for a write was dropped.'];
-    return [`The Keyway that serves did not say what waits for a write; that comes back over it. ${remedy}`];
-  }
-  const { count, lines } = waiting;
+function waitingText({ id }: KeptVersion, { count, lines }: WaitingChanges, dropped: boolean): readonly string[] {
+  const remedy = `To have the version alone: keyway config restore ${id} --drop-waiting`;
   if (count === 0) return [];
   const many = count === 1 ? '1 change' : `${count} changes`;
   const heading = dropped
@@ -162,7 +163,10 @@ function ofUpstream(place: HomePlaceOf<'upstream'>, ports: VersionsPorts): HomeV
       return withServer((server) => work({ ...versions, present: async () => (await server.getConfig()).value }));
     },
     keep: async () => undefined,
-    check: async () => undefined,
+    async check(wanted) {
+      const versions = await open();
+      await withServer((server) => versionToSend({ server, versions }, wanted));
+    },
     async restore(wanted) {
       const versions = await open();
       return withServer(async (server) => {
@@ -200,26 +204,23 @@ function ofUpstream(place: HomePlaceOf<'upstream'>, ports: VersionsPorts): HomeV
 }
 
 function ofDatabase({ url }: HomePlaceOf<'database'>, ports: VersionsPorts): HomeVersions {
-  // Its libraries are loaded where they are wanted.
-  const withBackend = async <T>(work: (backend: DatabaseBackend) => Promise<T>): Promise<T> => {
-    const { openDatabaseBackend } = await import('../../homes/database/backend.js');
-    const backend = await openDatabaseBackend({ ...ports, url, migrates: false, listens: false });
+  // Its libraries are loaded on demand.
+  const withDocument = async <T>(work: (document: DatabaseDocument) => Promise<T>): Promise<T> => {
+    const { openDatabaseDocument } = await import('../../homes/database/open-document.js');
+    const { document, close } = await openDatabaseDocument({ ...ports, url });
     try {
-      return await work(backend);
+      return await work(document);
     } finally {
-      await backend.close();
+      await close();
     }
   };
   return {
     none: 'No versions are kept in the database',
-    read: (work) =>
-      withBackend(({ document }) =>
-        work({ list: () => document.versions(), read: (id) => document.version(id), present: () => document.text() }),
-      ),
-    keep: () => withBackend(({ document }) => document.keepVersion()),
+    read: (work) => withDocument((document) => work(document.versions)),
+    keep: () => withDocument((document) => document.keepVersion()),
     check: async () => undefined,
     restore: (wanted) =>
-      withBackend(async ({ document }) => {
+      withDocument(async (document) => {
         const restored = recordOf(await document.restore(wanted));
         const line = `The configuration is again what it was on ${restored.keptAt} (version ${restored.id})`;
         return { json: { restored }, lines: [line], problem: null };

@@ -1,15 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Milliseconds between questions whether the database is still at work. */
+/** Milliseconds between two questions whether the database is still running a statement. */
 const AGAIN = 1_000;
 
 /**
- * Statements that were given up before they were answered. A closed socket ends none that waits for a lock or a standby: each
- * keeps its connection, and with it the place, until it is answered or `stillRunning` no more names it.
+ * Keeps statements that were given up before they were answered. Closing a socket does not end one that waits for a
+ * lock or a standby: each keeps its connection, and the connection's place, until it is answered or `stillRunning` no
+ * longer lists it.
  */
 export class AbandonedStatements {
   readonly #stillRunning: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** Frees the place of each statement, by its id. */
+  /** Frees the place of each statement, by id. */
   readonly #kept = new Map<string, () => void>();
   #isAsking = false;
 
@@ -21,7 +22,7 @@ export class AbandonedStatements {
     return this.#kept.size;
   }
 
-  /** Calls `free` once the statement is over; `answered` settles when the database or the connection says so. */
+  /** Calls `free` once the statement is over; `answered` settles when the database or the connection reports that. */
   keep(id: string, answered: Promise<unknown>, free: () => void): void {
     this.#kept.set(id, free);
     const over = () => this.#free(id);
@@ -42,7 +43,7 @@ export class AbandonedStatements {
   async #ask(): Promise<void> {
     this.#isAsking = true;
     while (this.#kept.size > 0) {
-      // Also before the first: what was sent may be on its way. Nobody who closes waits for it.
+      // Even before the first question, because the statement may still be in transit. Closing does not wait for this.
       await pause(AGAIN, undefined, { ref: false });
       const ids = [...this.#kept.keys()];
       if (ids.length === 0) break;

@@ -4,8 +4,8 @@ import type {
   Replica as BackendReplica,
   BackendSettings,
   ChangeReason,
-  KeyBatches,
-  KeyUpdate,
+  KeyChange,
+  KeyChanges,
   LiveReads,
   PastChanges,
   Problem,
@@ -18,9 +18,8 @@ import { DomainError } from '../../core/errors.js';
 import { type KeptRecords, RecordTable } from '../../core/kept-records.js';
 import { KeyRegistry } from '../../core/keys/registry.js';
 import type { KeyEntry } from '../../core/keys/types.js';
-import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
+import type { MaybeAsync } from '../../core/maybe-async.js';
 import type { AccessKey, DnsChange, OutboundRule } from '../../core/model.js';
-import { createBatches } from './batches.js';
 import { type Connections, type ConnectionsUse, openConnections } from './connection.js';
 import { Counting, type CountingStatus } from './counting.js';
 import { DatabaseDocument, type DocumentOptions } from './document.js';
@@ -29,7 +28,9 @@ import { Heartbeat, type HeartbeatOptions, type StateFigures } from './heartbeat
 import { type Hints, startHints } from './hints.js';
 import { createJitter, type Jitter } from './jitter.js';
 import { KeptDocument } from './kept-document.js';
-import { textProblem, withoutNul } from './limits.js';
+import { createKeyChanges } from './key-changes.js';
+import { withoutNul } from './limits.js';
+import { readPresent } from './open-document.js';
 import { OwnWrites, TO_STRANGERS } from './own-writes.js';
 import { createPast } from './past.js';
 import { createReplica, type Replica } from './replica.js';
@@ -49,21 +50,21 @@ export interface DatabaseStatus extends FollowerStatus {
   readonly counting: CountingStatus;
   readonly isListening: boolean;
   readonly connections: Readonly<Record<keyof Opened, ConnectionsUse>>;
-  /** The figures of the last question; null before the first. */
+  /** The figures last read; null before the first reading. */
   readonly figures: StateFigures | null;
-  /** Writes by how they ended, since the start. */
+  /** The number of writes by outcome, since the start. */
   readonly writes: Readonly<Record<'done' | 'nothing' | 'unknown', number>>;
 }
 
 export interface DatabaseBackendOptions
-  extends Pick<FollowerOptions, 'pollMilliseconds' | 'lookUpMilliseconds' | 'observe' | 'progress'>,
+  extends Pick<FollowerOptions, 'pollMilliseconds' | 'lookUpMilliseconds' | 'observe' | 'progress' | 'asked'>,
     Pick<HeartbeatOptions, 'heartbeatMilliseconds'>,
     Pick<DocumentOptions, 'clock' | 'random' | 'log'> {
-  /** `postgres://…`, with its password where it has one. */
+  /** `postgres://…`, including its password if it has one. */
   readonly url: string;
-  /** The URL at which hints of changes are listened to; default the same. */
+  /** The URL to listen for hints of changes at; by default the same. */
   readonly listenUrl?: string;
-  /** Milliseconds for which reads go on while the database is away; default 60 s. */
+  /** Milliseconds for which reads continue while the database is away; default 60 s. */
   readonly stale?: number;
   /** Brings a schema that is missing or older up to date; default true. */
   readonly migrates?: boolean;
@@ -79,24 +80,24 @@ export const DATABASE_PROBLEMS = {
 const NO_POSTS = 'over a database counters are not taken as they stand: report increments to /v1/usage';
 const DAY = 86_400_000;
 const STALE = 60_000;
-/** Milliseconds for which the data plane is answered from what was last known. */
+/** Milliseconds for which the data plane is served the last known state. */
 const LAST_KNOWN = DAY;
 /**
- * Connections at most. Batches of counters have their own: writes that wait for one another hold up none. What became of a write
- * is asked over one more, which no write takes.
+ * The most connections. Batches of counters have their own, so that writes that wait for one another do not hold them
+ * up. One more is for asking about the outcome of a write, and no write uses it.
  */
 const WRITING = 5;
 const COUNTING = 2;
 const READING = 4;
 const ASKING = 1;
-/** Milliseconds. */
+/** In milliseconds. */
 const DEADLINE = 5_000;
 
-/** Opens the state. Rejects with an `Error` whose message is for people. */
+/** Opens the state. Rejects with an `Error` for the user. */
 export async function openDatabaseBackend(options: DatabaseBackendOptions): Promise<DatabaseBackend> {
   const { url, random } = options;
   const gateway = random.uuid();
-  // One that is open is there when others have taken all that the database allows.
+  // An open connection is available even when others have taken all that the database allows.
   const asking = openConnections({ url, gateway, most: ASKING, kept: 1 });
   const open = (most: number, kept: number) => openConnections({ url, gateway, most, kept, asking });
   const opened: Opened = { asking, reading: open(READING, 1), writing: open(WRITING, 1), batching: open(COUNTING, 0) };
@@ -129,7 +130,10 @@ async function closeAll(opened: Opened): Promise<void> {
   await Promise.all(Object.values(opened).map((each) => each.close()));
 }
 
-/** The state in memory with all that follows, writes and counts. Methods that are handed on alone are bound. */
+/**
+ * Keeps the state in memory together with what follows, writes and counts. Methods that are passed on by themselves are
+ * bound.
+ */
 class SharedState implements DatabaseBackend {
   readonly keys: KeyRegistry;
   readonly document: DatabaseDocument;
@@ -139,8 +143,7 @@ class SharedState implements DatabaseBackend {
   readonly replica: BackendReplica;
   readonly past: PastChanges;
   readonly records: KeptRecords;
-  readonly batches: KeyBatches;
-  readonly refusing = null;
+  readonly changes: KeyChanges;
   readonly refreshBlocklists = null;
   readonly #options: DatabaseBackendOptions;
   readonly #opened: Opened;
@@ -171,6 +174,7 @@ class SharedState implements DatabaseBackend {
     const keys = this.keys;
     const jitter = this.#jitter;
     const seen = () => this.#follower.status().seen;
+    const refused = (reason: string) => log.warn({ reason }, 'the configuration has no place for a change');
     this.#keptDocument = new KeptDocument({
       connections: reading,
       keys,
@@ -178,7 +182,7 @@ class SharedState implements DatabaseBackend {
       fresh: () => this.#follower.fresh('state'),
       seen,
       registeredAt: (accessKey) => replica.registeredAt(accessKey),
-      refused: (reason) => log.warn({ reason }, 'the configuration has no place for a change'),
+      refused,
     });
     const replica: Replica = createReplica(keys, this.#keptDocument);
     const shared = {
@@ -223,7 +227,12 @@ class SharedState implements DatabaseBackend {
     this.#batches = this.#writesOver(batching, 'batch');
     const [writes, follower] = [this.#writes, this.#follower];
     this.#own = new OwnWrites({ ...options, writes, follower, committed: () => this.#hints?.changed(), jitter });
-    this.batches = createBatches(this.#own, this.records, () => this.document.keepVersion());
+    this.changes = createKeyChanges({
+      own: this.#own,
+      records: this.records,
+      changeOne: (asked) => this.#changeOne(asked),
+      keepVersion: () => this.document.keepVersion(),
+    });
     this.#counting = new Counting({
       ...options,
       gateway,
@@ -241,7 +250,8 @@ class SharedState implements DatabaseBackend {
       connections: reading,
       writes: this.#own,
       keys,
-      kept: this.#keptDocument,
+      // Without all keys nothing tells here which of them have changed since the configuration was put.
+      kept: (options.asked ?? null) === null ? this.#keptDocument : { current: () => readPresent(reading, refused) },
       showing: () => this.#own.showing(),
     });
     this.live = {
@@ -272,7 +282,7 @@ class SharedState implements DatabaseBackend {
     };
   }
 
-  /** Loads everything, and goes on following, hinting and showing that the gateway lives. */
+  /** Loads everything, then starts following, hinting and reporting that the gateway is alive. */
   async start(): Promise<void> {
     const { url, listenUrl = url, listens = true, progress } = this.#options;
     const shared = {
@@ -300,25 +310,10 @@ class SharedState implements DatabaseBackend {
     this.#listeners.add(listener);
   }
 
-  async createKey(key: AccessKey): Promise<void> {
-    refuseUnfit(key);
-    await this.#own.createKey(key);
-  }
-
   async createBareKeys(made: readonly AccessKey[]): Promise<readonly string[]> {
     await this.#own.save(WRITES.createKeys(made, false));
     return made.map(({ accessKey }) => accessKey);
   }
-
-  async updateKey(accessKey: string, update: KeyUpdate): Promise<void> {
-    refuseUnfit({ accessKey: '', name: update.name ?? null });
-    if (accessKey.includes('\0')) throw new DomainError('userNotFound');
-    await this.#replaceKnown(accessKey, WRITES.updateKey(accessKey, update));
-  }
-
-  readonly deleteKey = (accessKey: string): Promise<void> => this.#replaceKnown(accessKey, WRITES.deleteKey(accessKey));
-
-  readonly resetKey = (accessKey: string): Promise<void> => this.#saveKnown(accessKey, WRITES.resetKey(accessKey));
 
   readonly replaceRules = async (rules: readonly OutboundRule[]): Promise<void> => {
     await this.document.keepVersion();
@@ -336,13 +331,13 @@ class SharedState implements DatabaseBackend {
     withoutNul(report.id, 'report_id');
     const unfit = report.entries.flatMap(({ accessKey }) => (accessKey.includes('\0') ? [accessKey] : []));
     if (unfit.length === 0) return this.#counting.count(report, acknowledgement);
-    // Keys that the database cannot hold are not registered.
+    // The database cannot hold these keys, so they are not registered.
     const entries = report.entries.filter(({ accessKey }) => !unfit.includes(accessKey));
     const outcome = await this.#counting.count({ ...report, entries }, acknowledgement);
     return { ...outcome, unknownKeys: [...outcome.unknownKeys, ...new Set(unfit)] };
   }
 
-  /** Rejects: the bases of posts are kept in a data folder, which several gateways do not share. */
+  /** Always rejects: the bases of posts are kept in a data folder, which several gateways do not share. */
   async countPosted(): Promise<never> {
     throw new DomainError('countedElsewhere', NO_POSTS);
   }
@@ -380,7 +375,7 @@ class SharedState implements DatabaseBackend {
     await closeAll(this.#opened);
   };
 
-  /** Writes over these connections, but nothing into a state that this Keyway must not serve. */
+  /** Creates writes over these connections that write nothing into a state that this Keyway must not serve. */
   #writesOver(connections: Connections, operation: 'write' | 'batch'): Writes {
     const { clock, observe } = this.#options;
     const { asking } = this.#opened;
@@ -398,12 +393,12 @@ class SharedState implements DatabaseBackend {
     };
   }
 
-  /** Returns why changes or reports are not taken, although reads may be answered; null where they are. */
+  /** Returns why changes or reports are refused, although reads may be answered; null if they are not. */
   #refusesWrites(): string | null {
     return this.#writes.refusal() ?? this.#batches.refusal() ?? this.#heartbeat?.refusal ?? null;
   }
 
-  /** Throws where memory is older than it may be. */
+  /** Throws if memory is older than `limit` milliseconds. */
   #expectYoungerThan(limit: number): void {
     if (!this.#follower.isFailing()) return;
     const { age, refusal } = this.#follower.status();
@@ -425,21 +420,37 @@ class SharedState implements DatabaseBackend {
     return this.#known(accessKey);
   }
 
-  /** Returns a key; one that is not known here may have been made by another gateway a moment ago. */
+  /** Returns a key; one that is unknown here may just have been made by another gateway. */
   #known(accessKey: string): MaybeAsync<KeyEntry | undefined> {
     return this.keys.get(accessKey) ?? this.#lookUp().then(() => this.keys.get(accessKey));
   }
 
-  /** Saves a change of a known key: an unknown one is no reason to take a number from the database. */
-  #saveKnown(accessKey: string, statement: WriteStatement): Promise<void> {
-    const save = (entry: KeyEntry | undefined) =>
-      entry === undefined ? Promise.reject(new DomainError('userNotFound')) : this.#own.saveKey(accessKey, statement);
-    return Promise.resolve(mapMaybeAsync(this.#known(accessKey), save)).catch((error: unknown) => {
-      throw error instanceof DomainError && error.code === 'backendAway' ? new DomainError('saveFailed') : error;
-    });
+  async #changeOne(asked: KeyChange): Promise<void> {
+    switch (asked.op) {
+      case 'create':
+        return this.#own.createKey(asked.key);
+      case 'update':
+        return this.#replaceKnown(asked.accessKey, WRITES.updateKey(asked.accessKey, asked.update));
+      case 'delete':
+        return this.#replaceKnown(asked.accessKey, WRITES.deleteKey(asked.accessKey));
+      case 'reset':
+        return this.#saveKnown(asked.accessKey, WRITES.resetKey(asked.accessKey));
+      case 'rotate':
+        throw new Error('a rotation comes with a note, or by itself');
+    }
   }
 
-  /** Saves a change that takes something of a known key away. */
+  /** Saves a change of a known key; an unknown one must not use up a number of the database. */
+  async #saveKnown(accessKey: string, statement: WriteStatement): Promise<void> {
+    try {
+      if ((await this.#known(accessKey)) === undefined) throw new DomainError('userNotFound');
+      await this.#own.saveKey(accessKey, statement);
+    } catch (error) {
+      throw error instanceof DomainError && error.code === 'backendAway' ? new DomainError('saveFailed') : error;
+    }
+  }
+
+  /** Saves a change that removes something from a known key. */
   async #replaceKnown(accessKey: string, statement: WriteStatement): Promise<void> {
     if (this.keys.get(accessKey) !== undefined) await this.document.keepVersion();
     await this.#saveKnown(accessKey, statement);
@@ -450,9 +461,4 @@ class SharedState implements DatabaseBackend {
     this.#settings = next;
     this.#listeners.tell(reason);
   }
-}
-
-function refuseUnfit({ accessKey, name }: Pick<AccessKey, 'accessKey' | 'name'>): void {
-  const problem = textProblem(accessKey, name);
-  if (problem !== null) throw new DomainError('invalidBody', problem);
 }

@@ -9,21 +9,21 @@ import { MOST_CHANGED, type Seen } from './statements.js';
 export interface Heads {
   /** The last write and batch of the database; `connections` is the last batch. */
   readonly seen: Seen;
-  /** Every gateway that is not forgotten, by its id. */
+  /** Every gateway that is not forgotten, by id. */
   readonly gateways: ReadonlyMap<string, Gateway>;
 }
 
 export interface Gateway {
   readonly isHeardOf: boolean;
-  /** Another after it was forgotten. */
+  /** Changes when the gateway was forgotten in between. */
   readonly since: string;
 }
 
 export interface Changes {
   readonly heads: Heads;
-  /** True where the database's past holds what was seen. */
+  /** True if the database's past contains what was seen. */
   readonly isKnown: boolean;
-  /** True where more keys have changed than are read one by one. */
+  /** True if more keys have changed than are read one by one. */
   readonly areTooMany: boolean;
   readonly keys: readonly Row[];
   readonly settings: readonly Row[];
@@ -53,14 +53,14 @@ export function readChanges(answers: readonly (readonly Row[])[]): Changes {
   };
 }
 
-/** The database answers, and is not one that this Keyway may use. */
+/** The database answers, but this Keyway must not use it. */
 export class UnfitDatabase extends StatementError {
   constructor(message: string) {
     super('refused', message);
   }
 }
 
-/** Rejects a standby, whose state is behind and which takes no writes, and a schema that is another Keyway's. */
+/** Reads the heads. Rejects a standby, whose state is behind and which takes no writes, and another Keyway's schema. */
 export function readHeads(rows: readonly Row[] | undefined): Heads {
   const [state, stateMark, counters, countersMark, isStandby, schema, gateways, document] = rows?.[0] ?? [];
   if (state == null || stateMark == null || counters == null || countersMark == null || schema == null)
@@ -86,7 +86,7 @@ export function readSession([api, digest = null, number]: Row): FollowedSession 
   return { api: api ?? '', digest, number: BigInt(number ?? 0) };
 }
 
-/** The kind is one of those that a Keyway has written. */
+/** Reads a record; its kind is one of those that a Keyway has written. */
 export function readRecord([kind, id, body = null]: Row): RecordChange {
   return { kind: kind as RecordChange['kind'], id: id ?? '', body };
 }

@@ -4,19 +4,19 @@ import { messageOf } from '../../core/errors.js';
 import { AbandonedStatements } from './abandoned.js';
 import { runningStatements, withId } from './statements.js';
 
-/** The point that a failed statement had reached. */
+/** How far a failed statement came. */
 export type Reached =
   /** It was never sent. */
   | 'not sent'
   /** The database refused it, and undid all of it. */
   | 'refused'
-  /** It may have been carried out. */
+  /** It may have been executed. */
   | 'unknown';
 
 /** A statement failed. The message holds nothing secret. */
 export class StatementError extends Error {
   readonly reached: Reached;
-  /** SQLSTATE (PostgreSQL documentation, Appendix A), or null where the database did not say one. */
+  /** SQLSTATE (PostgreSQL documentation, Appendix A), or null if the database did not report one. */
   readonly sqlState: string | null;
 
   constructor(reached: Reached, message: string, sqlState: string | null = null) {
@@ -27,26 +27,29 @@ export class StatementError extends Error {
   }
 }
 
-/** One row: the columns as PostgreSQL writes them, in their order. */
+/** One row: the columns in PostgreSQL's text form, in order. */
 export type Row = readonly (string | null)[];
 
-/** A few connections to one database, opened as they are needed and again when they are gone. */
+/** A few connections to one database, opened on demand and reopened when they are lost. */
 export interface Connections {
   /**
    * Sends statements in one message, so that the database begins with them once it has all of them, and resolves to the
-   * rows of each. Several are one transaction, which begins and ends none itself. Rejects with `StatementError`, also where
-   * nothing is answered within `deadline` milliseconds.
+   * rows of each. Several are one transaction, which begins and ends none itself. Rejects with `StatementError`, also
+   * if there is no answer within `deadline` milliseconds.
    */
   run(text: string, deadline: number): Promise<readonly (readonly Row[])[]>;
-  /** Sends one statement with its parameters beside it; for what is long and holds no lock that others wait for. */
+  /** Sends one statement with separate parameters; for long statements that hold no lock that others wait for. */
   send(text: string, values: (Buffer | string | null)[], deadline: number): Promise<readonly Row[]>;
-  /** Statements one after the other on a connection of their own, which then goes back. */
+  /** Runs statements one after the other on one connection, which is then returned. */
   session<T>(work: (run: Connections['run'], send: Connections['send']) => Promise<T>): Promise<T>;
-  /** Closes present connections after their use and opens new ones: the host name may lead elsewhere by now. */
+  /**
+   * Closes present connections after their use and opens new ones, because the host name may resolve to another host by
+   * now.
+   */
   renew(): void;
-  /** Statements that were given up and that the database may still be at work on; each takes one of the connections. */
+  /** Returns the number of abandoned statements that the database may still be running; each occupies a connection. */
   unanswered(): number;
-  /** Connections that are open, those of them that somebody uses, and how many wait for one. */
+  /** Returns the numbers of open connections, of those in use, and of callers waiting for one. */
   use(): ConnectionsUse;
   close(): Promise<void>;
 }
@@ -61,30 +64,30 @@ export interface ConnectionsOptions {
   readonly url: string;
   /** The id of the gateway, for the `application_name`; absent for a command. */
   readonly gateway?: string;
-  /** Connections at most. */
+  /** The most connections. */
   readonly most: number;
-  /** Connections that stay open although nobody uses them; default 0. */
+  /** Connections that stay open although they are unused; default 0. */
   readonly kept?: number;
   /**
-   * Over which it is asked whether the database is still at work on a statement that was given up. Without it the connection
-   * is closed at once: for statements that end by themselves, and for a process that does.
+   * The connection for asking whether the database is still running an abandoned statement. Without it the connection
+   * of that statement is closed at once, which suits statements that end by themselves, and processes that do.
    */
   readonly asking?: Pick<Connections, 'run'>;
-  /** Milliseconds until a connection must be there. */
+  /** Milliseconds that connecting may take. */
   readonly connectDeadline?: number;
 }
 
 const CONNECT_DEADLINE = 3_000;
 const NO_PASSWORD =
   'it asks for a password: give it in KEYWAY_DATABASE_URL, in the settings file or in a password file (PGPASSFILE)';
-/** Milliseconds that a connection is kept which nobody uses. */
+/** Milliseconds for which an unused connection is kept. */
 const IDLE = 60_000;
 const ASKING_DEADLINE = 2_000;
 const UNANSWERED = 'the database has not answered what it was asked before';
 
 type Statement = Pick<QueryArrayConfig<(Buffer | string | null)[]>, 'text' | 'values'>;
 
-/** Values stay the texts that they are on the wire: counts pass 2^53. */
+/** Keeps values as the text of the wire, because counts can exceed 2^53. */
 const RAW = { getTypeParser: () => (text: string) => text };
 
 export function openConnections(options: ConnectionsOptions): Connections {
@@ -102,7 +105,7 @@ export function openConnections(options: ConnectionsOptions): Connections {
     const [rows = []] = (await asking?.run(runningStatements(ids), ASKING_DEADLINE)) ?? [];
     return new Set(rows.map(([id]) => id ?? ''));
   });
-  // A connection that is lost while nobody uses it is replaced by the pool; whoever uses one is told by the statement.
+  // The pool replaces a connection that is lost while unused; if it is in use, the statement reports that.
   pool.on('error', () => undefined);
   let present = new WeakSet<pg.PoolClient>();
   pool.on('connect', (client) => {
@@ -141,7 +144,7 @@ export function openConnections(options: ConnectionsOptions): Connections {
     });
     try {
       const result: unknown = await Promise.race([answered, late]);
-      // One result, or one for each statement.
+      // There is one result, or one for each statement.
       const results = (Array.isArray(result) ? result : [result]) as readonly { readonly rows: readonly Row[] }[];
       return results.map(({ rows }) => rows);
     } catch (error) {
@@ -151,7 +154,7 @@ export function openConnections(options: ConnectionsOptions): Connections {
     }
   }
 
-  /** `isUsable` says whether the connection is, after an error, as it was before. */
+  /** Runs `work` with a connection. `isUsable` tells whether the connection is unharmed after an error. */
   async function using<T>(
     work: (client: pg.PoolClient) => Promise<T>,
     isUsable: (error: unknown) => boolean,
@@ -190,7 +193,7 @@ export function openConnections(options: ConnectionsOptions): Connections {
       ),
     renew() {
       present = new WeakSet();
-      // Idle connections would stay open until somebody takes them.
+      // Idle connections would otherwise stay open until they are next used.
       for (let idle = pool.idleCount; idle > 0; idle -= 1)
         pool.connect().then(
           (client) => client.release(!present.has(client)),
@@ -208,7 +211,7 @@ export function openConnections(options: ConnectionsOptions): Connections {
   };
 }
 
-/** Nothing was answered in time; `answered` settles once something is, or the connection is gone. */
+/** There was no answer in time; `answered` settles once there is one, or the connection is gone. */
 class Unanswered extends StatementError {
   readonly id: string;
   readonly answered: Promise<unknown>;
@@ -224,8 +227,8 @@ class Unanswered extends StatementError {
 const isRefused = (error: unknown): boolean => error instanceof StatementError && error.reached === 'refused';
 
 /**
- * Returns `refused` for an error of the database, which undoes the statement, and `unknown` for one that may come
- * behind a commit: classes 08 (connection), 57P (shutdown) and XX (internal).
+ * Returns `refused` for an error of the database, which undoes the statement, and `unknown` for one that may follow a
+ * commit: classes 08 (connection), 57P (shutdown) and XX (internal).
  */
 function failureOf(error: unknown): StatementError {
   const sqlState = sqlStateOf(error);

@@ -15,7 +15,7 @@ export interface CountingStatus {
   readonly batches: number;
   readonly entries: number;
   readonly failed: number;
-  /** Bytes of reports that are acknowledged and not committed. */
+  /** Bytes of reports that are acknowledged and not yet committed. */
   readonly waitingBytes: number;
 }
 
@@ -24,56 +24,56 @@ export interface CountingOptions {
   readonly writes: Pick<Writes, 'write'>;
   /** Returns the known incarnation of a key's counters; null for an unknown key. */
   readonly incarnation: (accessKey: string) => number | null;
-  /** Counts reloads of everything: after one the database may lack what it was told before. */
+  /** Returns the number of reloads of everything; after one the database may lack what it was told before. */
   readonly reloads: () => number;
-  /** Asks for the places of a committed batch that were not registered, as PostgreSQL writes an array; null where they are forgotten. */
+  /** Returns the places of a committed batch's unregistered keys, as a PostgreSQL array; null if forgotten. */
   readonly unknownOf: (batch: bigint) => Promise<string | null>;
   /** Returns the numbers and marks of the state in memory. */
   readonly seen: () => Seen;
-  /** Resolves once a committed batch shows; of null nothing is known but that it was committed. */
+  /** Resolves once a committed batch is visible here; null if nothing more is known about it. */
   readonly counted: (batch: CountedBatch | null) => Promise<void>;
-  /** Shows what batch `number` has counted until it can be read. */
+  /** Shows the increments of batch `number` until they can be read. */
   readonly addUnread: (used: readonly UsedRow[], number: number) => void;
   readonly clock: ClockPort;
   readonly jitter: Jitter;
   readonly log: LogPort;
 }
 
-/** Entries of a batch: what is committed together holds up other gateways' batches for so long. */
+/** Entries after which a batch takes no further report, since other gateways' batches wait for its commit. */
 const MOST_ENTRIES = 10_000;
-/** Bytes that reports of each acknowledgement may take while they wait for the database. */
+/** Bytes of reports of each acknowledgement that may wait for the database. */
 export const MOST_WAITING = 64 * 1024 * 1024;
-/** Bytes of an entry besides its key. */
+/** Bytes of an entry in addition to its key. */
 const ENTRY_BYTES = 100;
-/** Milliseconds. */
+/** In milliseconds. */
 const PATIENCE = 10_000;
 const LEAST_PATIENCE = 2_000;
 const CLOSING_PATIENCE = 5_000;
 const AGAIN = 300;
-/** The schema's own state for a batch with a report that was counted before. */
+/** The schema's own state for a batch that contains an already counted report. */
 const REPEATED = 'KW002';
 
 interface Gathered {
   readonly report: UsageReport;
   readonly bytes: number;
   readonly since: number;
-  /** Null for a report that is acknowledged already. */
+  /** Null for a report that has already been acknowledged. */
   readonly answer: { resolve(outcome: ReportOutcome): void; reject(error: Error): void } | null;
-  /** Per entry, for a report that counts only as the keys were then. */
+  /** For each entry of a report that applies only to the keys as they were then. */
   readonly incarnations: readonly (number | null)[] | null;
 }
 
-/** Gathers reports and writes them in batches, of which one is on its way at a time. */
+/** Gathers reports and writes them in batches, one at a time for each acknowledgement. */
 export class Counting {
   readonly #options: CountingOptions;
   readonly #status = { batches: 0, entries: 0, failed: 0 };
-  /** Bytes. */
+  /** In bytes. */
   readonly #waiting = { durable: 0, memory: 0 };
-  /** Acknowledged reports are tried for as long as Keyway runs. */
+  /** Acknowledged reports are retried as long as Keyway runs. */
   readonly #lasting = { until: Number.POSITIVE_INFINITY };
   readonly #told: ToldConnections;
   #isClosing = false;
-  // A report that waits for its commit does not wait for those that nobody waits for.
+  // A report that waits for its commit must not queue behind reports without a waiting caller.
   readonly #durable = createLane(
     takeBatch,
     this.#leaving('durable', (batch) => this.#writeDurable(this.#withoutLate(batch))),
@@ -93,8 +93,8 @@ export class Counting {
   }
 
   /**
-   * Resolves once the report is committed, or is gathered where that is all that is asked for. Rejects with `backendAway`
-   * where it was not counted, and with `outcomeUnknown` where that could not be found out in time.
+   * Resolves once the report is committed, or only gathered if that is all the acknowledgement promises. Rejects with
+   * `backendAway` if it was not counted, and with `outcomeUnknown` if that could not be determined in time.
    */
   async count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome> {
     if (this.#isClosing) throw new DomainError('backendAway', 'Keyway is shutting down');
@@ -113,14 +113,14 @@ export class Counting {
     return { repeated: false, unknownKeys: [...new Set(unknown)], durability: 'memory' };
   }
 
-  /** Writes what is gathered; gives up after some seconds. */
+  /** Writes the gathered reports; gives up after some seconds. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#lasting.until = this.#options.clock.monotonic() + CLOSING_PATIENCE;
     await Promise.all([this.#durable.idle(), this.#memory.idle()]);
   }
 
-  /** Subtracts the bytes of a batch once it is written. */
+  /** Wraps a write so that it subtracts the bytes of a batch once it is written. */
   #leaving(acknowledgement: Acknowledgement, write: (batch: readonly Gathered[]) => Promise<void>) {
     return async (batch: readonly Gathered[]): Promise<void> => {
       await write(batch);
@@ -143,7 +143,7 @@ export class Counting {
     return { written, made };
   }
 
-  /** Refuses those that have waited for as long as they may: none of them was sent. */
+  /** Refuses reports that have waited too long; none of them was sent. */
   #withoutLate(batch: readonly Gathered[]): readonly Gathered[] {
     const isLate = ({ since }: Gathered) => since + PATIENCE <= this.#options.clock.monotonic();
     const error = new DomainError('backendAway', 'the report is not counted: the database is away, or too slow');
@@ -157,7 +157,7 @@ export class Counting {
     const until = Math.max(oldest + PATIENCE, this.#options.clock.monotonic() + LEAST_PATIENCE);
     const { written, made } = await this.#writeBatch(batch, { until });
     if (written.kind === 'done') {
-      // The next batch need not wait until this one shows.
+      // The next batch need not wait until this one is visible.
       void this.#shown(made, written).then(async () => {
         const unknown = await this.#unknownIn(written, made);
         for (const { answer, report } of batch) answer?.resolve(this.#countedOf(report, unknown));
@@ -185,20 +185,23 @@ export class Counting {
     for (const { answer } of batch) answer?.reject(error);
   }
 
-  /** The keys of a batch that were not registered; null where that cannot be found out. */
+  /** Returns the keys of a batch that were not registered; null if that is unknown. */
   async #unknownIn({ number, rest: [count] }: Done, { keys }: UsageBatch): Promise<ReadonlySet<string> | null> {
     if (count === '0') return new Set();
     const places = await this.#options.unknownOf(number).catch(() => null);
     return places === null ? null : new Set(placesOf(places).map((place) => keys[place - 1] ?? ''));
   }
 
-  /** Resolves once a committed batch shows; where it cannot be read back, its own increments show. */
+  /** Resolves once a committed batch is visible; if it cannot be read back, its own increments are shown. */
   #shown(made: UsageBatch, done: Done): Promise<void> {
     const { counted, addUnread } = this.#options;
     return counted(readCounted(made, done)).catch(() => addUnread(usedOf(made), Number(done.number)));
   }
 
-  /** Returns the outcome of a report: its unregistered keys are those of its batch, or, where `unknown` is null, those unregistered now. */
+  /**
+   * Returns the outcome of a report. Its unregistered keys are those of its batch or, if `unknown` is null, those
+   * unregistered now.
+   */
   #countedOf({ entries }: UsageReport, unknown: ReadonlySet<string> | null): ReportOutcome {
     const isUnknown = (key: string) => (unknown === null ? this.#options.incarnation(key) === null : unknown.has(key));
     const unknownKeys = entries.map(({ accessKey }) => accessKey).filter(isUnknown);
@@ -231,7 +234,7 @@ export class Counting {
   }
 }
 
-/** The next reports, at least one; never two of one id. */
+/** Takes the next reports, at least one, and never two with one id. */
 function takeBatch(waiting: Gathered[]): readonly Gathered[] {
   const ids = new Set<string>();
   let entries = 0;
@@ -248,7 +251,7 @@ function takeBatch(waiting: Gathered[]): readonly Gathered[] {
 /** The usage of a key in a batch. */
 interface Used {
   readonly accessKey: string;
-  /** Null for whichever there is. */
+  /** Null for any incarnation. */
   readonly incarnation: number | null;
   up: bigint;
   down: bigint;
@@ -257,7 +260,7 @@ interface Used {
 
 interface MadeBatch {
   readonly made: UsageBatch;
-  /** To be called once it is. */
+  /** To be called once the batch is committed. */
   readonly committed: () => void;
 }
 
@@ -283,7 +286,7 @@ function makeBatch(batch: readonly Gathered[], { gateway, seen, told }: Telling)
       }
     }
   }
-  // Neighbours in the index one after the other.
+  // Sorted, so that neighbours in the index follow one another.
   const all = [...used.values()].sort((one, other) => (one.accessKey < other.accessKey ? -1 : 1));
   const { connections, committed } = told.tell(all);
   const made = {
@@ -306,29 +309,29 @@ function sum(one: bigint, other: bigint): bigint {
 
 type ToldConnections = ReturnType<typeof createToldConnections>;
 
-/** The connections that this gateway has told: the same again is no news. */
+/** Remembers the connections that this gateway has told, because telling them again would be no news. */
 function createToldConnections(options: Pick<CountingOptions, 'incarnation' | 'reloads'>) {
-  /** Each with the incarnation of the counters that was known when it was told. */
+  /** The told value of each key, with the incarnation of its counters known at that time. */
   const told = new Map<string, { readonly value: bigint; readonly incarnation: number | null }>();
-  /** The reload since which it was. */
+  /** The reload after which they were told. */
   let since = 0;
 
   function isNews(accessKey: string, connections: bigint): boolean {
     const before = told.get(accessKey);
-    // Before anything was read anew, what was never told is zero, and zeros need not be kept.
+    // Before the first reload a value that was never told is zero, and zeros are not stored.
     if (before === undefined) return since > 0 || connections !== 0n;
     return before.incarnation !== options.incarnation(accessKey) || before.value !== connections;
   }
 
   return {
-    /** Null where they are no news; `committed` is to be called once the others are. */
+    /** Returns the connections to tell, null for no news; `committed` must be called after their commit. */
     tell(used: readonly Used[]): Pick<UsageBatch, 'connections'> & Pick<MadeBatch, 'committed'> {
       if (options.reloads() !== since) told.clear();
       since = options.reloads();
       const at = since;
       const news = used.map(({ accessKey, incarnation, connections }) => ({
         accessKey,
-        // Not once it is committed: then a later one may be known, which has none.
+        // Taken now: after the commit a later incarnation may be known, which has not been told.
         incarnation: incarnation ?? options.incarnation(accessKey),
         value: connections !== null && isNews(accessKey, connections) ? connections : null,
       }));
@@ -346,14 +349,14 @@ function createToldConnections(options: Pick<CountingOptions, 'incarnation' | 'r
   };
 }
 
-/** The reports of a batch that the database has counted before, where that is why it took none of it. */
+/** Returns the reports of a batch that had been counted before, if that is why the database refused it. */
 function repeatedIn(batch: readonly Gathered[], written: Written): readonly Gathered[] {
   if (written.kind !== 'nothing' || written.sqlState !== REPEATED) return [];
   const named = batch.filter(({ report }) => report.id !== null);
   return written.reason.split(',').flatMap((place) => named[Number(place) - 1] ?? []);
 }
 
-/** Returns the sums of a batch where all its keys were registered; null where others were among them, or its answer was lost. */
+/** Returns the sums of a batch if all its keys were registered; null if not, or if its answer was lost. */
 function readCounted(made: UsageBatch, { number, operation, rest: [unknown, follows] }: Done): CountedBatch | null {
   if (unknown !== '0') return null;
   const used = usedOf(made);
@@ -365,7 +368,7 @@ function usedOf({ keys, up, down }: UsageBatch): readonly UsedRow[] {
   return keys.map((accessKey, at) => ({ accessKey, up: up[at] ?? 0n, down: down[at] ?? 0n }));
 }
 
-/** An array of integers as PostgreSQL writes it. */
+/** Reads an array of integers in PostgreSQL's form. */
 function placesOf(array: string): readonly number[] {
   const inner = array.slice(1, -1);
   return inner === '' ? [] : inner.split(',').map(Number);

@@ -3,21 +3,21 @@ import { changeDocument } from '../../document/change.js';
 import type { ConfigurationDocument } from '../../document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
 
-/** Besides keys: the rules, and what of the DNS settings was given since the last replacement. */
+/** The rules, and the DNS settings given since the last replacement. */
 export interface PresentSections {
   readonly outbound: OutboundSettings | null;
   readonly dnsChanges: readonly DnsChange[];
 }
 
-/** Is told why the document has no place for a change. */
+/** Called with the reason if the document has no place for a change. */
 export type ChangeRefused = (reason: string) => void;
 
-/** Changes that are made in one step at least; where a document is large, each step copies it. */
+/** The least number of changes made in one step; each step copies the document, so it grows with that. */
 const STEP_CHANGES = 2_000;
 
 /**
- * Keys that a document does not have as they are: another record, or another place too, in the order in which they go to the
- * end of their list.
+ * Collects the keys that differ from a document: in their record, or also in their place, in the order in which they go
+ * to the end of their list.
  */
 export class KeyChanges {
   readonly #changes = new Map<string, 'record' | 'place'>();
@@ -35,7 +35,7 @@ export class KeyChanges {
     this.#changes.set(accessKey, 'place');
   }
 
-  /** Makes the first of the changes, which are then none any more; `recordOf` answers null for a key that is gone. */
+  /** Makes the first of the changes and forgets them; `recordOf` returns null for a key that is gone. */
   makeSome(
     document: ConfigurationDocument,
     recordOf: (accessKey: string) => AccessKey | null,
@@ -57,7 +57,7 @@ export class KeyChanges {
   }
 }
 
-/** The changes that make the sections of today out of those that the document was put with. */
+/** Returns the changes that turn the sections of the stored document into the present ones. */
 export function sectionChanges(
   rules: readonly OutboundRule[],
   { outbound, dnsChanges }: PresentSections,
@@ -66,17 +66,17 @@ export function sectionChanges(
   return [...dnsChanges.map((dns) => ({ dns })), ...(isSame ? [] : [{ rules: outbound.rules }])];
 }
 
-/** The document with a change; as it was where it has no place for that. */
+/** Returns the document with a change, or unchanged if it has no place for it. */
 export function changedDocument(
   document: ConfigurationDocument,
   change: ConfigurationChange,
   refused: ChangeRefused,
 ): ConfigurationDocument {
   try {
-    // Servers that read the document once it is a file again must not bring a key back from a legacy key list.
+    // When the document becomes a file again, servers must not bring a key back from a legacy key list.
     return changeDocument(document, change, undefined, []);
   } catch (error) {
-    // A change that has no place in the document does not hold up the others; files do the same.
+    // A change without a place in the document does not hold up the others; files do the same.
     refused(failureWords(error));
     return document;
   }

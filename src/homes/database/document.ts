@@ -1,7 +1,12 @@
-import { webcrypto } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { ConfigurationDocumentPort, ConfigurationFingerprint, ConfigurationPatch } from '../../core/backend.js';
+import type {
+  ConfigurationDocumentPort,
+  ConfigurationFingerprint,
+  ConfigurationPatch,
+  ConfigurationVersions,
+  KeptVersion,
+} from '../../core/backend.js';
 import { DomainError, messageOf } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
@@ -13,7 +18,7 @@ import { UndoVersions } from '../../core/undo-versions.js';
 import { lossesBetween, type ReadConfiguration, readDocumentSteps } from '../../document/document.js';
 import { patchDocumentSteps } from '../../document/patch/patch-document.js';
 import { toReplacementSteps } from '../../document/replacement.js';
-import { type KeptVersion, retainedVersions, versionNamed } from '../../document/retention.js';
+import { contentDigest, retainedVersions, versionId, versionNamed } from '../../document/retention.js';
 import type { Connections } from './connection.js';
 import { type KeptDocument, type PresentDocument, unpack } from './kept-document.js';
 import { arraysOfSteps } from './key-columns.js';
@@ -36,7 +41,7 @@ export interface DocumentOptions {
   readonly writes: Pick<Writes, 'write'>;
   readonly keys: KeyReader;
   readonly kept: Pick<KeptDocument, 'current'>;
-  /** Resolves once a write that was committed shows here. Rejects with `outcomeUnknown` where that cannot be seen in time. */
+  /** Resolves once a committed write is visible here. Rejects with `outcomeUnknown` if that does not happen in time. */
   readonly showing: () => Promise<void>;
   readonly clock: ClockPort;
   readonly random: RandomPort;
@@ -44,10 +49,10 @@ export interface DocumentOptions {
 }
 
 const DEADLINE = 30_000;
-/** Tries to replace a configuration that others go on changing. */
+/** The most attempts to replace a configuration that others keep changing. */
 const ATTEMPTS = 10;
-/** Tries before the others are made to wait. */
-const ATTEMPTS_BESIDE = 2;
+/** The attempts before the others are made to wait. */
+const UNHELD_ATTEMPTS = 2;
 const CHANGED_MEANWHILE = 'KW001';
 
 /** The configuration as a document with its kept versions. */
@@ -75,58 +80,73 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
       const patched = await inTurns(patchDocumentSteps(document, patch));
       ({ fingerprint } = patched);
       if (patched.document === document) return null;
-      // As one that is meant to be what it is: who takes a member out by its name does not lose it.
+      // As an intended content: a patch that removes a member by name loses nothing by mistake.
       return this.#next(await inTurns(readDocumentSteps(patched.document.bytes)), 'restored', 'replaced');
     });
     if (fingerprint === null) throw new DomainError('configWriteFailed');
     return fingerprint;
   }
 
-  /** Reads the document byte for byte, as a file would hold it. Rejects with `configReadFailed`. */
+  /** Reads the document, byte for byte as a file would hold it. Rejects with `configReadFailed`. */
   async text(): Promise<Buffer> {
     return (await this.at()).bytes;
   }
 
-  /** Reads the same as `text`, with the number of the last write that is in it. */
+  /** Reads the same as `text`, with the number of the last write in it. */
   async at(): Promise<{ readonly number: bigint; readonly bytes: Buffer }> {
     const { number, document } = await this.#current();
     return { number, bytes: document.bytes };
   }
 
-  /** Makes it these bytes; what is a configuration for a file is one here. Rejects as `replace` does, and as `readDocument` throws. */
+  /**
+   * Replaces the document; a configuration that is valid for a file is valid here. Rejects as `replace` does, and as
+   * `readDocument` throws.
+   */
   async put(bytes: Buffer): Promise<void> {
     await this.#replaceWhole(await inTurns(readDocumentSteps(bytes)), 'restored');
   }
 
-  /** Reads the kept versions, oldest first. */
-  async versions(): Promise<readonly KeptVersion[]> {
+  /** Makes it what `change` makes of it as it stands, called again where others changed it meanwhile. Rejects as `replace` does. */
+  async change(change: (bytes: Buffer) => Buffer): Promise<void> {
+    await this.#replaceBy(async ({ document }) =>
+      this.#next(await inTurns(readDocumentSteps(change(document.bytes))), 'restored', 'replaced'),
+    );
+  }
+
+  readonly versions: ConfigurationVersions = {
+    list: () => this.#versions(),
+    read: (id) => this.#version(id),
+    present: () => this.text(),
+    restore: (content) => this.put(content),
+  };
+
+  async #versions(): Promise<readonly KeptVersion[]> {
     const [rows = []] = await this.#options.connections.run(VERSIONS, DEADLINE);
     return rows.map(([id, keptAt, forever]) => ({ id: id ?? '', keptAt: Number(keptAt), forever: forever === 't' }));
   }
 
-  /** Makes it what it was in a version, whose id may be shortened; resolves to that. Rejects with an `Error` for people. */
+  /** Restores a version, whose id may be shortened; resolves to the version. Rejects with an `Error` for the user. */
   async restore(id: string): Promise<KeptVersion> {
-    const version = versionNamed(await this.versions(), id);
-    await this.put(await this.version(version.id));
+    const version = versionNamed(await this.#versions(), id);
+    await this.put(await this.#version(version.id));
     return version;
   }
 
-  /** Reads the content of a version. */
-  async version(id: string): Promise<Buffer> {
+  async #version(id: string): Promise<Buffer> {
     const [rows] = await this.#options.connections.run(versionContent(id), DEADLINE);
     return unpack(Buffer.from(rows?.[0]?.[0] ?? '', 'hex'));
   }
 
   readonly keepVersion = (): Promise<void> => this.#undo.before();
 
-  /** Notes that settings became others, whoever changed them. */
+  /** Notes that settings have changed, through any gateway. */
   settingsChanged(): void {
     this.#undo.settingsChanged();
   }
 
   async #keep(): Promise<void> {
     const { bytes } = await this.at();
-    const [id, content] = [await versionId(bytes, this.#options.clock.now()), await this.#store(bytes)];
+    const [id, content] = [versionId(this.#options.clock.now(), await contentDigest(bytes)), await this.#store(bytes)];
     await this.#options.connections.run(keepVersion(id, content), DEADLINE);
     await this.#forgetOldOrSay();
   }
@@ -147,19 +167,19 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     });
   }
 
-  /** Replaces the document by what `make` makes of it, called for each attempt; null leaves it as it is. */
+  /** Replaces the document by the result of `make`, which is called for each attempt; null leaves it as it is. */
   async #replaceBy(make: MakeNext): Promise<void> {
     try {
       await this.#write(make);
     } catch (error) {
       throw error instanceof DomainError ? error : new DomainError('configWriteFailed', wordsOf(error));
     }
-    // It has happened: what goes wrong from here on must not be told as if it had not.
+    // The write has happened; a later failure must not look as if it had not.
     await this.#options.showing();
     await this.#forgetOldOrSay();
   }
 
-  /** `reason` is that by which losses are judged, `put` the one that is told. */
+  /** Prepares the next document. `reason` is the one that losses are judged by, `put` the one that is stored. */
   async #next({ document, configuration }: ReadConfiguration, reason: PutReason, put = reason): Promise<Next> {
     const problem = await inTurns(configurationProblem(configuration));
     if (problem !== null) throw new DomainError('configFormatFailed', problem);
@@ -174,12 +194,12 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     };
   }
 
-  /** Writes the document, again where others changed the state meanwhile. */
+  /** Writes the document, again if others have changed the state meanwhile. */
   async #write(make: MakeNext): Promise<void> {
     for (let count = 1; ; count += 1) {
-      // Attempts that hold others up go one at a time: each takes a connection, and asks over another.
+      // Attempts that hold up others run one at a time, because each occupies a connection and asks over another.
       const written =
-        count <= ATTEMPTS_BESIDE
+        count <= UNHELD_ATTEMPTS
           ? await this.#attempt(make)
           : await this.#queue.run('held', () => holdingChanges(this.#options.connections, () => this.#attempt(make)));
       if (written === null || written.kind === 'done') return;
@@ -202,7 +222,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     });
     const { bytes } = before.document;
     const version = {
-      id: await versionId(bytes, clock.now()),
+      id: versionId(clock.now(), await contentDigest(bytes)),
       content: await this.#store(bytes),
       forever: verdict.forever,
     };
@@ -218,7 +238,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     return written;
   }
 
-  /** Counts the keys that are not among these, of which none stands twice. */
+  /** Counts the keys that are not among these, which contain no key twice. */
   *#removedBy(given: readonly AccessKey[]): Steps<number> {
     const { keys } = this.#options;
     let staying = 0;
@@ -243,10 +263,10 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     );
   }
 
-  /** Removes the versions that need not stay; that some are too many for a while harms nobody. */
+  /** Removes the versions that are not retained; a few too many do no harm for a while. */
   async #forgetOld(): Promise<void> {
     const { connections, clock } = this.#options;
-    const kept = await this.versions();
+    const kept = await this.#versions();
     const staying = retainedVersions(kept, clock.now());
     const going = kept.filter(({ id }) => !staying.has(id));
     if (going.length > 0) await connections.run(forgetVersions(going.map(({ id }) => id)), DEADLINE);
@@ -259,7 +279,7 @@ interface Next extends ReadConfiguration, Pick<DocumentPut, 'content' | 'setting
 
 type MakeNext = (before: PresentDocument) => Promise<Next | null>;
 
-/** Does `work` while changes of others wait; all the same where the database does not let them, or no longer. */
+/** Runs `work` while changes of others wait; also runs it if the database refuses to hold them, or stops doing so. */
 async function holdingChanges<T>(connections: Pick<Connections, 'session'>, work: () => Promise<T>): Promise<T> {
   let end = (): void => undefined;
   const ended = new Promise<void>((resolve) => {
@@ -284,11 +304,11 @@ async function holdingChanges<T>(connections: Pick<Connections, 'session'>, work
 interface Storing {
   readonly connections: Pick<Connections, 'send'>;
   readonly random: RandomPort;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly deadline: number;
 }
 
-/** Puts a content beside the others, packed; resolves to its id. Rejects with `StatementError`. */
+/** Stores a compressed content; resolves to its id. Rejects with `StatementError`. */
 export async function storeContent(bytes: Buffer, { connections, random, deadline }: Storing): Promise<string> {
   const id = random.uuid();
   await connections.send(INSERT_CONTENT, [id, await promisify(gzip)(bytes)], deadline);
@@ -304,11 +324,4 @@ function failureOf(written: Exclude<Written, { kind: 'done' }>): DomainError {
 function wordsOf(error: unknown): string {
   if (error instanceof DomainError) return error.detail === '' ? error.code : error.detail;
   return messageOf(error);
-}
-
-/** Returns the id of a version: the time and the beginning of the content's SHA-256, as those of files have it. */
-export async function versionId(bytes: Buffer, now: number): Promise<string> {
-  const time = new Date(now).toISOString().replaceAll(/[-:.]/g, '');
-  const digest = await webcrypto.subtle.digest('SHA-256', bytes);
-  return `${time}-${Buffer.from(digest).toString('hex', 0, 16)}`;
 }

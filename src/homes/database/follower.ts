@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RecordChange } from '../../core/kept-records.js';
+import type { AskedKeys } from '../../core/keys/types.js';
 import type { AuditEntry } from '../../core/model.js';
 import type { ProgressPort } from '../../core/ports.js';
 import { inTurns, pieces, type Steps } from '../../core/steps.js';
@@ -27,22 +28,22 @@ import {
   type UsageBatch,
 } from './statements.js';
 
-/** Receives the state besides keys. */
+/** Receives the parts of the state other than keys. */
 export interface Followed {
-  /** The configuration but for keys changed; `isPut`: as a whole. */
+  /** Takes a changed configuration without its keys; `isPut`: it was replaced as a whole. */
   settings(settings: StoredSettings, isPut: boolean): void;
-  /** Newest first. */
+  /** Takes the audit list, newest first. */
   audit(entries: readonly AuditEntry[]): void;
-  /** Takes the sessions that changed, or all that there are. */
+  /** Takes the sessions that changed, or all of them. */
   sessions(sessions: readonly FollowedSession[], are: 'changed' | 'all'): void;
-  /** Likewise, Keyway's own records. */
+  /** Takes Keyway's own records that changed, or all of them. */
   records(records: readonly RecordChange[], are: 'changed' | 'all'): void;
 }
 
 export interface KeyWrite {
   readonly number: bigint;
   readonly mark: string;
-  /** The mark of what was in memory when it was written. */
+  /** The mark of what was in memory at the time of the write. */
   readonly seenMark: string;
   /** The key's row, as `withKey` selects it. */
   readonly key: Row;
@@ -51,9 +52,9 @@ export interface KeyWrite {
 export interface CountedBatch {
   readonly number: bigint;
   readonly mark: string;
-  /** The state in memory when it was written. */
+  /** The state in memory at the time of the write. */
   readonly seen: UsageBatch['seen'];
-  /** True where it was counted onto just that. */
+  /** True if it was counted onto exactly that state. */
   readonly follows: boolean;
   readonly used: readonly UsedRow[];
   readonly hasConnections: boolean;
@@ -61,9 +62,9 @@ export interface CountedBatch {
 
 export interface FollowerStatus extends LooksStatus {
   readonly seen: Seen;
-  /** The id of the state; another in another database. */
+  /** The id of the state, which differs in another database. */
   readonly identity: string;
-  /** Reloads of everything since the start. */
+  /** The number of reloads of everything since the start. */
   readonly reloads: number;
 }
 
@@ -72,20 +73,22 @@ export interface FollowerOptions extends Omit<LooksOptions, 'poll' | 'read'> {
   readonly replica: Replica;
   readonly followed: Followed;
   readonly progress?: ProgressPort;
+  /** The keys that are loaded; null, by default, for all. */
+  readonly asked?: AskedKeys | null;
 }
 
-/** Milliseconds. */
+/** In milliseconds. */
 const LOOK_DEADLINE = 5_000;
 const LOAD_DEADLINE = 60_000;
-/** Counters that are taken in one go; others are answered meanwhile. */
+/** Counters that are taken in one turn of the event loop. */
 const SLICE = 2_000;
 const NOTHING: Seen = {
   ...{ state: -1n, stateMark: '', counters: -1n, countersMark: '', connections: -1n, connectionsMark: '' },
   document: -1n,
 };
-const LOST = 'the database has lost writes that it had, or is another one: everything is read anew';
+const LOST = 'the database has lost writes that it had, or is another one: everything is read again';
 
-/** Keeps what is in memory with the database: all of what was committed up to one moment, and nothing else. */
+/** Keeps memory in step with the database: it has everything that was committed up to one moment, and nothing else. */
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #looks: Looks;
@@ -106,13 +109,13 @@ export class Follower {
     this.#looks.schedule();
   }
 
-  /** Resolves once what was committed before the call is in memory. */
+  /** Resolves once everything committed before the call is in memory. */
   fresh = (what: Looked): Promise<void> => this.#looks.fresh(what);
 
-  /** The same for strangers' questions: so many looks a second at most. */
+  /** Does the same for requests about unknown keys, with a limited number of looks a second. */
   lookUp = (): Promise<void> => this.#looks.lookUp();
 
-  /** Somebody says that the state has changed. */
+  /** Reacts to a hint that the state has changed. */
   hint = (): void => this.#looks.hint();
 
   /** Tells whether the last look failed. */
@@ -128,12 +131,12 @@ export class Follower {
     return this.#looks.stop();
   }
 
-  /** Reads everything anew, once for all who find that they must. */
+  /** Reads everything again, once for all callers who need it. */
   #reload(): Promise<void> {
     this.#loading ??= this.#load(false)
       .then(() => {
         this.#reloads += 1;
-        this.#options.log.info({}, 'everything was read anew from the database');
+        this.#options.log.info({}, 'everything was read again from the database');
       })
       .finally(() => {
         this.#loading = null;
@@ -141,13 +144,13 @@ export class Follower {
     return this.#loading;
   }
 
-  /** Reads everything from one snapshot. Only a first load may show what it has before it has all. */
+  /** Reads everything from one snapshot. Only the first load may show keys before it has all of them. */
   async #load(isFirst: boolean): Promise<void> {
     await this.#options.connections.session(async (run) => {
       const one = async (text: string): Promise<readonly Row[]> => (await run(text, LOAD_DEADLINE))[0] ?? [];
       await one(LOAD.begin);
       const heads = readHeads(await one(HEADS));
-      await one(LOAD.declare);
+      await one(LOAD.declare(this.#options.asked ?? null));
       const all: KeyRow[] = [];
       for (let count = 0; ; ) {
         const rows = await one(LOAD.fetch);
@@ -158,7 +161,7 @@ export class Follower {
         else for (const row of rows) all.push(readKeyRow(row));
       }
       const connected: ConnectionsRow[] = [];
-      await one(LOAD.declareConnections);
+      await one(LOAD.declareConnections(this.#options.asked ?? null));
       for (;;) {
         const rows = await one(LOAD.fetchConnections);
         if (rows.length === 0) break;
@@ -193,7 +196,7 @@ export class Follower {
     while (!(await this.#follow(what)));
   }
 
-  /** Asks whether there is anything new before it asks for it. */
+  /** Asks whether there is anything new before reading it. */
   async #poll(): Promise<void> {
     await this.#loading;
     const [rows] = await this.#options.connections.run(HEADS, LOOK_DEADLINE);
@@ -206,13 +209,13 @@ export class Follower {
     if (!isSame) await this.#readNews('all');
   }
 
-  /** False where it must be looked again, since what is in memory has meanwhile become newer than what was read. */
+  /** Reads what is new. Returns false if it must be repeated, because memory has become newer than what was read. */
   async #follow(what: Looked): Promise<boolean> {
     await this.#loading;
     const before = { seen: this.#seen, reloads: this.#reloads };
-    const isAnew = () => this.#loading !== null || this.#reloads !== before.reloads;
+    const isReloaded = () => this.#loading !== null || this.#reloads !== before.reloads;
     const answers = await this.#options.connections.run(changesSince(this.#seen, what), LOOK_DEADLINE);
-    if (isAnew()) return false;
+    if (isReloaded()) return false;
     const changes = readChanges(answers);
     if (!changes.isKnown)
       this.#options.log.warn({ state: `${before.seen.state}`, counters: `${before.seen.counters}` }, LOST);
@@ -225,12 +228,12 @@ export class Follower {
     const { connectionsMark: markBefore } = this.#seen;
     const others = what === 'all' ? await this.#connectionsOfChanged(heads.gateways) : [];
     if (others.length > 0 && this.#seen.connectionsMark !== markBefore) return false;
-    if (isAnew() || (what === 'state' && heads.seen.connections < this.#seen.connections)) return false;
+    if (isReloaded() || (what === 'state' && heads.seen.connections < this.#seen.connections)) return false;
     this.#takeState(changes, keys);
-    // In slices: whatever comes between is newer, and a row is taken only over an older one.
+    // In slices: anything that comes between is newer, and a row replaces only an older one.
     for (let from = 0; from < changes.counters.length; from += SLICE) {
       if (from > 0) await setImmediate();
-      if (isAnew()) return false;
+      if (isReloaded()) return false;
       this.#options.replica.takeCounters(changes.counters.slice(from, from + SLICE).map(readCountersRow));
     }
     if (what === 'all') {
@@ -249,7 +252,7 @@ export class Follower {
 
   #takeState({ heads, sessions, settings, audit, records }: Changes, keys: readonly KeyRow[]): void {
     const { state, stateMark, document } = heads.seen;
-    // Memory may be newer than rows of the same state, by what was counted since.
+    // Memory may be newer than rows of the same state, because of reports counted since.
     if (state <= this.#seen.state) return;
     this.#options.replica.takeKeys(keys);
     if (sessions.length > 0) this.#options.followed.sessions(sessions.map(readSession), 'changed');
@@ -258,14 +261,14 @@ export class Follower {
     this.#seen = { ...this.#seen, state, stateMark, document };
   }
 
-  /** Returns the gateways that fell silent, are heard of again, or were forgotten. */
+  /** Returns the gateways that fell silent, came back, or were forgotten. */
   #changedGateways(now: Heads['gateways']): readonly string[] {
     return [...this.#gateways].flatMap(([id, { isHeardOf, since }]) =>
       now.get(id)?.isHeardOf === isHeardOf && now.get(id)?.since === since ? [] : [id],
     );
   }
 
-  /** Tells whether a gateway was forgotten whose connections count here: nobody knows any more of which keys. */
+  /** Tells whether a gateway with connections here was forgotten, so that their keys are unknown. */
   #isForgotten(now: Heads['gateways']): boolean {
     return [...this.#gateways].some(([id, { isHeardOf, since }]) => isHeardOf && now.get(id)?.since !== since);
   }
@@ -278,8 +281,8 @@ export class Follower {
   }
 
   /**
-   * Resolves once a batch that this gateway has committed is in memory, without a look where it was counted onto what is
-   * there. Null for one of which no more is known.
+   * Resolves once a batch that this gateway has committed is in memory, without a look if it was counted onto what is
+   * there. Null for a batch about which nothing more is known.
    */
   async counted(batch: CountedBatch | null): Promise<void> {
     const isNext = batch?.follows && this.#loading === null && this.#seen.countersMark === batch.seen.countersMark;
@@ -293,8 +296,8 @@ export class Follower {
   }
 
   /**
-   * Takes the key that a write of this gateway has left as it told. False where it did not tell, or something else came in
-   * between: then whoever wrote must look.
+   * Takes the key as a write of this gateway has returned it. Returns false if it returned none, or another write came
+   * in between: the caller must then look.
    */
   wrote({ number, mark, seenMark, key }: KeyWrite): boolean {
     if (key[0] == null || this.#loading !== null || this.#seen.stateMark !== seenMark) return false;
@@ -304,7 +307,7 @@ export class Follower {
   }
 }
 
-/** Reads them in pieces; taking them costs less, and is one step. */
+/** Reads rows in pieces; taking the result is cheaper, and is one step. */
 function* readKeyRows(rows: readonly Row[]): Steps<readonly KeyRow[]> {
   const read: KeyRow[] = [];
   for (const some of pieces(rows, SLICE)) {

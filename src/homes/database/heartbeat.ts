@@ -7,30 +7,30 @@ import { aside, FIGURES, forget, leaveGateway, seeGateway } from './statements.j
 export interface HeartbeatOptions {
   readonly connections: Pick<Connections, 'run'>;
   readonly gateway: string;
-  /** The database has taken a sign of life. */
+  /** Called when the database has accepted a sign of life. */
   readonly isTaken: () => void;
   readonly jitter: Jitter;
   readonly log: LogPort;
-  /** Between two signs of life; default 15 s. */
+  /** Milliseconds between two signs of life; default 15 s. */
   readonly heartbeatMilliseconds?: number;
 }
 
-/** Figures that the database gives of the state. */
+/** Figures of the state, read from the database. */
 export interface StateFigures {
   /** Bytes of each table with its indexes. */
   readonly tables: ReadonlyMap<string, number>;
-  /** Statements over tables of the schema that wait for what others have locked. */
+  /** Statements over tables of the schema that wait for locks of others. */
   readonly lockWaits: number;
 }
 
-/** Milliseconds. */
+/** In milliseconds. */
 const HEARTBEAT = 15_000;
 const FORGETTING = 60_000;
 const DEADLINE = 5_000;
-/** Ids of reports that are remembered at most, of those of a day; each takes some 200 bytes of disk. */
+/** The most ids of reports that are remembered, of those of a day; each takes some 200 bytes of disk. */
 const MOST_REPORTS = 10_000_000;
 
-/** Says from time to time that the gateway lives, asks for figures, and has the database forget what nobody needs. */
+/** Periodically reports that the gateway is alive, reads figures, and has the database forget old data. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   readonly #timers: readonly NodeJS.Timeout[];
@@ -47,12 +47,12 @@ export class Heartbeat {
     ];
   }
 
-  /** Why the database takes no sign of life, where it has refused one; null where it does. */
+  /** Why the database last refused a sign of life; null if it did not. */
   get refusal(): string | null {
     return this.#refusal;
   }
 
-  /** The figures of the last question; null before the first. */
+  /** The figures last read; null before the first reading. */
   get figures(): StateFigures | null {
     return this.#figures;
   }
@@ -61,7 +61,7 @@ export class Heartbeat {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** Tells the others that this gateway's connections count no more. */
+  /** Tells the others that this gateway's connections no longer count. */
   async leave(): Promise<void> {
     const { connections, gateway } = this.#options;
     await connections.run(aside(leaveGateway(gateway)), 1_000).catch(() => undefined);
@@ -90,7 +90,10 @@ export class Heartbeat {
     this.#figures = { tables: new Map(tables), lockWaits: Number(rows.find(([name]) => name == null)?.[1] ?? 0) };
   }
 
-  /** Nobody waits for it, and the next time does it again. Only what the database refuses is said: that it is away is known. */
+  /**
+   * Repeats work whose failure the next run makes up for. Only refusals are logged, because it is known anyway that the
+   * database is away.
+   */
   #every(milliseconds: number, work: () => Promise<unknown>): NodeJS.Timeout {
     const timer = setInterval(() => {
       work().catch((error: unknown) => {

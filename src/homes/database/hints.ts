@@ -9,23 +9,23 @@ export type Hints = ReturnType<typeof startHints>;
 
 export interface HintsOptions {
   readonly connections: Pick<Connections, 'run'>;
-  /** The URL for the listening connection, which no pooler may hand on. */
+  /** The URL for the listening connection, which must not go through a pooler. */
   readonly listenUrl: string;
   readonly gateway: string;
-  /** Another gateway has changed something. */
+  /** Called when another gateway has changed something. */
   readonly onHint: () => void;
   readonly clock: ClockPort;
   readonly jitter: Jitter;
   readonly log: LogPort;
 }
 
-/** Milliseconds. */
+/** In milliseconds. */
 const GAP = 100;
 const DEADLINE = 3_000;
 const AGAIN = 2_000;
 const UNHEARD = 'no hints of changes are heard; what other gateways change is seen within a second';
 
-/** Hints between gateways that something has changed. They may be lost: whoever follows looks by itself. */
+/** Exchanges hints about changes between gateways. They may be lost, because followers also look. */
 export function startHints(options: HintsOptions) {
   const { connections, gateway, onHint, clock, log } = options;
   let sentAt = Number.NEGATIVE_INFINITY;
@@ -84,7 +84,7 @@ export function startHints(options: HintsOptions) {
       await client.query(`listen ${NOTIFY_CHANNEL}`);
       isListening = true;
       isSaid = false;
-      // Hints may have been missed while nobody listened.
+      // Hints may have been missed while the connection was down.
       onHint();
     } catch (error) {
       sayUnheard(error);
@@ -95,11 +95,11 @@ export function startHints(options: HintsOptions) {
 
   listen().catch(sayUnheard);
   return {
-    /** Something was committed here. Tells the others in a statement of its own, so many times a second at most. */
+    /** Tells the others that something was committed here, by itself, a limited number of times a second. */
     changed(): void {
       sending ??= setTimeout(send, Math.max(0, sentAt + GAP - clock.monotonic()));
     },
-    /** Tells whether others' hints are heard. */
+    /** Tells whether hints of others are received. */
     isListening: (): boolean => isListening,
     async close(): Promise<void> {
       isClosed = true;
@@ -109,10 +109,10 @@ export function startHints(options: HintsOptions) {
   };
 }
 
-/** Tells whether another process answers than the one that took the connection: then a pooler stands between. */
+/** Tells whether another process answers than the one that accepted the connection, as happens behind a pooler. */
 async function isHandedOn(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-  // The client keeps it for the cancelling of queries; its types do not name it.
+  // The client has it for cancelling queries, but its types do not declare it.
   const { processID } = client as unknown as { readonly processID: number | null };
   return processID !== null && rows[0]?.pid !== processID;
 }

@@ -1,6 +1,9 @@
 import type { RandomPort } from '../../core/ports.js';
 
-/** Between half and one and a half times as long, so that those who wait for the same do not come back at once. */
+/**
+ * Returns between half and one and a half times as long, so that callers that wait for the same thing do not all come
+ * back at once.
+ */
 export type Jitter = (milliseconds: number) => number;
 
 export function createJitter(random: RandomPort): Jitter {

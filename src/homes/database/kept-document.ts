@@ -19,12 +19,12 @@ import {
 import type { KeyObserver } from './replica.js';
 import { DOCUMENT, type Seen } from './statements.js';
 
-/** The configuration as it is at one moment. */
+/** The configuration at one moment. */
 export interface PresentDocument {
-  /** The last write of the state that is in it. */
+  /** The number of the last write in it. */
   readonly number: bigint;
   readonly document: ConfigurationDocument;
-  /** The same as one compact JSON value, in pieces. */
+  /** Returns the same as one compact JSON value, in pieces. */
   compact(): Promise<readonly Buffer[]>;
 }
 
@@ -32,25 +32,25 @@ export interface KeptDocumentOptions {
   readonly connections: Pick<Connections, 'run'>;
   readonly keys: Pick<KeyReader, 'get' | 'entries'>;
   readonly present: () => PresentSections;
-  /** Resolves once all that was committed before the call is in memory. */
+  /** Resolves once everything committed before the call is in memory. */
   readonly fresh: () => Promise<void>;
   readonly seen: () => Pick<Seen, 'state' | 'document'>;
-  /** The number of the write that registered the key. */
+  /** Returns the number of the write that registered the key. */
   readonly registeredAt: (accessKey: string) => number;
   readonly refused: ChangeRefused;
 }
 
-/** The document as it was put, with the keys of today. */
+/** The document that was put, with the present keys. */
 interface Kept {
-  /** The write that put it. */
+  /** The number of the write that put it. */
   readonly number: bigint;
-  /** False where keys and settings were not taken from it. */
+  /** False if keys and settings were not taken from it. */
   readonly isApplied: boolean;
   readonly rules: readonly OutboundRule[];
   document: ConfigurationDocument;
 }
 
-/** A document with the sections of today. */
+/** A document with the present sections. */
 interface Made extends PresentSections {
   readonly base: ConfigurationDocument;
   readonly document: ConfigurationDocument;
@@ -58,19 +58,19 @@ interface Made extends PresentSections {
 }
 
 const DEADLINE = 30_000;
-/** Milliseconds after which a document that nobody asks for leaves the memory. */
+/** Milliseconds after which an unused document leaves memory. */
 const IDLE = 60_000;
 
 /**
- * The configuration, kept as text between changes (design: "One state for several gateways"): a read makes those alone that
- * came since the read before, and never holds up the event loop for all keys.
+ * Keeps the configuration as text between changes (design: "One state for several gateways"): a read makes only the
+ * changes since the previous read, and never holds up the event loop for all keys.
  */
 export class KeptDocument implements KeyObserver {
   readonly #options: KeptDocumentOptions;
   readonly #queue = new PerKeyQueue();
   #kept: Kept | null = null;
   #made: Made | null = null;
-  /** Changes that the kept document lacks; null where none is kept. */
+  /** Changes that the kept document lacks; null without a document. */
   #changes: KeyChanges | null = null;
   #idle: NodeJS.Timeout | null = null;
 
@@ -82,7 +82,7 @@ export class KeptDocument implements KeyObserver {
     this.#changes?.record(accessKey);
   }
 
-  /** Keys whose place is another go to the end, in the order of these calls. */
+  /** Moves a key to the end of its list, in the order of these calls. */
   placeChanged(accessKey: string): void {
     this.#changes?.place(accessKey);
   }
@@ -91,7 +91,7 @@ export class KeptDocument implements KeyObserver {
     this.close();
   }
 
-  /** The configuration with all that was committed before the call. Rejects as connections and `readDocument` do. */
+  /** Returns the configuration with all commits before the call. Rejects as connections and `readDocument` do. */
   async current(): Promise<PresentDocument> {
     const { fresh, seen } = this.#options;
     return this.#queue.run('document', async () => {
@@ -101,7 +101,7 @@ export class KeptDocument implements KeyObserver {
         if (this.#kept?.number !== seen().document) await this.#load();
         const kept = this.#kept;
         await this.#makeChanges();
-        // In this turn nothing is left to be made, and it is the document of the state that is in memory.
+        // Only if, in this turn of the event loop, no change is left and the document belongs to the state in memory.
         if (kept === null || kept.number !== seen().document || kept !== this.#kept || this.#isBehind(kept)) continue;
         const { state: number } = seen();
         const made = await this.#withSections(kept, kept.document);
@@ -114,7 +114,7 @@ export class KeptDocument implements KeyObserver {
     });
   }
 
-  /** Lets the document go; the next call of `current` reads it again. */
+  /** Drops the document; the next call of `current` reads it again. */
   close(): void {
     if (this.#idle !== null) clearTimeout(this.#idle);
     this.#idle = null;
@@ -128,7 +128,7 @@ export class KeptDocument implements KeyObserver {
     this.#idle = setTimeout(() => this.close(), IDLE).unref();
   }
 
-  /** Reads the document that was put last, and notes what has changed since. Keeps none where another is put meanwhile. */
+  /** Reads the document that was put last, and notes later changes. Keeps nothing if another is put meanwhile. */
   async #load(): Promise<void> {
     const { connections, fresh, seen } = this.#options;
     const changes = new KeyChanges();
@@ -144,7 +144,7 @@ export class KeptDocument implements KeyObserver {
     await fresh();
     if (number !== seen().document) return;
     if (isApplied) await inTurns(this.#noteChangesSince(Number(number), configuration.keys));
-    // Everything was read anew meanwhile.
+    // Everything was reloaded meanwhile.
     if (this.#changes !== changes) return;
     this.#kept = { number, isApplied, rules: configuration.outbound?.rules ?? [], document };
   }
@@ -167,7 +167,7 @@ export class KeptDocument implements KeyObserver {
     }
   }
 
-  /** Makes the changes of keys until none is left, so many a turn. */
+  /** Makes the changes of keys until none is left, a limited number in each turn. */
   async #makeChanges(): Promise<void> {
     const kept = this.#kept;
     const { refused } = this.#options;
@@ -187,7 +187,7 @@ export class KeptDocument implements KeyObserver {
     return entry === undefined ? null : copyOf(entry);
   };
 
-  /** The sections are those of the moment of the call. */
+  /** Returns the document with the sections as they are at the moment of the call. */
   async #withSections(kept: Kept, base: ConfigurationDocument): Promise<Made> {
     const { outbound, dnsChanges } = this.#options.present();
     const made = this.#made;
@@ -205,7 +205,7 @@ export class KeptDocument implements KeyObserver {
 
 const GZIP = Buffer.from([0x1f, 0x8b]);
 
-/** The bytes of a content as it is stored. */
+/** Returns the bytes of a stored content. */
 export async function unpack(content: Buffer): Promise<Buffer> {
   return content.subarray(0, GZIP.length).equals(GZIP) ? promisify(gunzip)(content) : content;
 }

@@ -34,13 +34,13 @@ const TYPES: Readonly<Record<KeyFieldKind, ColumnType>> = {
 
 const COLUMNS = keyFields.map(({ name, kind, member }) => ({ name, member, ...TYPES[kind] }));
 
-/** The number of columns that a record takes in a row. */
+/** The number of columns of a record in a row. */
 export const COLUMN_COUNT = COLUMNS.length;
 
-/** The columns of a record, from this table of a statement. */
+/** Returns the columns of a record, in this table of a statement. */
 export const columnsOf = (table: string): string => COLUMNS.map(({ member }) => `${table}.${member}`).join(', ');
 
-/** Keys as the functions of the schema take them: an array a column. */
+/** Returns keys in the form of the schema's functions: an array for each column. */
 export const arraysOf = (keys: readonly AccessKey[]): readonly literals.Literal[] => finish(arraysOfSteps(keys));
 
 /** Makes the arrays of `arraysOf` piece by piece. */
@@ -50,18 +50,21 @@ export function* arraysOfSteps(keys: readonly AccessKey[]): Steps<readonly liter
   return arrays;
 }
 
-/** A change as `update_key` takes it: per column whether it is given, and its value. */
+/** Returns a change in the form of `update_key`: for each column whether it is given, and its value. */
 export const givenOf = (given: Partial<KeyFieldValues>): readonly literals.Literal[] =>
   COLUMNS.flatMap(({ name, literal }) => [literals.flag(given[name] !== undefined), literal(given[name] ?? null)]);
 
-/** Many changes as `change_keys` takes them: per column an array of whether it is given, and one of the values. */
+/**
+ * Returns many changes in the form of `change_keys`: for each column an array of whether it is given, and one of the
+ * values.
+ */
 export const givenArraysOf = (given: readonly Partial<KeyFieldValues>[]): readonly literals.Literal[] =>
   COLUMNS.flatMap(({ name, arrayLiteral }) => [
     literals.flags(given.map((each) => each[name] !== undefined)),
     finish(arrayLiteral(given.map((each) => each[name] ?? null))),
   ]);
 
-/** The record whose columns begin at a place of a row. */
+/** Reads the record whose columns begin at an index of a row. */
 export function recordIn(accessKey: string, row: readonly (string | null)[], at: number): AccessKey {
   let place = at;
   return recordBy(accessKey, ({ kind }) => {
@@ -71,7 +74,7 @@ export function recordIn(accessKey: string, row: readonly (string | null)[], at:
   });
 }
 
-/** SQL of the schema in which each `{{…}}` is repeated for every column: `$column` is its name, `$type` and `$array` are its types. */
+/** Repeats each `{{…}}` in SQL of the schema for every column: `$column` is its name, `$type`, `$array` its types. */
 export function withColumns(sql: string): string {
   return sql.replace(/\{\{(.*?)\}\}/g, (_, text: string) =>
     COLUMNS.map(({ member, type, array }) =>

@@ -1,11 +1,14 @@
-/** Work that waits, and some of it on its way. */
+/** A queue of work, of which one portion is carried out at a time. */
 export interface Lane<T> {
   add(work: T): void;
-  /** Resolves once nothing is on its way. */
+  /** Resolves once nothing is being carried out. */
   idle(): Promise<void>;
 }
 
-/** Hands over what waits, as much at once as `takeSome` removes from it, one after the other. `carryOut` never rejects. */
+/**
+ * Creates a lane that carries out as much waiting work at once as `takeSome` removes from the queue, one portion after
+ * the other. `carryOut` must not reject.
+ */
 export function createLane<T>(
   takeSome: (waiting: T[]) => readonly T[],
   carryOut: (some: readonly T[]) => Promise<void>,
@@ -14,10 +17,10 @@ export function createLane<T>(
   let running: Promise<void> | null = null;
 
   async function run(): Promise<void> {
-    // Work that comes in the same turn goes together.
+    // Work that is added in the same turn goes together.
     await new Promise((resolve) => setImmediate(resolve));
     while (waiting.length > 0) await carryOut(takeSome(waiting));
-    // In the same turn as that look: what comes later begins anew.
+    // In the same turn as that check; work added later starts another run.
     running = null;
   }
 

@@ -3,29 +3,29 @@ import type { ServerConfiguration } from '../../core/model.js';
 import { pieces, type Steps } from '../../core/steps.js';
 import { storedSettings } from './server-settings.js';
 
-/** Bytes of a text that PostgreSQL can index (a third of a page of a B-tree, less its own). */
+/** The most bytes of a text that PostgreSQL can index (a third of a page of a B-tree, less its overhead). */
 const MOST_KEY_BYTES = 2_704;
 
-/** Why a key with this name cannot be held, naming the member, or null. */
+/** Returns why a key with this name cannot be stored, naming the member, or null. */
 export function textProblem(accessKey: string, name: string | null): string | null {
   if (accessKey.includes('\0')) return 'access_key: expected a text without U+0000';
   if (Buffer.byteLength(accessKey) > MOST_KEY_BYTES) return `access_key: expected at most ${MOST_KEY_BYTES} bytes`;
   return name?.includes('\0') === true ? 'name: expected a text without U+0000' : null;
 }
 
-/** Why a value cannot be held, naming it, or null: PostgreSQL holds no U+0000 in a text. */
+/** Returns why a value cannot be stored, naming it, or null: PostgreSQL stores no U+0000 in a text. */
 function valueProblem(value: unknown, what: string): string | null {
   return holdsNul(value) ? `${what}: expected texts without U+0000` : null;
 }
 
-/** The value; throws `invalidBody` where it cannot be held. */
+/** Returns the value; throws `invalidBody` if it cannot be stored. */
 export function withoutNul<T>(value: T, what: string): T {
   const problem = valueProblem(value, what);
   if (problem !== null) throw new DomainError('invalidBody', problem);
   return value;
 }
 
-/** Returns why a configuration cannot be held, naming the member, or null. */
+/** Returns why a configuration cannot be stored, naming the member, or null. */
 export function* configurationProblem(configuration: ServerConfiguration): Steps<string | null> {
   for (const some of pieces(configuration.keys)) {
     for (const { accessKey, name } of some) {

@@ -1,9 +1,9 @@
 import { finish, pieces, type Steps } from '../../core/steps.js';
 
 /**
- * Values as they stand in a statement (PostgreSQL documentation, 4.1.2). Writes go as one message, which parameters beside
- * it would make five: of those the database may have begun with the first while the last is not there, and hold what
- * others wait for.
+ * A value as a literal of a statement (PostgreSQL documentation, 4.1.2). A write goes as one message, which separate
+ * parameters would split into five: the database could then have begun with the first before the last arrives, and hold
+ * locks that others wait for.
  */
 export type Literal = string & { readonly literal?: never };
 
@@ -12,7 +12,7 @@ export function text(value: string | null): Literal {
   return value.includes('\\') ? ` E'${escaped(value)}'` : `'${escaped(value)}'`;
 }
 
-/** The inside of an `E'…'`, whose meaning depends on no setting of the server (4.1.2.2). */
+/** Escapes the inside of an `E'…'`, which means the same under any setting of the server (4.1.2.2). */
 const escaped = (value: string): string => value.replaceAll("'", "''").replaceAll('\\', '\\\\');
 
 export function number(value: bigint | number | null): Literal {
@@ -33,7 +33,7 @@ export function json(value: unknown): Literal {
   return `${text(JSON.stringify(value))}::jsonb`;
 }
 
-/** One literal of an array, however many elements it has (PostgreSQL documentation, 8.15.2). */
+/** Returns one literal of an array, with any number of elements (PostgreSQL documentation, 8.15.2). */
 export const texts = (values: readonly (string | null)[]): Literal => finish(textsSteps(values));
 
 /** Makes the literal of `texts` piece by piece. */

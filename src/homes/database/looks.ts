@@ -14,50 +14,50 @@ export interface LooksOptions {
   readonly clock: ClockPort;
   readonly jitter: Jitter;
   readonly log: LogPort;
-  /** Milliseconds between two looks, half as long at the least and half as long again at most. */
+  /** Milliseconds between two looks, varied by half of that either way. */
   readonly pollMilliseconds?: number;
-  /** Milliseconds between looks for strangers' sake; default 25. */
+  /** Milliseconds between looks for requests about unknown keys; default 25. */
   readonly lookUpMilliseconds?: number;
   readonly observe?: DurationsObserver;
 }
 
-/** Is told how long what was asked of the database took, in milliseconds. */
+/** Called with the milliseconds that an operation of the database took. */
 export type DurationsObserver = (operation: 'look' | 'write' | 'batch', milliseconds: number) => void;
 
 export interface LooksStatus {
   /** Milliseconds since the moment whose state is in memory. */
   readonly age: number;
-  /** Why the last look failed; null after one that did not. */
+  /** Why the last look failed; null if it did not. */
   readonly failure: string | null;
-  /** The same where the database answers, and this Keyway must not serve what it holds. */
+  /** The same if the database answers, but this Keyway must not serve its state. */
   readonly refusal: string | null;
   /** Counts since the start. */
   readonly looks: number;
 }
 
 const POLL = 400;
-/** Milliseconds. */
+/** In milliseconds. */
 const MOST_BACKOFF = 1_500;
-/** Between looks for strangers' sake. */
+/** Milliseconds between looks for requests about unknown keys. */
 const LOOK_UP = 25;
 const AWAY = 'the database does not answer; what was last known is served meanwhile';
 const UNFIT = 'the database is not one that this Keyway may use; what was last known is served meanwhile';
 const KINDS: readonly Looked[] = ['state', 'connections', 'all'];
 
-/** Looks at the database now and then and when somebody asks, one look of a kind at a time, and tells how the last one ended. */
+/** Looks at the database periodically and on request, one look of a kind at a time, and reports failures. */
 export class Looks {
   readonly #options: LooksOptions;
   readonly #queue = new PerKeyQueue();
-  /** Looks that have not begun; who asks meanwhile shares them. */
+  /** Looks that have not begun; callers share them until they do. */
   readonly #next = new Map<Looked, Promise<void>>();
   #goodAt: number;
   #failure: string | null = null;
   #refusal: string | null = null;
-  /** Since the last look that did not fail. */
+  /** Counted since the last look that succeeded. */
   #failures = 0;
   #count = 0;
   #timer: NodeJS.Timeout | null = null;
-  /** The look for strangers' sake that waits for its time. */
+  /** The look for unknown keys that waits for its time. */
   #asked: Promise<void> | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
@@ -67,7 +67,7 @@ export class Looks {
     this.#goodAt = options.clock.monotonic();
   }
 
-  /** Sets the next look by itself, where none is. */
+  /** Schedules the next periodic look, unless one is scheduled. */
   schedule(): void {
     if (this.#isStopped || this.#timer !== null) return;
     const { pollMilliseconds: pause = POLL, jitter, poll } = this.#options;
@@ -78,13 +78,16 @@ export class Looks {
     }, jitter(backoff));
   }
 
-  /** Resolves after a look that begins after the call, one for all who ask meanwhile. A look for less waits for none for more. */
+  /**
+   * Resolves after a look that begins after the call, shared by all callers until then. A partial look never waits for
+   * a full one.
+   */
   fresh(what: Looked): Promise<void> {
     if (this.#isStopped) return Promise.reject(new StatementError('not sent', 'Keyway is shutting down'));
     const present = this.#next.get(what);
     if (present !== undefined) return present;
     const coming = this.#queue.run(what, async () => {
-      // Even where nothing is under way: whoever asks in this turn shares it.
+      // Even if nothing is under way, so that callers in this turn share it.
       await Promise.resolve();
       this.#next.delete(what);
       if (what === 'all') this.#unschedule();
@@ -94,7 +97,7 @@ export class Looks {
     return coming;
   }
 
-  /** Does as `fresh` for requests about unknown keys, with a limited number of looks a second. */
+  /** Does what `fresh` does for requests about unknown keys, with a limited number of looks a second. */
   lookUp(): Promise<void> {
     const { clock, lookUpMilliseconds = LOOK_UP } = this.#options;
     const wait = this.#askedAt + lookUpMilliseconds - clock.monotonic();
@@ -108,7 +111,7 @@ export class Looks {
     return this.#asked;
   }
 
-  /** Somebody says that the state has changed. */
+  /** Looks because of a hint that the state has changed. */
   hint(): void {
     if (!this.#isStopped) this.fresh('state').catch(() => undefined);
   }
@@ -163,7 +166,7 @@ export class Looks {
       log.error({ reason: words }, isUnfit ? UNFIT : AWAY);
     this.#failure = words;
     this.#refusal = isUnfit ? words : null;
-    // After a fail-over the name may have led to the wrong one for a moment.
+    // After a fail-over the name may have led to the wrong server for a moment.
     if (isUnfit) connections.renew();
   }
 }

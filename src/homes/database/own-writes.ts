@@ -10,7 +10,7 @@ import type { NotDone, Patience, Writes, Written } from './writes.js';
 export interface OwnWritesOptions {
   readonly writes: Pick<Writes, 'write' | 'refusal'>;
   readonly follower: Pick<Follower, 'fresh' | 'status' | 'wrote'>;
-  /** Is called after each commit. */
+  /** Called after each commit. */
   readonly committed: () => void;
   readonly clock: ClockPort;
   readonly jitter: Jitter;
@@ -20,14 +20,17 @@ export interface OwnWritesOptions {
 /** The error code of a write that did not happen. */
 type Refusal = 'saveFailed' | 'backendAway';
 
-/** Anybody may ask for a subscription or add to the audit list: where the database is, and who asks it, stands in the log. */
+/**
+ * The whole reason for callers without a credential, who may ask for a subscription or add to the audit list; details
+ * are in the log.
+ */
 export const TO_STRANGERS = 'the database did not answer';
-/** Milliseconds. */
+/** In milliseconds. */
 const SHOWING = 10_000;
 
-/** Writes of this gateway to the state, each of which shows here before it is answered. */
+/** Writes this gateway's changes to the state; each is visible here before it is answered. */
 export class OwnWrites {
-  /** Writes by how they ended, since the start. */
+  /** The number of writes by outcome, since the start. */
   readonly counts = { done: 0, nothing: 0, unknown: 0 };
   readonly #options: OwnWritesOptions;
   readonly #createShared: (key: AccessKey) => Promise<void>;
@@ -41,7 +44,7 @@ export class OwnWrites {
     });
   }
 
-  /** Carries a statement out; never rejects. */
+  /** Executes a statement; never rejects. */
   async write(statement: WriteStatement, patience?: Patience): Promise<Written> {
     const written = await this.#options.writes.write(statement, patience);
     this.counts[written.kind] += 1;
@@ -49,7 +52,7 @@ export class OwnWrites {
     return written;
   }
 
-  /** Resolves once what was committed shows here: an answer must not be ahead of the next. */
+  /** Resolves once the committed write is visible here, so that the next answer is not behind this one. */
   async showing(): Promise<void> {
     const { clock, follower, jitter } = this.#options;
     const until = clock.monotonic() + SHOWING;
@@ -67,20 +70,20 @@ export class OwnWrites {
     await this.#show(await this.write(statement), refusal);
   }
 
-  /** Saves a change that goes by what it expects to find; false where that is not there, and nothing has changed. */
+  /** Saves a change that depends on an expected value; returns false if the value differs, and nothing has changed. */
   async saveExpecting(statement: WriteStatement): Promise<boolean> {
     const written = await this.write(statement);
     await this.#show(written, 'saveFailed');
     return written.kind === 'done' && written.outcome === 'done';
   }
 
-  /** Saves a change of one key, which then shows without a look where nothing came in between. */
+  /** Saves a change of one key, which then becomes visible without a look if nothing came in between. */
   async saveKey(accessKey: string, statement: WriteStatement): Promise<void> {
     await (await this.#writeKey(accessKey, statement)).show();
   }
 
   async createKey(key: AccessKey): Promise<void> {
-    // A create is sent alone where writes are refused: nobody waits for another's.
+    // While writes are refused, each create is sent alone, so that it does not wait for another's.
     if (this.#options.writes.refusal() === null) await this.#createShared(key);
     else await (await this.#writeCreates([key])).show();
   }
@@ -99,7 +102,7 @@ export class OwnWrites {
     return { written, show: () => this.#show(written, 'saveFailed') };
   }
 
-  /** Resolves once the change shows here; `seenMark` is that of a statement which answers a key. */
+  /** Resolves once the change is visible here; `seenMark` is that of a statement that returns a key. */
   async #show(written: Written, refusal: Refusal, seenMark = ''): Promise<void> {
     if (written.kind !== 'done') throw this.#errorOf(written, refusal);
     const { outcome, number, operation: mark, rest: key } = written;

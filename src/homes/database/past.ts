@@ -3,11 +3,11 @@ import type { KeyChange } from '../../core/keys/change-log.js';
 import type { Connections, Row } from './connection.js';
 import { MOST_MISSED, missedSince, type Seen } from './statements.js';
 
-/** Milliseconds. */
+/** In milliseconds. */
 const DEADLINE = 10_000;
 const MARK = /^(\d{1,18}) ([0-9a-f-]{36}) (\d{1,18})$/;
 
-/** Makes what is told of changes that no gateway observed, by the numbers of their writes. */
+/** Creates the report of changes that no gateway observed, from the numbers of their writes. */
 export function createPast(connections: Pick<Connections, 'run'>, seen: () => Seen): PastChanges {
   return {
     mark() {
@@ -24,13 +24,13 @@ export function createPast(connections: Pick<Connections, 'run'>, seen: () => Se
       const missed: MissedChanges['keys'] = areTooMany
         ? null
         : [...keys.flatMap(readMissed), ...over.map(([accessKey]) => [accessKey ?? '', 'over_limit'] as const)];
-      // The statement makes one of these, or null.
+      // The statement returns one of these, or null.
       return { keys: missed, settings: (settings?.[0]?.[0] ?? null) as ChangeReason | null };
     },
   };
 }
 
-/** Reads every kind of change that one row may stand for: a key that was reset may have been renamed, too. */
+/** Reads every kind of change that one row may contain: a key that was reset may have been renamed, too. */
 function readMissed([accessKey, removed, isNew, isReset]: Row): readonly (readonly [string, KeyChange])[] {
   const kinds: readonly KeyChange[] =
     removed === 't'

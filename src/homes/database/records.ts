@@ -6,16 +6,16 @@ import { openConnections, StatementError } from './connection.js';
 import { databaseProblem, readSchema } from './schema.js';
 import { LOAD, sentWrite, WRITES } from './statements.js';
 
-/** Milliseconds. */
+/** In milliseconds. */
 const DEADLINE = 10_000;
 
-/** Keyway's own records in a database, for a command: without the state, and as they stood when they were opened. */
+/** Keyway's own records in a database, for a command: without the rest of the state, and as they were when opened. */
 export interface OpenDatabaseRecords {
   readonly records: KeptRecords;
   close(): Promise<void>;
 }
 
-/** Opens them. Rejects with an `Error` for people. */
+/** Opens the records. Rejects with an `Error` for the user. */
 export async function openDatabaseRecords(url: string, random: Pick<RandomPort, 'uuid'>): Promise<OpenDatabaseRecords> {
   const connections = openConnections({ url, most: 1 });
   const table = new RecordTable();

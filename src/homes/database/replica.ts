@@ -5,13 +5,13 @@ import { pieces, type Steps } from '../../core/steps.js';
 import type { Row } from './connection.js';
 import { COLUMN_COUNT, recordIn } from './key-columns.js';
 
-/** A key's row as the database has it. Numbers of writes stay below 2^53. */
+/** A key's row in the database. Numbers of writes stay below 2^53. */
 export interface KeyRow extends AccessKey {
   readonly removed: boolean;
   /** The order of registration. */
   readonly position: number;
   readonly ordinal: number;
-  /** The write that set its counters to zero, also where there are none yet. */
+  /** The write that set its counters to zero, even if there are none yet. */
   readonly incarnation: number;
   /** Null for a key without counters. */
   readonly counters: CountersRow | null;
@@ -19,7 +19,7 @@ export interface KeyRow extends AccessKey {
 
 export interface CountersRow {
   readonly incarnation: number;
-  /** The last batch that counted. */
+  /** The number of the last batch that counted. */
   readonly number: number;
   readonly bytesUp: bigint;
   readonly bytesDown: bigint;
@@ -29,7 +29,7 @@ export interface CountersRow {
 
 export type Replica = ReturnType<typeof createReplica>;
 
-/** The bytes that a batch counted of one key. */
+/** The bytes that a batch counted for one key. */
 export interface UsedRow {
   readonly accessKey: string;
   readonly up: bigint;
@@ -42,16 +42,16 @@ export interface ConnectionsRow {
   readonly connections: bigint;
 }
 
-/** Hears of keys whose record or place in the order of registration becomes another, or that go. */
+/** Observes keys whose record or place in the order of registration changes, or that disappear. */
 export interface KeyObserver {
   recordChanged(accessKey: string): void;
   placeChanged(accessKey: string): void;
   allChanged(): void;
 }
 
-/** The keys in memory as a copy of those in the database. A row is taken only over an older one. */
+/** Creates the copy in memory of the database's keys. A row replaces only an older one. */
 export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
-  /** By the slot of the registry's entry. */
+  /** Facts by the slot of the registry's entry. */
   const known = createSlots();
 
   function drop(accessKey: string): void {
@@ -60,8 +60,8 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
     observer.placeChanged(accessKey);
   }
 
-  /** `anew` has the connections of all keys where older rows are taken too. */
-  function take(row: KeyRow, anew: ReadonlyMap<string, bigint> | null): void {
+  /** Takes a row. `reloaded` has the connections of all keys, and makes older rows count, too. */
+  function take(row: KeyRow, reloaded: ReadonlyMap<string, bigint> | null): void {
     const { accessKey, position, ordinal, counters } = row;
     const before = keys.get(accessKey);
     if (row.removed) {
@@ -69,7 +69,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
       return;
     }
     const isSame = before !== undefined && known.isAt(before.slot, position, ordinal);
-    if (before !== undefined && !isSame && anew === null) drop(accessKey);
+    if (before !== undefined && !isSame && reloaded === null) drop(accessKey);
     const entry = keys.get(accessKey);
     if (entry === undefined || (counters === null && entry.counters !== null)) keys.createWithoutCounters(row);
     else if (!sameFields(entry, row)) putRecord(row, counters !== null);
@@ -82,9 +82,9 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
       known.count(slot, { incarnation: row.incarnation, number: 0 });
       return;
     }
-    if (present !== null && anew === null && !known.isOlder(slot, counters)) return;
+    if (present !== null && reloaded === null && !known.isOlder(slot, counters)) return;
     const areKept = known.incarnation(slot) === counters.incarnation;
-    const connections = anew === null ? (areKept ? connectionsOf(present) : 0n) : (anew.get(accessKey) ?? 0n);
+    const connections = reloaded === null ? (areKept ? connectionsOf(present) : 0n) : (reloaded.get(accessKey) ?? 0n);
     keys.takeOver({ accessKey, ...counters, connections, leftAt: null });
     known.count(slot, counters);
   }
@@ -95,7 +95,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
   }
 
   return {
-    /** Changed keys, in the order of registration. */
+    /** Takes changed keys, in the order of registration. */
     takeKeys(rows: readonly KeyRow[]): void {
       for (const row of rows) take(row, null);
     },
@@ -118,8 +118,8 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
       }
     },
     /**
-     * Adds what batch `number` counted, onto what it was counted onto. Keys whose counters were set to zero after the write
-     * `state` are left out. False, and nothing is added, where one of the keys had no counters.
+     * Adds what batch `number` counted to the values that it was counted onto. Keys whose counters were set to zero
+     * after the write `state` are left out. Returns false, having added nothing, if one of the keys had no counters.
      */
     addUsage(used: readonly UsedRow[], number: number, state: number): boolean {
       const fresh = used.flatMap((one) => {
@@ -133,7 +133,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
       for (const { entry } of fresh) known.count(entry.slot, { incarnation: known.incarnation(entry.slot), number });
       return true;
     },
-    /** Adds what batch `number` counted where it could not be read back; the rows themselves replace it once they are read. */
+    /** Adds what batch `number` counted if it could not be read back; the rows replace it once they are read. */
     addUnread(used: readonly UsedRow[], number: number): void {
       const unread = used.filter(({ accessKey }) => {
         const entry = keys.get(accessKey);
@@ -142,8 +142,8 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
       keys.addUsage(unread.map(usageOf));
     },
     /**
-     * All keys that there are, in the order of registration, and all connections, whatever was known before. A key that stays is
-     * there all the time. Nothing else may be taken until it is done.
+     * Replaces all keys, in the order of registration, and all connections, whatever was known before. A key that stays
+     * is present throughout. Nothing else may be taken until it is done.
      */
     *replaceAll(rows: readonly KeyRow[], connected: readonly ConnectionsRow[]): Steps<void> {
       observer.allChanged();
@@ -179,12 +179,12 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
       }
       observer.allChanged();
     },
-    /** The write that set the key's counters to zero; null for a key that is not known. */
+    /** Returns the write that set the key's counters to zero; null for an unknown key. */
     incarnation(accessKey: string): number | null {
       const entry = keys.get(accessKey);
       return entry === undefined ? null : known.incarnation(entry.slot);
     },
-    /** The write that registered the key; 0 for a key that is not known. */
+    /** Returns the write that registered the key; 0 for an unknown key. */
     registeredAt(accessKey: string): number {
       const entry = keys.get(accessKey);
       return entry === undefined ? 0 : known.position(entry.slot);
@@ -206,7 +206,7 @@ const ORDINAL = 1;
 const INCARNATION = 2;
 const NUMBER = 3;
 
-/** Facts of each key, by slot; a million keys need no objects for them. */
+/** Stores facts of each key by slot; a million keys need no objects for them. */
 function createSlots() {
   let rows = new Float64Array(64 * ROW);
 

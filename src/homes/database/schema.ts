@@ -8,23 +8,23 @@ import { withColumns } from './key-columns.js';
 /** The version of the schema that this Keyway is made for: the number of the last file in `schema/`. */
 export const SCHEMA_VERSION = 3;
 
-/** The oldest version for which a Keyway may have been made that goes on beside each version. */
+/** The oldest schema version whose Keyway may continue to serve, for each version. */
 const SERVES_FROM: Readonly<Record<number, number>> = { 1: 1, 2: 1, 3: 1 };
 
-/** The version of a schema that was found, and why it cannot be served, if so. */
+/** The version of a schema that was found, and why it cannot be served, if it cannot. */
 export interface SchemaState {
-  /** 0 for none. */
+  /** 0 without a schema. */
   readonly version: number;
-  /** Null where this Keyway can serve; else why it cannot, for people. */
+  /** Null if this Keyway can serve it; otherwise why it cannot, for the user. */
   readonly problem: string | null;
 }
 
 const DEADLINE = 60_000;
-/** Any number, the same for every Keyway. */
+/** An arbitrary number, the same for every Keyway. */
 const LOCK = 7_346_911_203;
 const DONE_MEANWHILE = 'KW003';
 
-/** Why a standby is refused, for people. */
+/** Why a standby is refused, for the user. */
 export const STANDBY_PROBLEM = 'the database is a standby, which takes no writes';
 
 const VERSIONS = `create schema if not exists keyway;
@@ -35,7 +35,10 @@ create table if not exists keyway.schema_versions (
   applied_at timestamptz not null default now()
 )`;
 
-/** Looks whether this Keyway can serve over the database. Rejects with `StatementError`, and with words for one of another encoding. */
+/**
+ * Checks whether this Keyway can serve over the database. Rejects with `StatementError`, and with an error for the user
+ * if the encoding is wrong.
+ */
 export async function readSchema(connections: Pick<Connections, 'run'>): Promise<SchemaState> {
   const [found] = await connections.run(
     "select to_regclass('keyway.schema_versions') is not null, current_setting('server_encoding')",
@@ -55,7 +58,10 @@ export async function readSchema(connections: Pick<Connections, 'run'>): Promise
   return { version, problem: schemaProblem(version, servesFrom) };
 }
 
-/** Why this Keyway cannot serve over a schema of this version, whose oldest Keyway may be that of `servesFrom`; or null. */
+/**
+ * Returns why this Keyway cannot serve over a schema of this version, which Keyways from `servesFrom` on may serve; or
+ * null.
+ */
 export function schemaProblem(version: number, servesFrom: number): string | null {
   if (version < SCHEMA_VERSION)
     return `the database's schema is of version ${version}, and this Keyway needs version ${SCHEMA_VERSION}`;
@@ -65,8 +71,8 @@ export function schemaProblem(version: number, servesFrom: number): string | nul
 }
 
 /**
- * Applies the versions that are missing, all in one transaction and one Keyway at a time. Resolves to their numbers. Rejects
- * with `StatementError`, and then nothing has changed.
+ * Applies the missing versions, all in one transaction and one Keyway at a time. Resolves to their numbers. Rejects
+ * with `StatementError`, with nothing changed.
  */
 export async function migrate(connections: Pick<Connections, 'run'>): Promise<readonly number[]> {
   const steps = await readSteps();
@@ -85,7 +91,7 @@ export async function migrate(connections: Pick<Connections, 'run'>): Promise<re
   }
 }
 
-/** One message: a gateway that stands still meanwhile holds no table that the others use. */
+/** Returns a migration as one message, so that a gateway that is paused holds no table that others use. */
 function migration(present: number, steps: readonly Step[]): string {
   return [
     `select pg_advisory_xact_lock(${LOCK})`,
@@ -102,7 +108,7 @@ function migration(present: number, steps: readonly Step[]): string {
   ].join(';\n');
 }
 
-/** Words for people about a database that cannot be used. */
+/** Returns the message about a database that cannot be used. */
 export function databaseProblem(error: unknown): string {
   if (!(error instanceof StatementError)) return messageOf(error);
   return error.reached === 'not sent' ? `the database cannot be reached: ${error.message}` : error.message;

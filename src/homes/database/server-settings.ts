@@ -10,30 +10,30 @@ import {
 } from '../../core/model.js';
 import { announcedBy } from '../../document/published-sections.js';
 
-/** A configuration besides its keys, as the database holds it; every member may be missing. */
+/** A configuration without its keys, as the database stores it; every member may be missing. */
 export interface StoredSettings {
   readonly outbound?: OutboundSettings | null;
   readonly dns?: StoredDns;
   /** The members given since the configuration was put. */
   readonly dnsChange?: StoredDns;
-  /** The first value of each that was given: a file has a member for it although the last is the default again. */
+  /** The first value given for each: a file keeps the member even when the value is the default again. */
   readonly dnsFirst?: StoredDns;
   readonly listener?: BackendSettings['listener'];
   readonly announced?: BackendSettings['announced'];
   readonly published?: BackendSettings['published'];
-  /** How the configuration came to be put; absent as `replaced`. */
+  /** Why the configuration was put; absent means `replaced`. */
   readonly put?: PutReason;
 }
 
 export type PutReason = Exclude<ReloadReason, 'edited'>;
 
-/** Numbers of 64 bits as text, which JSON keeps exactly; an older Keyway stored them as numbers. */
+/** 64-bit numbers are text, which JSON keeps exactly; an older Keyway stored them as numbers. */
 type StoredResolver = Omit<ResolverSettings, 'cacheSize' | 'queryLogSize'> & {
   readonly cacheSize: string | number;
   readonly queryLogSize: string | number;
 };
 
-/** Members of an object that PostgreSQL stores have no order of their own, and that of the domains counts. */
+/** Members of an object that PostgreSQL stores have no order, but the order of the domains matters. */
 export type StoredDns = Omit<DnsChange, 'customDomains' | 'resolver'> & {
   readonly resolver?: StoredResolver | null;
   readonly customDomains?: readonly (readonly [string, string])[];
@@ -63,7 +63,7 @@ export function readSettings({
   announced = {},
   published = DEFAULT_PUBLISHED,
 }: StoredSettings): BackendSettings {
-  // Settings that an older Keyway has stored lack what it did not know.
+  // Settings stored by an older Keyway lack members that it did not know.
   return { outbound, dns: readDns(dns), listener, announced, published: { ...DEFAULT_PUBLISHED, ...published } };
 }
 

@@ -6,26 +6,26 @@ import { LEAST_PATIENCE, type NotDone, type Patience, WRITE_PATIENCE, type Writt
 
 export interface SharedCreatesOptions {
   readonly write: (keys: readonly AccessKey[], patience: Patience) => Promise<WrittenCreates>;
-  /** Says what callers are told of a write that did not happen, or may have. */
+  /** Returns the error for a write that did not happen, or may have. */
   readonly errorOf: (written: NotDone) => DomainError;
   readonly clock: Pick<ClockPort, 'monotonic'>;
 }
 
 export interface WrittenCreates {
   readonly written: Written;
-  /** Resolves once a committed write shows. */
+  /** Resolves once a committed write is visible. */
   show(): Promise<void>;
 }
 
-/** Bounds of one write: its answer stays short, and so does the time for which it holds up others. */
+/** The limits of one write, which keep short both its answer and the time for which it holds up others. */
 const MOST_KEYS = 500;
 const MOST_CHARACTERS = 256 * 1024;
-/** Bounds of all creates that wait, beyond which the next one is refused. */
+/** The limits of all waiting creates, beyond which the next one is refused. */
 const MOST_WAITING = 10_000;
 const MOST_WAITING_CHARACTERS = 16 * 2 ** 20;
 /** Milliseconds that must be left of a caller's time for its create to be sent. */
 const LEAST_LEFT = 2_000;
-/** Cardinality violation, data exception, constraint violation, program limit: what may be the fault of one key among others. */
+/** Cardinality, data exception, constraint violation, program limit: what one key among others may cause. */
 const OF_ONE_KEY = /^(?:21|22|23|54)/;
 const TOO_LATE = 'it has waited for others for too long';
 const TOO_MANY = 'too many others wait for the database';
@@ -33,7 +33,7 @@ const TOO_MANY = 'too many others wait for the database';
 interface Waiting {
   readonly key: AccessKey;
   readonly since: number;
-  /** True while a write of it is on its way. */
+  /** True while it is being written. */
   isSent: boolean;
   /** Ends the wait once its caller's time is over. */
   readonly timer: NodeJS.Timeout;
@@ -42,8 +42,8 @@ interface Waiting {
 }
 
 /**
- * Creates that wait while another is on its way share the next write (design: "One state for several gateways"). The created key
- * shows once the promise resolves; it rejects as its own write would have.
+ * Makes creates that wait for another one share the next write (design: "One state for several gateways"). The created
+ * key is visible once the promise resolves; it rejects as its own write would have.
  */
 export function createSharedCreates({
   write,
@@ -81,14 +81,14 @@ export function createSharedCreates({
       const { written, show } = await write(keys, { until });
       if (written.kind === 'done') {
         for (const { timer } of sent) clearTimeout(timer);
-        // The next write need not wait until this one shows.
+        // The next write need not wait until this one is visible.
         show().then(resolveAll, rejectAll);
         return;
       }
       if (written.kind === 'nothing' && sent.length > 1) {
         for (const one of sent) one.isSent = false;
         if (OF_ONE_KEY.test(written.sqlState ?? '')) return await carryOutHalves(sent);
-        // It was given up for the sake of those whose time is over.
+        // It was given up because of those whose time is over.
         if (sent.some(isLate)) return await carryOut(sent);
       }
       rejectAll(errorOf(written));
@@ -97,7 +97,7 @@ export function createSharedCreates({
     }
   }
 
-  /** One key for which the database refuses a write must not fail the others. */
+  /** Halves the creates, so that one key that the database refuses does not fail the others. */
   async function carryOutHalves(some: readonly Waiting[]): Promise<void> {
     const middle = Math.ceil(some.length / 2);
     await carryOut(some.slice(0, middle));
@@ -111,7 +111,7 @@ export function createSharedCreates({
         reject(errorOf({ kind: 'nothing', reason: TOO_MANY, sqlState: null }));
         return;
       }
-      // Also behind writes that take long, and while its own goes on for longer than it waits.
+      // Also while it is behind slow writes, and while its own takes longer than its wait.
       const endWait = () => one.reject(one.isSent ? new DomainError('outcomeUnknown') : tooLate());
       const timer = setTimeout(endWait, WRITE_PATIENCE);
       const one: Waiting = {
@@ -129,7 +129,7 @@ export function createSharedCreates({
 
 const charactersOf = ({ accessKey, name }: AccessKey): number => accessKey.length + (name?.length ?? 0);
 
-/** The next creates, at least one; never two of one key. */
+/** Takes the next creates, at least one, and never two of one key. */
 function takeSome(waiting: Waiting[]): readonly Waiting[] {
   const names = new Set<string>();
   let characters = 0;

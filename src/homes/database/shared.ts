@@ -6,12 +6,12 @@ import { equalSecrets, type Session } from '../../core/session.js';
 import { withoutNul } from './limits.js';
 import { WRITES, type WriteStatement } from './statements.js';
 
-/** Carries out a change of the state and resolves once it shows here. Rejects with `backendAway` or `outcomeUnknown`. */
+/** Executes a change and resolves once it is visible here. Rejects with `backendAway` or `outcomeUnknown`. */
 export type Change = (statement: WriteStatement) => Promise<void>;
 
 export interface SharedOptions {
   readonly change: Change;
-  /** Resolves once all that was committed before the call shows here. Rejects with `backendAway`. */
+  /** Resolves once everything committed before the call is visible here. Rejects with `backendAway`. */
   readonly lookUp: () => Promise<void>;
   readonly clock: ClockPort;
   readonly random: RandomPort;
@@ -19,16 +19,16 @@ export interface SharedOptions {
 
 /** The known session of one mount. */
 interface Known {
-  /** SHA-256 of the token, in hexadecimal; null where none is held. */
+  /** SHA-256 of the token, in hexadecimal; null without a session. */
   digest: string | null;
   number: bigint;
-  /** The token itself, once somebody has shown it here: it need not be hashed again. */
+  /** The token itself, once it has been shown here, so that it need not be hashed again. */
   token: string | null;
 }
 
 export type SharedSessions = ReturnType<typeof createSharedSessions>;
 
-/** A session as the database has it; a null digest is one that has ended. */
+/** A session as stored in the database; a null digest is one that has ended. */
 export interface FollowedSession {
   readonly api: string;
   readonly digest: string | null;
@@ -36,7 +36,7 @@ export interface FollowedSession {
   readonly number: bigint;
 }
 
-/** Sessions of every mount, as the database has them; it holds digests, never a token. */
+/** Keeps the sessions of every mount, as stored in the database; it holds digests, never a token. */
 export function createSharedSessions({ change, lookUp }: SharedOptions) {
   const known = new Map<string, Known>();
 
@@ -53,7 +53,7 @@ export function createSharedSessions({ change, lookUp }: SharedOptions) {
     return true;
   }
 
-  /** Changes that were followed. */
+  /** Takes changed sessions. */
   function take(sessions: readonly FollowedSession[]): void {
     for (const { api, digest, number } of sessions) {
       const session = knownOf(api);
@@ -69,14 +69,14 @@ export function createSharedSessions({ change, lookUp }: SharedOptions) {
       const session = knownOf(api);
       return {
         begin: (token) => change(WRITES.beginSession(api, hash('sha256', token, 'buffer'))),
-        // The write that brings other credentials ends the sessions that began before it.
+        // The write that changes the credentials ends the sessions that began before it.
         end: () => undefined,
         matches: (token) => isHeldHere(session, token) || lookUp().then(() => isHeldHere(session, token)),
         isHeld: () => session.digest !== null,
       };
     },
     take,
-    /** All that there are. */
+    /** Takes all sessions. */
     replaceAll(sessions: readonly FollowedSession[]): void {
       for (const session of known.values()) Object.assign(session, NO_SESSION);
       take(sessions);
@@ -87,7 +87,7 @@ export function createSharedSessions({ change, lookUp }: SharedOptions) {
 const NO_SESSION: Known = { digest: null, number: -1n, token: null };
 
 export interface SharedAudit extends Audit {
-  /** The list as it was followed, newest first. */
+  /** Takes the list, newest first. */
   take(entries: readonly AuditEntry[]): void;
 }
 

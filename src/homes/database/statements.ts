@@ -1,37 +1,37 @@
 import { AUDIT_LENGTH } from '../../core/audit.js';
 import { type KeyChange, type KeyUpdate, REMEMBERED_REPORTS } from '../../core/backend.js';
-import type { RecordChange } from '../../core/kept-records.js';
-import type { KeptCounters } from '../../core/keys/types.js';
+import type { RecordChange, RecordKind } from '../../core/kept-records.js';
+import type { AskedKeys, KeptCounters } from '../../core/keys/types.js';
 import type { AccessKey, AuditEntry } from '../../core/model.js';
 import { arraysOf, columnsOf, givenArraysOf, givenOf } from './key-columns.js';
 import * as literals from './literals.js';
 
 const { bytes, flag, flags, json, number, numbers, text, texts } = literals;
 
-/** The statement by which `runningStatements` knows it. */
+/** Marks a statement so that `runningStatements` recognizes it. */
 export const withId = (id: string, statement: string): string => `/* ${id} */ ${statement}`;
 
-/** The ids of those statements, of this role's, that the database is still at work on. */
+/** Selects the ids of those statements, of this role's, that the database is still running. */
 export const runningStatements = (ids: readonly string[]): string =>
   `select id from unnest(${texts(ids)}) id where exists (select from pg_stat_activity a
     where a.state <> 'idle' and a.query like '/* ' || id || ' */%')`;
 
-/** Limits how long a write or a question waits for locks; for its transaction alone. */
+/** Limits how long a write or a question waits for locks, in its own transaction only. */
 const lockTimeout = (milliseconds: number): string => `set local lock_timeout = ${milliseconds}`;
-/** For what may be lost with the server, or is kept by a later write: it waits for no standby. */
+/** For what may be lost with the server, or is kept by a later write: it does not wait for a standby. */
 const UNSYNCED = 'set local synchronous_commit = off';
-/** Milliseconds, below those after which a write or a question is given up: where the wait ends here, nothing has happened. */
+/** Milliseconds, less than until a statement is given up: if the wait ends here, nothing has happened. */
 const WRITE_LOCK = 3_000;
 const QUESTION_LOCK = 500;
 const LOOK_LOCK = 4_000;
 
-/** Makes a message of a statement that a gateway runs from time to time and nobody waits for. */
+/** Makes the message of a statement that a gateway runs periodically, with no caller waiting for it. */
 export const aside = (statement: string): string => [lockTimeout(WRITE_LOCK), UNSYNCED, statement].join('; ');
 
-/** A write as it is sent; its own answer is the last. */
+/** Makes the message of a write; the write's own answer is the last. */
 export const sentWrite = (statement: string): string => [lockTimeout(WRITE_LOCK), statement].join('; ');
 
-/** A write as one statement; it answers its number and its outcome. The operation's id is a UUID. */
+/** Makes a write as one statement, which returns its number and its outcome. The operation's id is a UUID. */
 export type WriteStatement = (operation: string) => string;
 
 const write =
@@ -47,7 +47,7 @@ const recordArraysOf = (changes: readonly RecordChange[]): readonly literals.Lit
   texts(changes.map(({ expected = null }) => expected)),
 ];
 
-/** Each is a function of the schema, which says what it does. */
+/** Each calls a function of the schema, where it is described. */
 export const WRITES = {
   createKeys: (keys: readonly AccessKey[], withCounters: boolean) =>
     write('create_keys', ...arraysOf(keys), flag(withCounters)),
@@ -106,35 +106,36 @@ export interface DocumentPut {
   /** The number of the state that it was made for. */
   readonly expected: bigint;
   readonly content: string;
-  /** Null where the configuration is not one of a server: nothing is taken from it. */
+  /** Null if the configuration is not a server's; nothing is then taken from it. */
   readonly settings: unknown;
   /** The arrays of `arraysOf`. */
   readonly keys: readonly literals.Literal[];
-  /** The version that is kept of the configuration before. */
+  /** The version that keeps the previous configuration. */
   readonly version: { readonly id: string; readonly content: string; readonly forever: boolean } | null;
 }
 
-/** The sums of reports, a key a place, column by column. */
+/** The sums of reports, column by column, with one place for each key. */
 export interface UsageBatch {
   readonly gateway: string;
   /** The state that the gateway had seen when it wrote this. */
   readonly seen: Pick<Seen, 'state' | 'countersMark'>;
   readonly reportIds: readonly string[];
   readonly keys: readonly string[];
-  /** Per key the one incarnation that its entries count in; null for whichever there is. */
+  /** For each key the only incarnation that its entries count in; null for any. */
   readonly incarnations: readonly (bigint | null)[];
   readonly up: readonly bigint[];
   readonly down: readonly bigint[];
-  /** Null where they are as they were told before. */
+  /** Null for those that are unchanged since they were last told. */
   readonly connections: readonly (bigint | null)[];
 }
 
-/** Selects the places of a batch that were not registered, by the batch's number. */
+/** Selects the places of unregistered keys in a batch, by the batch's number. */
 export const unknownOf = (number: bigint): string => `select unknown from keyway.batches where number = ${number}`;
 
 /**
- * Asks what became of a write; its own answer is the last. `seen` is what was in memory when the write was sent. It waits for no
- * standby: one that takes over has none of the connections over which the write might still come.
+ * Asks about the outcome of a write; its own answer is the last. `seen` is what was in memory when the write was sent.
+ * It does not wait for a standby: one that takes over has none of the connections over which the write might still
+ * arrive.
  */
 export const settle = (operation: string, { state, counters }: Pick<Seen, 'state' | 'counters'>): string =>
   [
@@ -143,11 +144,11 @@ export const settle = (operation: string, { state, counters }: Pick<Seen, 'state
     `select * from keyway.settle(${text(operation)}, ${state}, ${counters})`,
   ].join('; ');
 
-/** Parameters: id, bytes. It waits for no standby: the write that names it comes behind it, and does. */
+/** Parameters: id, bytes. It does not wait for a standby; the write that names the content follows it, and does. */
 export const INSERT_CONTENT = `insert into keyway.contents (id, content)
   select $1::uuid, $2::bytea from set_config('synchronous_commit', 'off', true)`;
 
-/** A time as milliseconds since the epoch. */
+/** Converts a time to milliseconds since the epoch. */
 const milliseconds = (column: string): string => `(date_part('epoch', ${column}) * 1000)::bigint`;
 
 /** Columns of a key's row, as `replica.ts` reads them. */
@@ -155,8 +156,8 @@ const KEY_COLUMNS = `r.access_key, r.removed, ${columnsOf('r')}, r.position, r.o
   r.bytes_up, r.bytes_down, r.created_at`;
 
 /**
- * The write of one key, which then also answers the key's row, all null where other writes came behind what was seen.
- * `seenMark` is the mark of the last write of the state that was.
+ * Makes a write of one key also return the key's row, all null if other writes have followed what was seen. `seenMark`
+ * is the mark of the last write of that state.
  */
 export const withKey =
   (statement: WriteStatement, accessKey: string, seenMark: string): WriteStatement =>
@@ -164,7 +165,7 @@ export const withKey =
     `select w.*, ${KEY_COLUMNS} from (${statement(operation)}) w
       left join lateral keyway.key_after(w.number, ${text(seenMark)}, ${text(accessKey)}) r on true`;
 
-/** Seconds after which a gateway that was not heard of has no connections. */
+/** Seconds after which a silent gateway has no connections. */
 const SILENT = 60;
 
 const isHeardOf = `g.seen_at > clock_timestamp() - interval '${SILENT} seconds'`;
@@ -182,23 +183,26 @@ export interface Seen {
   readonly document: bigint;
 }
 
-/** The extent of a look: the state; the connections too; all that was counted too, which may be a thousand times as much. */
+/**
+ * The extent of a look: the state; also the connections; also everything that was counted, which may be a thousand
+ * times as much.
+ */
 export type Looked = 'state' | 'connections' | 'all';
 
-/** Keys that changed at once, beyond which everything is loaded anew. */
+/** The number of keys changed at once beyond which everything is loaded again. */
 export const MOST_CHANGED = 20_000;
 
 const ONE_SNAPSHOT = 'isolation level repeatable read read only';
 const MAX_NUMBER = 2n ** 63n - 1n;
 /**
- * Selects what came after a number. A range with two ends is taken for a small part even before a table was analyzed,
- * so that the index reads it, and no planner thinks the whole worth compiling.
+ * Selects what came after a number. The planner takes a range with two ends for a small part even before a table was
+ * analyzed, so it uses the index and does not think that compiling pays.
  */
 const after = (column: string, seen: bigint): string => `${column} between ${seen + 1n} and ${MAX_NUMBER}`;
 
 /**
- * The heads with their marks, whether this is a standby, the newest version of the schema with the oldest that may go on, the
- * gateways, whether they are heard of and since when they are known, the write that put the document.
+ * Selects the heads with their marks, whether this is a standby, the newest version of the schema with the oldest that
+ * may go on, the gateways with whether and since when they are heard of, and the write that put the document.
  */
 export const HEADS = `
   select s.number, so.id, c.number, co.id, pg_is_in_recovery(),
@@ -223,7 +227,7 @@ const isThere = (head: 'state' | 'counters', number: bigint, mark: string): stri
   `exists (select from keyway.operations where head = ${text(head)} and number = ${number} and id = ${text(mark)})`;
 
 /**
- * Everything that came after what was seen, from one snapshot, as `readChanges` takes it apart; no keys where more than
+ * Selects everything after what was seen, from one snapshot, in the form that `readChanges` reads; no keys if more than
  * `MOST_CHANGED` have changed.
  */
 export function changesSince(seen: Seen, what: Looked): string {
@@ -255,12 +259,13 @@ export function changesSince(seen: Seen, what: Looked): string {
   ].join(';\n');
 }
 
-/** Keys that are told one by one of those that changed after a mark. */
+/** The most keys changed after a mark that are listed one by one. */
 export const MOST_MISSED = 65_536;
 
 /**
- * What changed after a mark, as `past.ts` reads it: whether the mark is one of this state and nothing of what came after it is
- * forgotten; how the settings changed; the keys, and those over their limit that have counted since.
+ * Selects what changed after a mark, in the form that `past.ts` reads: whether the mark belongs to this state and
+ * nothing after it is forgotten; how the settings changed; the keys, and those over their limit that have counted
+ * since.
  */
 export function missedSince({ state, stateMark, counters }: Pick<Seen, 'state' | 'stateMark' | 'counters'>): string {
   const limited = 'not k.removed and c.present and c.left_at is null and c.bytes_up + c.bytes_down >= k.limit_bytes';
@@ -278,7 +283,7 @@ export function missedSince({ state, stateMark, counters }: Pick<Seen, 'state' |
   ].join(';\n');
 }
 
-/** The connections of keys that one of these gateways has told of. */
+/** Selects the connections of keys that one of these gateways has told. */
 export function connectionsOfGateways(gateways: readonly string[]): string {
   return connectionsOf(
     `select distinct t.id from keyway.connections t where t.gateway = any (${texts(gateways)}::uuid[])`,
@@ -288,8 +293,8 @@ export function connectionsOfGateways(gateways: readonly string[]): string {
 const told = `least(coalesce(sum(x.value) filter (where ${isHeardOf}), 0), keyway.max_u64())`;
 
 /**
- * The connections of the counters that a statement tells the ids of. A subquery with a limit or a sum is not taken apart: it goes by
- * the index, from id to id, whatever the planner believes of how many there are.
+ * Selects the connections of the counters whose ids a statement selects. A subquery with a limit or a sum is not
+ * flattened: it uses the index for each id, however many the planner expects.
  */
 function connectionsOf(ids: string): string {
   return `select c.access_key, c.incarnation, s.told from (${ids}) i
@@ -299,19 +304,36 @@ function connectionsOf(ids: string): string {
     where s.rows > 0`;
 }
 
-/** The statements of a first load, one after the other in one session. */
+/** Makes the condition that key `r` is one of those that are asked for, all of them for null. */
+function isAsked(asked: AskedKeys | null): string {
+  if (asked === null) return 'true';
+  const words = `unnest(${texts(asked.words)}) w`;
+  const digest = "encode(sha256(convert_to(r.access_key, 'UTF8')), 'hex')";
+  const isMeant = asked.mayBegin
+    ? `(starts_with(r.access_key, w) or starts_with(r.name, w) or (length(w) = 8 and starts_with(${digest}, w)))`
+    : '(r.access_key = w or r.name = w)';
+  const isAny = `exists (select from ${words} where ${isMeant})`;
+  const isNone = `exists (select from ${words} where not exists (select from keyway.keys r where not r.removed and ${isMeant}))`;
+  return asked.elseAll ? `(${isAny} or ${isNone})` : isAny;
+}
+
+/** The statements of a first load, run one after the other in one session. */
 export const LOAD = {
   begin: `begin ${ONE_SNAPSHOT}`,
-  declare: `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from keyway.key_rows r where not r.removed order by r.position, r.ordinal`,
+  declare: (asked: AskedKeys | null) =>
+    `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from keyway.key_rows r
+    where not r.removed and ${isAsked(asked)} order by r.position, r.ordinal`,
   fetch: 'fetch 4000 from keyway_keys',
   identity: 'select id from keyway.identity',
   settings: settingsAfter(-1n),
   sessions: sessionsAfter(-1n),
   audit: auditAfter(-1n),
   records: `${recordsAfter(-1n)} and body is not null`,
-  declareConnections: `declare keyway_connections no scroll cursor for select c.access_key, c.incarnation, ${told}
-    from keyway.connections x join keyway.counters c on c.id = x.id left join keyway.gateways g on g.id = x.gateway
-    group by c.id`,
+  declareConnections: (asked: AskedKeys | null) =>
+    `declare keyway_connections no scroll cursor for select c.access_key, c.incarnation, ${told}
+    from keyway.connections x join keyway.counters c on c.id = x.id join keyway.keys r on r.access_key = c.access_key
+      left join keyway.gateways g on g.id = x.gateway
+    where ${isAsked(asked)} group by c.id`,
   fetchConnections: 'fetch 4000 from keyway_connections',
   commit: 'commit',
 } as const;
@@ -319,18 +341,21 @@ export const LOAD = {
 export const seeGateway = (gateway: string): string => `select keyway.see_gateway(${text(gateway)})`;
 export const leaveGateway = (gateway: string): string => `select keyway.leave_gateway(${text(gateway)})`;
 
-/** `keptFor` in milliseconds: counters of keys that left by the configuration wait so long. */
+/** Counters of keys that left with a configuration are kept for `keptFor` milliseconds. */
 export const forget = (mostReports: number, keptFor: number): string =>
   `select keyway.forget(${mostReports}, interval '${Math.ceil(keptFor / 1000)} seconds')`;
 
 export const NOTIFY_CHANNEL = 'keyway';
 export const notify = (gateway: string): string => `select pg_notify('${NOTIFY_CHANNEL}', ${text(gateway)})`;
 
-/** One message of an import, in the transaction of the configuration's write: keys that stand behind so many others. */
+/**
+ * Makes one message of an import, in the transaction of the configuration's write: keys that come after `others`
+ * earlier ones.
+ */
 export const listKeys = (taken: bigint, others: number, keys: readonly AccessKey[]): string =>
   `select keyway.list_keys(${[...arraysOf(keys), number(taken), number(others)].join(', ')})`;
 
-/** Likewise. */
+/** Makes one message of an import with counters. */
 export const putCounters = (taken: bigint, gateway: string, counters: readonly KeptCounters[]): string =>
   `select keyway.put_counters(${[
     number(taken),
@@ -358,7 +383,7 @@ export const putCounters = (taken: bigint, gateway: string, counters: readonly K
     ),
   ].join(', ')})`;
 
-/** Likewise, once all counters are put. */
+/** Makes one message of an import, once all counters are put. */
 export const giveCounters = (taken: bigint, keys: readonly AccessKey[]): string =>
   `select keyway.give_counters(${texts(keys.map(({ accessKey }) => accessKey))}, ${taken})`;
 
@@ -366,20 +391,29 @@ export const rememberReports = (ids: readonly string[]): string =>
   `insert into keyway.reports (id) select r from unnest(${texts(ids)}) with ordinality as g (r, place) order by place
     on conflict (id) do nothing`;
 
-/** For what gateways wait for: where it stands still for so many milliseconds, the database undoes it. */
+/** Adds records of Keyway's own whose name is new, under change `taken`, and returns the names of those added. */
+export const addRecords = (taken: bigint, kind: RecordKind, records: readonly Pick<RecordChange, 'id' | 'body'>[]) =>
+  `insert into keyway.kept_records (kind, id, body, number)
+    select ${text(kind)}, id, body, ${taken} from unnest(${texts(records.map(({ id }) => id))}, ${texts(records.map(({ body }) => body))}) as g (id, body)
+    on conflict (kind, id) do nothing returning id`;
+
+/** Begins a transaction that gateways wait for; the database undoes it if it is idle for `standing` milliseconds. */
 export const beginHolding = (standing: number): string =>
   `begin; set local idle_in_transaction_session_timeout = ${standing}`;
 
-/** Holds up changes of the state, but for a replacement of the configuration: for no longer than these wait for a lock. */
+/** Holds up changes of the state, except replacements of the configuration, no longer than they wait. */
 export const HOLD_CHANGES = [beginHolding(WRITE_LOCK), lockTimeout(WRITE_LOCK), 'select keyway.hold_changes()'].join(
   '; ',
 );
 
-/** Locks the head and selects the number of the state, which stays until the import's end, and how many keys there are. */
+/** Locks the head and selects the number of the state, which stays until the import ends, and of keys. */
 export const IMPORT_STATE = `select number, (select count(*) from keyway.keys where not removed) from keyway.heads
   where name = 'state' for update`;
 
-/** Removes all counters before an import that replaces them. Batches wait until its end, so that neither waits for rows of the other. */
+/**
+ * Removes all counters before an import that replaces them. Batches wait until it ends, so that neither waits for rows
+ * of the other.
+ */
 export const FORGET_COUNTED = `select keyway.hold_forgetting(); select from keyway.heads where name = 'counters' for update;
   delete from keyway.connections; delete from keyway.counters; delete from keyway.reports`;
 
@@ -409,16 +443,16 @@ export const SNAPSHOT = {
 
 export const SERVER_SETTINGS = "select value from keyway.settings where name = 'server'";
 
-/** The configuration as it was last put: number, whether it was applied, its text (gzip, hexadecimal). */
+/** Selects the last configuration that was put: number, whether it was applied, its text (gzip, hexadecimal). */
 export const DOCUMENT = `select d.number, d.applied, encode(c.content, 'hex')
   from keyway.document d join keyway.contents c on c.id = d.content`;
 
 /**
- * For metrics: of each table its bytes with its indexes; last, without a name, how many statements wait for what others have locked
- * and have to do with a table of the schema: others' waits in the same database are none of Keyway's.
+ * For metrics: the bytes of each table with its indexes; last, without a name, the number of statements that wait for
+ * locks of others and concern a table of the schema, because other waits in the same database are not Keyway's.
  */
 export const FIGURES = [
-  // The size of a table that somebody rewrites is not told before he is done.
+  // The size of a table that is being rewritten is not available until that is done.
   lockTimeout(QUESTION_LOCK),
   `with relations as (select c.oid, c.relname, c.relkind from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = 'keyway'),
@@ -429,7 +463,7 @@ export const FIGURES = [
       where l.pid = w.pid and l.database = (select d.oid from pg_database d where d.datname = current_database()))`,
 ].join('; ');
 
-/** Kept versions, oldest first: id, milliseconds since the epoch, whether for ever. */
+/** Selects kept versions, oldest first: id, milliseconds since the epoch, whether it is kept forever. */
 export const VERSIONS = `select id, ${milliseconds('kept_at')}, forever from keyway.versions order by kept_at, id`;
 export const versionContent = (id: string): string =>
   `select encode(c.content, 'hex') from keyway.versions v join keyway.contents c on c.id = v.content where v.id = ${text(id)}`;

@@ -9,30 +9,30 @@ import { type ChangeRefused, changedDocument, KeyChanges, sectionChanges } from 
 import { unpack } from './kept-document.js';
 import { recordIn } from './key-columns.js';
 import { readDnsChange, readSettings, type StoredSettings } from './server-settings.js';
-import { DOCUMENT, HEADS, SERVER_SETTINGS, SNAPSHOT } from './statements.js';
+import { DOCUMENT, HEADS, SERVER_SETTINGS, type Seen, SNAPSHOT } from './statements.js';
 
 /** Sends one statement and resolves to its rows. */
 export type Ask = (text: string) => Promise<readonly Row[]>;
 
-/** The configuration as it is in one snapshot. */
+/** The configuration in one snapshot. */
 export interface StoredDocument {
-  /** The last write of the state that is in it. */
-  readonly number: bigint;
+  /** The numbers of the last writes in it. */
+  readonly seen: Pick<Seen, 'state' | 'counters'>;
   readonly bytes: Buffer;
 }
 
-/** Keys that are asked for at once: few enough that no planner reads all keys for them, or thinks that worth compiling. */
+/** Keys asked for at once: few enough that no planner reads all keys for them, or thinks of compiling. */
 const AT_ONCE = 5_000;
 
 /**
- * Reads the configuration, byte for byte what a gateway shows as its document, within a transaction that `SNAPSHOT.begin` has
- * begun. It needs no keys in memory but those that have changed since the document was put. Rejects with `StatementError`, also
- * over a database that this Keyway may not use, and as `readDocument` throws.
+ * Reads the configuration, byte for byte what a gateway shows as its document, within a transaction that
+ * `SNAPSHOT.begin` has begun. Only keys that have changed since the document was put need memory. Rejects with
+ * `StatementError`, also over a database that this Keyway may not use, and as `readDocument` throws.
  */
 export async function readStoredDocument(ask: Ask, refused: ChangeRefused): Promise<StoredDocument> {
   const { seen } = readHeads(await ask(HEADS));
   const { bytes, number, isApplied } = await readPut(ask);
-  if (!isApplied || number === seen.state) return { number: seen.state, bytes };
+  if (!isApplied || number === seen.state) return { seen, bytes };
   const { document, rules, changes, records } = await readChanged(ask, bytes, number);
   let changed: ConfigurationDocument = document;
   while (changes.size > 0) {
@@ -44,7 +44,7 @@ export async function readStoredDocument(ask: Ask, refused: ChangeRefused): Prom
   const dnsChanges = [stored.dnsFirst ?? {}, stored.dnsChange ?? {}].map(readDnsChange);
   for (const change of sectionChanges(rules, { outbound: readSettings(stored).outbound, dnsChanges }))
     changed = changedDocument(changed, change, refused);
-  return { number: seen.state, bytes: changed.bytes };
+  return { seen, bytes: changed.bytes };
 }
 
 async function readPut(ask: Ask) {
@@ -53,7 +53,7 @@ async function readPut(ask: Ask) {
   return { number: BigInt(number ?? 0), isApplied: applied === 't', bytes };
 }
 
-/** The document with what has changed of its keys since the write `number`, which put it. */
+/** Returns the document with the changes of its keys since write `number`, which put it. */
 async function readChanged(ask: Ask, bytes: Buffer, number: bigint) {
   const { document, configuration } = await inTurns(readDocumentSteps(bytes));
   const changes = new KeyChanges();

@@ -1,15 +1,18 @@
+import type { RecordChange, RecordKind } from '../../core/kept-records.js';
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { ServerConfiguration } from '../../core/model.js';
 import type { ClockPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import { finish, pieces } from '../../core/steps.js';
 import { readDocument } from '../../document/document.js';
+import { contentDigest, versionId } from '../../document/retention.js';
 import { type Connections, openConnections, type Row, StatementError } from './connection.js';
-import { storeContent, versionId } from './document.js';
+import { storeContent } from './document.js';
 import type { ChangeRefused } from './document-changes.js';
 import { arraysOf } from './key-columns.js';
 import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
 import {
+  addRecords,
   beginHolding,
   FORGET_COUNTED,
   giveCounters,
@@ -30,48 +33,58 @@ export interface TransferredState {
   readonly counters: Iterable<KeptCounters>;
   /** Ids of remembered reports, oldest first. */
   readonly reports: readonly string[];
+  /** Keyway's own records that move with it: the named tokens, who made keys for them, and the notes of keys. */
+  readonly records: readonly RecordChange[];
+}
+
+/** The result of an import. */
+export interface Imported {
+  readonly keys: number;
+  readonly tokens: number;
+  /** Names of tokens that the database has, or had until an hour ago, and that therefore did not change. */
+  readonly present: readonly string[];
 }
 
 export interface ImportOptions extends ExportOptions {
-  /** True replaces keys that are there already; otherwise they are an error. */
+  /** True replaces existing keys; otherwise they are an error. */
   readonly replaces: boolean;
   readonly clock: ClockPort;
   readonly random: RandomPort;
-  /** Milliseconds that the import may stand still, since gateways wait for it; default 10 s. */
+  /** Milliseconds for which the import may be idle, since gateways wait for it; default 10 s. */
   readonly standing?: number;
 }
 
 const NEVER = new AbortController().signal;
 const DEADLINE = 600_000;
 const STANDING = 10_000;
-/** Keys or counters of one message: a million of them need not be there at once. */
+/** Keys or counters in one message, so that a million of them need not be in memory at once. */
 const AT_ONCE = 20_000;
-/** Looks for a moment at which nobody writes. */
+/** The most attempts to find a moment without writes. */
 const ATTEMPTS = 20;
-/** SQLSTATE of a session that was ended because it stood still within a transaction. */
+/** SQLSTATE of a session that was ended because it was idle within a transaction. */
 const STOOD_STILL = '25P03';
 
-/** Puts a state into a database: all of it or, with an `Error` for people, nothing. Resolves to the number of its keys. */
-export async function importState(state: TransferredState, options: ImportOptions): Promise<number> {
+/** Imports a whole state into a database or, with an `Error` for the user, nothing. */
+export async function importState(state: TransferredState, options: ImportOptions): Promise<Imported> {
   const { url, replaces, random, clock, progress, refused, standing = STANDING, stop = NEVER } = options;
   const connections = openConnections({ url, most: 2 });
-  /** The time of the database's last answer, while it holds up gateways for this. */
+  /** The time of the database's last answer, while the import holds up gateways. */
   let answeredAt = Number.POSITIVE_INFINITY;
 
-  // Its connection goes with it where it is ended.
+  // If it is ended, its connection goes with it.
   const store = (bytes: Buffer) =>
     connections.session((_run, send) =>
       unlessStopped(stop, () => storeContent(bytes, { connections: { send }, random, deadline: DEADLINE })),
     );
 
-  async function present(): Promise<Replaced> {
+  async function readPresent(): Promise<Replaced> {
     progress.show('reading the configuration that is there');
-    const { number, bytes } = await inSnapshot(connections, stop, async (ask) => {
+    const { seen, bytes } = await inSnapshot(connections, stop, async (ask) => {
       const document = await readStoredDocument(ask, refused);
       await ask(SNAPSHOT.commit);
       return document;
     });
-    return { number, id: await versionId(bytes, clock.now()), content: await store(bytes) };
+    return { number: seen.state, id: versionId(clock.now(), await contentDigest(bytes)), content: await store(bytes) };
   }
 
   async function attempt(
@@ -79,7 +92,7 @@ export async function importState(state: TransferredState, options: ImportOption
     content: string,
     before: Replaced,
     isLast: boolean,
-  ): Promise<boolean> {
+  ): Promise<ReadonlySet<string> | null> {
     return connections.session(async (run) => {
       const one = async (text: string): Promise<readonly Row[]> => {
         const [rows = []] = await unlessStopped(stop, () => run(text, DEADLINE));
@@ -92,7 +105,7 @@ export async function importState(state: TransferredState, options: ImportOption
         throw new Error(`the database holds ${count} keys already: --replace replaces what it holds`);
       if (BigInt(number ?? 0) !== before.number && !isLast) {
         await one('rollback');
-        return false;
+        return null;
       }
       if (replaces) await one(FORGET_COUNTED);
       const put = WRITES.putDocument({
@@ -121,21 +134,32 @@ export async function importState(state: TransferredState, options: ImportOption
       for (const some of pieces(keys, AT_ONCE)) await one(giveCounters(write, some));
       await one(seeGateway(gateway));
       await one(rememberReports(state.reports));
-      // From here on it is not known whether it has happened until that is answered.
+      const added = new Set(texts(await one(addRecords(write, 'tokens', ofKind(state.records, 'tokens')))));
+      const bodies = new Set<string | null>([...added].map((name) => JSON.stringify(name)));
+      const makers = ofKind(state.records, 'makers').filter(({ body }) => bodies.has(body));
+      for (const some of pieces(makers, AT_ONCE)) await one(addRecords(write, 'makers', some));
+      for (const some of pieces(ofKind(state.records, 'notes'), AT_ONCE)) await one(addRecords(write, 'notes', some));
+      // From here on the outcome is unknown until this is answered.
       await run('commit', DEADLINE);
-      return true;
+      return added;
     });
   }
 
   try {
-    // Read twice, so that its keys are not held beside those of the one that is there.
+    // Read twice, so that its keys are not in memory together with those of the present configuration.
     readTaken(state.configuration);
-    let before = await present();
+    let before = await readPresent();
     const configuration = readTaken(state.configuration);
     progress.show('writing the configuration');
     const content = await store(state.configuration);
-    for (let n = 1; !(await attempt(configuration, content, before, n === ATTEMPTS)); n += 1) before = await present();
-    return configuration.keys.length;
+    let added = await attempt(configuration, content, before, false);
+    for (let n = 2; added === null; n += 1) {
+      before = await readPresent();
+      added = await attempt(configuration, content, before, n >= ATTEMPTS);
+    }
+    const taken = added;
+    const present = ofKind(state.records, 'tokens').flatMap(({ id }) => (taken.has(id) ? [] : [id]));
+    return { keys: configuration.keys.length, tokens: taken.size, present };
   } catch (error) {
     const stood = clock.monotonic() - answeredAt;
     const isEnded = error instanceof StatementError && (error.sqlState === STOOD_STILL || error.reached === 'unknown');
@@ -151,9 +175,13 @@ export async function importState(state: TransferredState, options: ImportOption
   }
 }
 
+const ofKind = (records: readonly RecordChange[], wanted: RecordKind): readonly RecordChange[] =>
+  records.filter(({ kind }) => kind === wanted);
+const texts = (rows: readonly Row[]): readonly string[] => rows.map(([id]) => id ?? '');
+
 /** A configuration that an import replaces. */
 interface Replaced {
-  /** The number of the state that it is of. */
+  /** The number of the state that it belongs to. */
   readonly number: bigint;
   /** Ids of its version and of its content. */
   readonly id: string;
@@ -169,12 +197,12 @@ function readTaken(bytes: Buffer): ServerConfiguration {
 }
 
 export interface ExportOptions {
-  /** The database, in which the schema is there. */
+  /** The database, which has the schema. */
   readonly url: string;
-  /** Is told of changes that the configuration, as it was put, has no place for. */
+  /** Called for changes that the stored configuration has no place for. */
   readonly refused: ChangeRefused;
   readonly progress: ProgressPort;
-  /** Ends the work, an import before it has committed, with its reason as the error. */
+  /** Ends the work, an import before it has committed; its reason becomes the error. */
   readonly stop?: AbortSignal;
 }
 
@@ -187,7 +215,7 @@ export interface ExportedState {
   readonly reports: readonly string[];
 }
 
-/** Hands the state of one snapshot to `take`, its counters as they are read. Rejects with an `Error` for people. */
+/** Hands the state of one snapshot to `take`, its counters as they are read. Rejects with an `Error` for the user. */
 export async function exportState<T>(
   { url, refused, progress, stop = NEVER }: ExportOptions,
   take: (state: ExportedState) => Promise<T>,
@@ -206,7 +234,10 @@ export async function exportState<T>(
   }
 }
 
-/** The snapshot goes with the last of them: the database need not keep what it shows for what is done with them afterwards. */
+/**
+ * Yields the counters and then ends the snapshot, so that the database need not keep it for what is done with them
+ * afterwards.
+ */
 async function* countersOf(ask: Ask, progress: ProgressPort): AsyncGenerator<KeptCounters, void> {
   await ask(SNAPSHOT.declareCounters);
   for (let count = 0; ; ) {
@@ -219,8 +250,8 @@ async function* countersOf(ask: Ask, progress: ProgressPort): AsyncGenerator<Kep
   await ask(SNAPSHOT.commit);
 }
 
-/** Everything that `work` asks is of one moment, until it ends the transaction. */
-function inSnapshot<T>(connections: Connections, stop: AbortSignal, work: (ask: Ask) => Promise<T>): Promise<T> {
+/** Runs `work` in one transaction, so that everything it reads is of one moment, until it ends the transaction. */
+export function inSnapshot<T>(connections: Connections, stop: AbortSignal, work: (ask: Ask) => Promise<T>): Promise<T> {
   return connections.session(async (run) => {
     const ask: Ask = async (text) => (await unlessStopped(stop, () => run(text, DEADLINE)))[0] ?? [];
     await ask(SNAPSHOT.begin);
@@ -228,7 +259,7 @@ function inSnapshot<T>(connections: Connections, stop: AbortSignal, work: (ask: 
   });
 }
 
-/** Rejects with the reason of `stop` as soon as that is given, whatever becomes of the work. */
+/** Rejects with the reason of `stop` as soon as it is aborted, whatever happens to the work. */
 export async function unlessStopped<T>(stop: AbortSignal, work: () => Promise<T>): Promise<T> {
   stop.throwIfAborted();
   let onStop = (): void => undefined;

@@ -5,7 +5,7 @@ import { createJitter } from './jitter.js';
 import { type Seen, sentWrite, settle, type WriteStatement } from './statements.js';
 
 export type Written =
-  /** It is committed. `rest` are the columns behind its number and outcome, none where it had to be asked for. */
+  /** It is committed. `rest` are the columns after number and outcome, empty if it had to be asked about. */
   | {
       readonly kind: 'done';
       readonly operation: string;
@@ -15,7 +15,7 @@ export type Written =
     }
   /** It has not happened, and will not. */
   | { readonly kind: 'nothing'; readonly reason: string; readonly sqlState: string | null }
-  /** Nobody could be asked in time whether it has happened. */
+  /** It could not be determined in time whether it has happened. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
 export type Done = Extract<Written, { readonly kind: 'done' }>;
@@ -23,7 +23,7 @@ export type NotDone = Exclude<Written, Done>;
 
 export type Writes = ReturnType<typeof createWrites>;
 
-/** The time, by the monotonic clock in milliseconds, by which the outcome of a write must be known; read anew each time. */
+/** The time, in milliseconds of the monotonic clock, by which the outcome must be known; read again each time. */
 export interface Patience {
   readonly until: number;
   /** Milliseconds until one statement is given up; default 4 s. */
@@ -32,7 +32,7 @@ export interface Patience {
 
 export interface WritesOptions {
   readonly connections: Pick<Connections, 'run' | 'unanswered'>;
-  /** Over which it is asked what became of a write: never taken by writes that wait. */
+  /** The connections for asking about the outcome of a write, which waiting writes never use. */
   readonly asking: Pick<Connections, 'run'>;
   /** Returns the numbers and marks of the state in memory. */
   readonly seen: () => Pick<Seen, 'state' | 'counters'>;
@@ -41,35 +41,35 @@ export interface WritesOptions {
   readonly log: LogPort;
 }
 
-/** Milliseconds until what became of a write is known. */
+/** Milliseconds until the outcome of a write is known. */
 export const WRITE_PATIENCE = 10_000;
-/** Milliseconds until a statement or the question what became of it is given up. */
+/** Milliseconds until a statement, or the question about its outcome, is given up. */
 const DEADLINE = 4_000;
 const SETTLE_DEADLINE = 2_000;
-/** Milliseconds in which a write may be given up and asked for once. */
+/** Milliseconds that giving up a write and asking about it once take at most. */
 export const LEAST_PATIENCE = DEADLINE + SETTLE_DEADLINE;
 /**
- * Serialization failure, deadlock, lock not available, too many connections, cannot connect now (it starts or ends): what
- * passes by itself.
+ * Serialization failure, deadlock, lock not available, too many connections, cannot connect now (starting or stopping):
+ * errors that pass by themselves.
  */
 const PASSING = /^(?:40001|40P01|55P03|53300|57P03)$/;
-/** The schema's own states and that of a repeated id are about the write; that it starts or ends, reads tell as well. */
+/** The schema's own states and a repeated id concern the write itself; starting and stopping show in reads. */
 const SAYS_NOTHING_OF_OTHERS = /^(?:KW...|23505|57P..)$/;
 const UNANSWERED = 'the database has not answered an earlier write, and does not say what became of it';
 
-/** Writes, each of which ends in one of three ways, whatever happens to the connection. */
+/** Makes writes, each of which ends in one of three ways, whatever happens to the connection. */
 export function createWrites({ connections, asking, seen, clock, random, log }: WritesOptions) {
   const jitter = createJitter(random);
-  /** Writes that were asked for in vain, and are asked for again. */
+  /** The number of writes whose outcome is still being asked for after a failed question. */
   let doubtful = 0;
   let refused: string | null = null;
-  let isRefusedAnew = false;
+  let hasNewRefusal = false;
 
   const isInDoubt = (): boolean => doubtful > 0 || connections.unanswered() > 0;
 
   const hasTime = ({ until }: Patience): boolean => clock.monotonic() + DEADLINE / 2 <= until;
 
-  /** Asks for the outcome of a write; null where it cannot be known. */
+  /** Asks for the outcome of a write; null if it cannot be known. */
   async function settled(question: string, patience: Patience): Promise<Row | null> {
     let isDoubtful = false;
     try {
@@ -92,7 +92,7 @@ export function createWrites({ connections, asking, seen, clock, random, log }: 
 
   async function attempt(statement: WriteStatement, patience: Patience): Promise<Written> {
     for (let isFirst = true; ; isFirst = false) {
-      // The outcome of this write itself is known by now, and its connection is free soon.
+      // The outcome of this write itself is known by now, and its connection will soon be free.
       while (isInDoubt() && !isFirst && hasTime(patience)) await pause(jitter(100));
       if (isInDoubt()) return { kind: 'nothing', reason: UNANSWERED, sqlState: null };
       const operation = random.uuid();
@@ -128,14 +128,14 @@ export function createWrites({ connections, asking, seen, clock, random, log }: 
     if (written.kind !== 'nothing' || written.sqlState === null) return;
     if (SAYS_NOTHING_OF_OTHERS.test(written.sqlState)) return;
     refused = written.reason;
-    isRefusedAnew = true;
+    hasNewRefusal = true;
   }
 
   return {
     /**
-     * Carries out one statement, and again where it certainly did not happen for a reason that passes. Never rejects.
-     * By default what became of it is known within 10 s. While it cannot be found out what became of an earlier one, it ends at
-     * once and has not happened.
+     * Executes one statement, and again if it certainly did not happen for a reason that passes. Never rejects. By
+     * default its outcome is known within 10 s. While the outcome of an earlier write cannot be determined, it returns
+     * at once without having happened.
      */
     async write(
       statement: WriteStatement,
@@ -145,12 +145,15 @@ export function createWrites({ connections, asking, seen, clock, random, log }: 
       note(written);
       return written;
     },
-    /** Why the database takes no writes of these, as far as the last ones tell; null where it does. */
+    /** Returns why the database refuses these writes, judging by the last ones; null if it does not. */
     refusal: (): string | null => refused ?? (isInDoubt() ? UNANSWERED : null),
-    /** The database has taken a write of another kind. It takes these again, where none was refused since it last did. */
+    /**
+     * Notes that the database has accepted a write of another kind. It is taken to accept these again if it has refused
+     * none since the last such note.
+     */
     othersAreTaken(): void {
-      if (!isRefusedAnew) refused = null;
-      isRefusedAnew = false;
+      if (!hasNewRefusal) refused = null;
+      hasNewRefusal = false;
     },
   };
 }

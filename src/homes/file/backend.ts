@@ -1,10 +1,9 @@
 import type { Acknowledgement, Backend, BackendSettings, ChangeReason, Durability } from '../../core/backend.js';
 import { ChangeListeners } from '../../core/change-listeners.js';
-import { DomainError, isInMemory, messageOf } from '../../core/errors.js';
+import { DomainError, isInMemory, messageOf, unlessInMemory } from '../../core/errors.js';
 import { LocalRecords } from '../../core/kept-records.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../core/model.js';
-import type { ProgressPort } from '../../core/ports.js';
 import { dataFolderBeside } from '../../files/data-folder.js';
 import { inDataFolder } from '../../files/foreign.js';
 import { openRecordsFile } from '../../files/records-file.js';
@@ -15,9 +14,9 @@ import {
 } from './configuration/configuration-file.js';
 import { type Counters, type CountersPlace, openCounters } from './counters/open-counters.js';
 import { type KeptSessions, openKeptSessions } from './kept-sessions.js';
-import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';
+import { createKeyWrites } from './key-writes.js';
 import { createProblems } from './problems.js';
-import { createRequestWorker, type RequestWorker } from './requests/request-worker.js';
+import { LiveReplacements } from './replacements.js';
 import { keepPublicHost, readPublicHost, settingsOf } from './settings-of.js';
 
 /** The backend of one server's configuration file, with counters and remembered reports in a data folder beside it. */
@@ -32,8 +31,8 @@ export interface LocalBackend extends Backend {
   readonly records: LocalRecords;
   /** Keeps the host that clients are told where the file names none, from now on; resolves to the path of the file that has it. */
   keepPublicHost(host: string): Promise<string>;
-  /** The requests of commands; to be looked at once the backend is open. */
-  readonly requests: RequestWorker;
+  /** Replaces as a whole, for commands. */
+  readonly replacements: LiveReplacements;
 }
 
 export interface LocalBackendOptions
@@ -43,7 +42,6 @@ export interface LocalBackendOptions
   readonly configPath: string | null;
   /** Default: beside the configuration file; without one nothing outlives the process. */
   readonly dataDir?: string;
-  readonly progress?: ProgressPort;
 }
 
 const NOTHING_CONFIGURED: BackendSettings = {
@@ -77,20 +75,21 @@ async function openOver(options: LocalBackendOptions, dataFolder: string | null)
           ? null
           : { path: configPath, keys: configuration.load().keys, hold: configuration.hold },
     });
-    const keptSessions = dataFolder === null ? null : await openKeptSessions({ dataFolder, fileSystem, log });
     const records =
       dataFolder === null ? new LocalRecords() : await openRecordsFile({ fileSystem, folder: dataFolder, log });
+    const keptSessions = dataFolder === null ? null : await openKeptSessions({ records, dataFolder, fileSystem, log });
     configuration?.rememberStarts(records);
     const publicHost = await readPublicHost(configPath, fileSystem);
-    return createLocalBackend({ configuration, counters, keptSessions, records, publicHost, ...options });
+    const backend = createLocalBackend({ configuration, counters, keptSessions, records, publicHost, ...options });
+    await backend.replacements.finishInterrupted();
+    return backend;
   } catch (error) {
     await configuration?.close();
     throw error;
   }
 }
 
-export interface LocalBackendParts
-  extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress' | 'servers'> {
+export interface LocalBackendParts extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'servers'> {
   readonly configuration: ConfigurationFile | null;
   /** Its path; null, as when left out, without one. */
   readonly configPath?: string | null;
@@ -111,7 +110,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   const { configPath = null } = parts;
   let { publicHost = null } = parts;
   let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load(), publicHost);
-  const requests = createRequestWorker(parts);
+  const replacements = new LiveReplacements(parts);
 
   function become(next: BackendSettings, reason: ChangeReason): void {
     settings = next;
@@ -123,7 +122,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   // All of it in one turn of the event loop: no answer shows keys, counters and settings of different configurations.
   configuration?.onReload((next, reason, hasSameKeys) => {
     if (!hasSameKeys) keys.replaceAll(next.keys);
-    if (reason === 'restored') requests.restored();
+    if (reason === 'restored') replacements.restored();
     become(settingsOf(next, publicHost), reason);
   });
 
@@ -145,7 +144,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     counters,
     keptSessions,
     records,
-    requests,
+    replacements,
     settings: () => settings,
     async keepPublicHost(host) {
       if (configPath === null || configuration === null) throw new DomainError('noConfigPath');
@@ -159,7 +158,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
       const { outbound } = settings;
       if (outbound === null) throw new DomainError('outboundNotConfigured');
       become({ ...settings, outbound: { ...outbound, rules } }, 'saved');
-      await leavingFailureToNextWrite(configuration?.save({ rules }) ?? Promise.resolve());
+      await configuration?.save({ rules }).catch(unlessInMemory);
     },
     async changeDns(change) {
       become({ ...settings, dns: { ...settings.dns, ...change } }, 'saved');
@@ -184,6 +183,10 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
             replace: configuration.replace,
             patch: configuration.patch,
             keepVersion: configuration.keepVersion,
+            versions: {
+              ...configuration.versions,
+              restore: async (content) => void (await replacements.putFile(content, {})),
+            },
           },
     audit: null,
     sessions: keptSessions === null ? null : keptSessions.session,
@@ -197,8 +200,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
       fileSystem,
     }),
     async close() {
-      await requests.close();
-      await keptSessions?.close();
+      await replacements.close();
       await records.close();
       await counters.close();
       await configuration?.close();

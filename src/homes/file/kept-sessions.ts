@@ -1,55 +1,45 @@
-import { hash, randomBytes } from 'node:crypto';
-import { dirname, join } from 'node:path';
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
+import type { KeptRecords, RecordChange } from '../../core/kept-records.js';
 import type { FileSystemPort, LogPort } from '../../core/ports.js';
 import { equalSecrets, type Session } from '../../core/session.js';
 import { parseMembers } from '../../files/data-folder.js';
-import { createWhole } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 
 export type KeptSessions = Awaited<ReturnType<typeof openKeptSessions>>;
 
 interface KeptSessionsOptions {
+  readonly records: KeptRecords;
   readonly dataFolder: string;
   readonly fileSystem: FileSystemPort;
   readonly log: LogPort;
 }
 
-const FILE = 'sessions.json';
-const FILE_MODE = 0o600;
+/** The record of the credentials; all others have the API root of a mount as their id, which begins with a slash. */
+const CREDENTIALS = 'credentials';
 
 /**
- * Sessions that outlive the process: a digest of each mount's token stands in the data folder, never the token. Reads what
- * was kept. What cannot be read is as if nothing were: everybody signs in again.
+ * Sessions that outlive the process: a digest of each mount's token stands in Keyway's own records, never the token. What
+ * cannot be read is as if nothing were kept: everybody signs in again.
  */
-export async function openKeptSessions({ dataFolder, fileSystem, log }: KeptSessionsOptions) {
-  const path = join(dataFolder, FILE);
-  const kept = await readKept(fileSystem, path).catch((error: unknown) => {
-    log.warn({ reason: failureWords(error) }, 'the kept sessions cannot be read: everybody signs in again');
-    return NOTHING;
-  });
-  const digests = new Map(kept.sessions);
-  let { credentials } = kept;
-  let writing: Promise<void> = Promise.resolve();
+export async function openKeptSessions({ records, dataFolder, fileSystem, log }: KeptSessionsOptions) {
+  await takeOverFile(records, fileSystem, dataFolder);
+  const digests = new Map([...records.of('sessions')].flatMap(([id, body]) => digestIn(id, body)));
+  let credentials = digests.get(CREDENTIALS) ?? '';
+  digests.delete(CREDENTIALS);
+  /** The API roots of all sessions that may stand in the records. */
+  const roots = new Set([...records.of('sessions').keys()].filter((id) => id !== CREDENTIALS));
 
-  async function write(): Promise<void> {
-    const content = Buffer.from(`${JSON.stringify({ credentials, sessions: Object.fromEntries(digests) }, null, 2)}\n`);
-    const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  /** Writes all of them, because a write before may have failed. */
+  async function save(): Promise<void> {
     try {
-      await createWhole(fileSystem, { path, temporary }, async () => {
-        await fileSystem.create(temporary, content, FILE_MODE, 'folder');
-        await fileSystem.sync(temporary);
-      });
-      await fileSystem.syncFolder(dirname(path));
+      const sessions = [...roots].map((api) => recordOf(api, digests.get(api) ?? null));
+      await records.change([recordOf(CREDENTIALS, credentials), ...sessions]);
     } catch (error) {
       log.warn({ reason: failureWords(error) }, 'the sessions are not kept over a restart: the next login tries again');
     }
-  }
-
-  function save(): Promise<void> {
-    writing = writing.then(write);
-    return writing;
   }
 
   return {
@@ -60,6 +50,7 @@ export async function openKeptSessions({ dataFolder, fileSystem, log }: KeptSess
       return {
         begin(token) {
           known = token;
+          roots.add(api);
           digests.set(api, digestOf(token));
           return save();
         },
@@ -86,30 +77,37 @@ export async function openKeptSessions({ dataFolder, fileSystem, log }: KeptSess
       digests.clear();
       void save();
     },
-    /** Resolves when everything is written that could be. */
-    close: (): Promise<void> => writing,
   };
+}
+
+function recordOf(id: string, digest: string | null): RecordChange {
+  return { kind: 'sessions', id, body: digest === null ? null : JSON.stringify(digest) };
+}
+
+function digestIn(id: string, body: string): readonly (readonly [id: string, digest: string])[] {
+  const [, digest] = /^"([0-9a-f]{64})"$/.exec(body) ?? [];
+  return digest === undefined ? [] : [[id, digest]];
 }
 
 function digestOf(secret: string): string {
   return hash('sha256', secret);
 }
 
-interface Kept {
-  /** The digest of the credentials that stood when the sessions began. */
-  readonly credentials: string;
-  readonly sessions: readonly (readonly [api: string, digest: string])[];
-}
-
-const NOTHING: Kept = { credentials: '', sessions: [] };
-
-async function readKept(fileSystem: FileSystemPort, path: string): Promise<Kept> {
-  const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.note));
-  if (bytes === null) return NOTHING;
-  const { credentials, sessions } = parseMembers(bytes);
-  if (typeof credentials !== 'string' || typeof sessions !== 'object' || sessions === null) return NOTHING;
-  const digests = Object.entries(sessions).flatMap(([api, digest]: [string, unknown]) =>
-    typeof digest === 'string' ? [[api, digest] as const] : [],
+/** Takes over the file in which Keyways up to 0.9 kept sessions. It goes first, so that no session that ends comes back by it. */
+async function takeOverFile(records: KeptRecords, fileSystem: FileSystemPort, dataFolder: string): Promise<void> {
+  const path = join(dataFolder, 'sessions.json');
+  const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.note)).catch(() => null);
+  if (bytes === null) return;
+  const removing = fileSystem.remove(path).then(() => fileSystem.syncFolder(dataFolder));
+  const isGone = await removing.then(
+    () => true,
+    () => false,
   );
-  return { credentials, sessions: digests };
+  if (!isGone) return;
+  const { credentials, sessions } = parseMembers(bytes);
+  // What stands in the records is older: an earlier Keyway has served since.
+  const before = Object.fromEntries([...records.of('sessions').keys()].map((id) => [id, null]));
+  const kept = Object.entries({ ...before, ...Object(sessions), [CREDENTIALS]: credentials });
+  const changes = kept.map(([id, digest]) => recordOf(id, typeof digest === 'string' ? digest : null));
+  await records.change(changes).catch(() => undefined);
 }

@@ -1,5 +1,5 @@
-import type { Backend, ChangeOutcome, KeyChange, KeyUpdate } from '../../core/backend.js';
-import { DomainError, isInMemory } from '../../core/errors.js';
+import type { Backend, ChangeOutcome, KeyChange } from '../../core/backend.js';
+import { DomainError, unlessInMemory } from '../../core/errors.js';
 import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey, ConfigurationChange } from '../../core/model.js';
@@ -10,10 +10,7 @@ import type { Counters } from './counters/open-counters.js';
 import { recordText } from './counters/recreated-keys.js';
 
 /** The operations that change keys: in memory at once, then in the file. */
-export type KeyWrites = Pick<
-  Backend,
-  'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey' | 'refusing' | 'batches'
->;
+export type KeyWrites = Pick<Backend, 'createBareKeys' | 'changes'>;
 
 /** Changes of keys that go into one write of the file. */
 const MOST_CHANGES = 10_000;
@@ -83,37 +80,11 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     return true;
   }
 
-  /** `former` is what the key's record was before the change. */
-  async function saveKey(accessKey: string, record: AccessKey | null, former: string): Promise<void> {
-    try {
-      await settle(await save({ keys: new Map([[accessKey, record]]) }));
-    } catch (error) {
-      unwritten.set(accessKey, (unwritten.get(accessKey) ?? new Set()).add(former));
-      throw error;
-    }
-  }
-
-  async function create(key: AccessKey): Promise<void> {
-    const { accessKey } = key;
-    const former = recordText(keys.get(accessKey));
-    if (configuration !== null && store !== null && keys.kept(accessKey) !== null) {
-      // After a crash the file decides whether the counters were dropped: the store must know what it would say.
-      renewals.announce(accessKey, [former, ...(unwritten.get(accessKey) ?? [])]);
-      await keepCounters();
-    }
-    const dropped = keys.kept(accessKey);
-    deleted.delete(accessKey);
-    keys.create(key);
-    renewals.apply(accessKey, dropped);
-    await saveKey(accessKey, key, former);
-    if (configuration === null && dropped !== null) await keepCounters();
-  }
-
-  /** Makes one of many changes in memory. Returns the records that the file is to have then; throws where it is refused. */
-  function change(asked: KeyChange): readonly (readonly [string, AccessKey | null])[] {
+  /** Makes one change in memory. Returns the records that the file is to have then; throws where it is refused. */
+  function change(asked: KeyChange, refuses: boolean): readonly (readonly [string, AccessKey | null])[] {
     if (asked.op === 'create') {
       const { key } = asked;
-      refuseUntaken(key);
+      if (refuses) refuseUntaken(key);
       const dropped = keys.kept(key.accessKey);
       deleted.delete(key.accessKey);
       keys.create(key);
@@ -126,12 +97,12 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     switch (asked.op) {
       case 'update': {
         const record = changedRecord(present, asked.update);
-        refuseUntaken(record);
+        if (refuses) refuseUntaken(record);
         keys.update(record);
         return [[accessKey, record]];
       }
       case 'delete':
-        refuseLast(accessKey);
+        if (refuses) refuseLast(accessKey);
         keys.setAside(accessKey);
         deleted.add(accessKey);
         return [[accessKey, null]];
@@ -159,17 +130,18 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   }
 
   /** Makes all in memory in one turn of the event loop, and writes the file once. */
-  async function changeAll(changes: readonly KeyChange[]): Promise<readonly ChangeOutcome[]> {
+  async function changeAll(changes: readonly KeyChange[], refuses: boolean): Promise<readonly ChangeOutcome[]> {
     const renewed = changes.flatMap((asked) => (asked.op === 'create' ? [asked.key.accessKey] : []));
     const counted = configuration === null || store === null ? [] : renewed.filter((key) => keys.kept(key) !== null);
     for (const accessKey of counted)
       renewals.announce(accessKey, [recordText(keys.get(accessKey)), ...(unwritten.get(accessKey) ?? [])]);
     if (counted.length > 0) await keepCounters();
+    const dropsCounters = configuration === null && renewed.some((accessKey) => keys.kept(accessKey) !== null);
     const formers = new Map(changes.map((asked) => [keyOf(asked), recordText(keys.get(keyOf(asked)))]));
     const records = new Map<string, AccessKey | null>();
     const outcomes = changes.map((asked): ChangeOutcome => {
       try {
-        for (const [accessKey, record] of change(asked)) {
+        for (const [accessKey, record] of change(asked, refuses)) {
           // A key that was deleted and made again stands at the end, where it would be by single changes.
           records.delete(accessKey);
           records.set(accessKey, record);
@@ -191,61 +163,21 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
         if (records.has(accessKey)) unwritten.set(accessKey, (unwritten.get(accessKey) ?? new Set()).add(former));
       return outcomes.map((outcome, index) => (changes[index]?.op === 'reset' ? outcome : (outcome ?? error)));
     }
-    if (configuration === null && renewed.length > 0) await keepCounters();
+    if (dropsCounters) await keepCounters();
     return outcomes;
   }
 
-  const createKey = (key: AccessKey) => queue.run(key.accessKey, () => create(key));
-
-  const updateKey = (accessKey: string, update: KeyUpdate, check?: (record: AccessKey) => void) =>
-    queue.run(accessKey, async () => {
-      const present = keys.get(accessKey);
-      if (present === undefined) throw new DomainError('userNotFound');
-      const former = recordText(present);
-      const record = changedRecord(present, update);
-      check?.(record);
-      keys.update(record);
-      await saveKey(accessKey, record, former);
-    });
-
-  const deleteKey = (accessKey: string) =>
-    queue.run(accessKey, async () => {
-      const former = recordText(keys.get(accessKey));
-      if (!keys.setAside(accessKey)) throw new DomainError('userNotFound');
-      deleted.add(accessKey);
-      await saveKey(accessKey, null, former);
-    });
-
   return {
-    batches: {
+    changes: {
       most: MOST_CHANGES,
       areNoted: false,
-      apply: (changes) => queue.runAll(changes.flatMap(keysOf), () => changeAll(changes)),
+      apply: (changes, { refuses }) => queue.runAll(changes.flatMap(keysOf), () => changeAll(changes, refuses)),
       rotate: null,
     },
-    createKey,
     async createBareKeys(made) {
       for (const key of made) keys.createWithoutCounters(key);
-      await leavingFailureToNextWrite(save({ keys: new Map(made.map((key) => [key.accessKey, key])) }));
+      await save({ keys: new Map(made.map((key) => [key.accessKey, key])) }).catch(unlessInMemory);
       return made.map(({ accessKey }) => accessKey);
-    },
-    updateKey: (accessKey, update) => updateKey(accessKey, update),
-    deleteKey,
-    refusing: {
-      async createKey(key) {
-        refuseUntaken(key);
-        await createKey(key);
-      },
-      updateKey: (accessKey, update) => updateKey(accessKey, update, refuseUntaken),
-      async deleteKey(accessKey) {
-        refuseLast(accessKey);
-        await deleteKey(accessKey);
-      },
-    },
-    async resetKey(accessKey) {
-      if (!keys.reset(accessKey)) throw new DomainError('userNotFound');
-      renewals.reset(accessKey);
-      await keepCounters();
     },
   };
 }
@@ -254,12 +186,3 @@ const keyOf = (asked: KeyChange): string => (asked.op === 'create' ? asked.key.a
 
 const keysOf = (asked: KeyChange): readonly string[] =>
   asked.op === 'rotate' ? [asked.accessKey, asked.successor] : [keyOf(asked)];
-
-/** Ignores a write failure, as the protocol asks of some answers: it has been logged, and the next write carries the change. */
-export async function leavingFailureToNextWrite(saved: Promise<unknown>): Promise<void> {
-  try {
-    await saved;
-  } catch (error) {
-    if (!isInMemory(error)) throw error;
-  }
-}

@@ -17,7 +17,7 @@ export function settingsOf(configuration: ServerConfiguration, publicHost: strin
 const PUBLIC_HOST = '.ostp_public_ip';
 
 /** Tells whether a host can stand in that file: the form in which servers read it back. */
-export function isPublicHost(host: string): boolean {
+function isPublicHost(host: string): boolean {
   return /^[A-Za-z0-9.-]+$/.test(host) || isIPv6(host.replace(/^\[|\]$/g, ''));
 }
 

@@ -8,12 +8,13 @@ import type { KeptRecords } from '../../core/kept-records.js';
 import { recordOf } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
-import { judgeReplacement } from '../../core/replace-policy.js';
+import { judgeReplacement, type Replacement } from '../../core/replace-policy.js';
 import { inTurns } from '../../core/steps.js';
 import { changeDocument } from '../../document/change.js';
-import { refuseEndedStartSteps, refuseLockOut } from '../../document/check/keeps-starting.js';
+import { refuseEndedStartSteps, refuseLockOutSteps } from '../../document/check/keeps-starting.js';
 import { StartWatch } from '../../document/check/start-watch.js';
 import {
+  type ConfigurationDocument,
   ConfigurationShapeError,
   lossesBetween,
   type ReadConfiguration,
@@ -39,14 +40,14 @@ export interface ConfigurationAccessOptions extends UpstreamContext {
   readonly listRefresh: Pick<ListRefresh, 'fresh'>;
   readonly unconfirmed: Pick<UnconfirmedWrites, 'clear'>;
   /** Keeps the text before a change; null where nothing outlives the process. */
-  readonly versions: Pick<KeptVersions, 'keep'> | null;
+  readonly versions: Pick<KeptVersions, 'keep' | 'list' | 'read'> | null;
   /** Keyway's own records. */
   readonly records: KeptRecords;
   /** Keeps a version where something was added since the newest one; does not reject. */
   readonly keepVersion: () => Promise<void>;
   /** Called when a configuration has been replaced as a whole; with `hasSameKeys` but for its keys. */
   readonly onReplaced: (configuration: ServerConfiguration, hasSameKeys: boolean) => void;
-  /** Called when the server has been made to store its memory. */
+  /** Called when the server has stored its memory. */
   readonly onStored: () => void;
   /** Tells whether the home is closing, so that nothing is waited for any more. */
   readonly isClosing: () => boolean;
@@ -78,7 +79,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
   const starts = new StartWatch({ of: { upstream: server.name }, log, servers: () => fileServers(server) });
   starts.remember(records);
 
-  /** Reads it. Rejects with `configParseFailed` where it is no configuration. */
+  /** Reads the configuration. Rejects with `configParseFailed` if it is malformed. */
   async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
     return unlessHalfWritten(async () => {
       const { value, ...sent } = await server.getConfig(purpose);
@@ -89,8 +90,8 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
   }
 
   /**
-   * Returns the record of a key with which the server would start, as far as can be told; null for none. Up to 0.2.30 that is a
-   * plain string, if any. Rejects where the server is away.
+   * Returns the record of a key with which the server would start, as far as can be told; null for none. Up to 0.2.30
+   * that is a plain string, if any. Rejects where the server is away.
    */
   async function storedRecord(accessKey: string): Promise<AccessKey | null> {
     const { capabilities } = server.line() ?? (await server.find());
@@ -104,10 +105,13 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     }
   }
 
-  /** The bytes that stand there now, whatever they are. */
+  /** Reads the present bytes, unchecked. */
   const readBytes = () => unlessHalfWritten(() => server.getConfig());
 
-  /** Servers truncate their file before they write it, and read it meanwhile: what is no configuration is read again. */
+  /**
+   * Reads again what is not a configuration, because servers truncate their file before they write it, and read it
+   * meanwhile.
+   */
   async function unlessHalfWritten<T>(look: () => Promise<T>, again = 2): Promise<T> {
     try {
       return await look();
@@ -119,7 +123,9 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     }
   }
 
-  /** Reads what is to be replaced; null where the server has none that can be read, which may be why it is replaced. */
+  /**
+   * Reads the configuration that is to be replaced; null if it is missing or broken, which may be why it is replaced.
+   */
   async function before(): Promise<ReadConfiguration | null> {
     try {
       return (await read('caller')).value;
@@ -130,27 +136,30 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     }
   }
 
-  /** Keeps it as a version. Rejects with `configWriteFailed`. */
+  /** Keeps a configuration as a version. Rejects with `configWriteFailed`. */
   async function keep(bytes: Buffer, { forever = false } = {}): Promise<void> {
     await versions?.keep(bytes, { forever }).catch((error: unknown) => {
       throw new DomainError('configWriteFailed', `the version before could not be kept: ${failureWords(error)}`);
     });
   }
 
-  /** Sends it, and takes nobody's keys back; within a turn of the queue. What the server makes of it has no comments. */
-  async function send(bytes: Buffer): Promise<void> {
+  /**
+   * Sends it, and takes nobody's keys back; within a turn of the queue. What the server makes of it has no comments.
+   */
+  async function send(document: ConfigurationDocument): Promise<void> {
     try {
-      await server.putConfig(bytes);
+      await server.putConfig(document.bytes);
     } catch (error) {
-      // It may take keys from the server all the same.
+      // It may remove keys from the server all the same.
       if (mayHaveHappened(error)) await storeMemory().catch(() => undefined);
       throw error;
     }
+    starts.wrote(document);
     await storeMemory();
     onStored();
   }
 
-  /** Has the server write what it has in memory over what a replacement took from it. */
+  /** Makes the server write its memory over what a replacement took from it. */
   async function storeMemory(): Promise<void> {
     const line = server.line();
     if (line?.capabilities.bulk === true) {
@@ -165,7 +174,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     }
   }
 
-  /** Until a list shows the keys of a replacement, or it should long have. */
+  /** Waits until a list shows the keys of a replacement, or should have long ago. */
   async function live(wanted: readonly AccessKey[], sentAt: number): Promise<void> {
     while (!isClosing() && clock.monotonic() < sentAt + SETTLED_AFTER) {
       const isTaken = await listRefresh.fresh('poll').then(
@@ -179,7 +188,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
 
   /** The keys that go are those of the server and of its file: either may have some that the other lacks. */
   function lossesOf(present: ReadConfiguration | null, next: ReadConfiguration | null) {
-    // One without a mode the server refuses in its own words.
+    // The server itself refuses a configuration without a mode.
     if (next === null || next.configuration.mode === null) return { ...NOTHING_LOST, removed: 0 };
     const staying = new Set(next.configuration.keys.map(({ accessKey }) => accessKey));
     const all = [...keys.entries(), ...(present?.configuration.keys ?? [])].map(({ accessKey }) => accessKey);
@@ -190,10 +199,10 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     };
   }
 
-  async function replace(body: Buffer): Promise<ReadConfiguration | null> {
+  async function replace(body: Buffer, reason: Replacement['reason']): Promise<ReadConfiguration | null> {
     const present = await before();
     const next = asConfiguration(body, server.texts);
-    const verdict = judgeReplacement({ reason: 'replaced', ...lossesOf(present, next) });
+    const verdict = judgeReplacement({ reason, ...lossesOf(present, next) });
     const forever = verdict.forever || (next !== null && starts.ended(next.document) !== null);
     if (present !== null) await keep(present.document.bytes, { forever });
     await server.putConfig(body);
@@ -205,34 +214,43 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     return next;
   }
 
+  /** Key writes wait until it is live, because they would write the previous keys over it. */
+  function replaceInTurn(body: Buffer, reason: Replacement['reason']): Promise<void> {
+    return new Promise((resolve, reject) => {
+      void queue.take(async () => {
+        const next = await replace(body, reason).then(
+          (taken) => {
+            resolve();
+            return taken;
+          },
+          (error: unknown) => {
+            reject(error);
+            return null;
+          },
+        );
+        if (next?.configuration.mode === 'server') await live(next.configuration.keys, clock.monotonic());
+      });
+    });
+  }
+
   return {
     read,
     readBytes,
     storedRecord,
-    /** The reason why the server would not start any more from what a caller has sent; null while nothing is wrong. */
+    /** Returns why the server would no longer start from what a caller has sent; null while nothing is wrong. */
     startError: () => starts.trouble,
     keep,
     send,
     document: {
       keepVersion: () => queue.take(keepVersion),
       read: async () => [(await readBytes()).value],
-      replace: (body: Buffer): Promise<void> =>
-        new Promise((resolve, reject) => {
-          // Key writes wait until it is live: they would write the keys of before over it.
-          void queue.take(async () => {
-            const next = await replace(body).then(
-              (taken) => {
-                resolve();
-                return taken;
-              },
-              (error: unknown) => {
-                reject(error);
-                return null;
-              },
-            );
-            if (next?.configuration.mode === 'server') await live(next.configuration.keys, clock.monotonic());
-          });
-        }),
+      replace: (body: Buffer) => replaceInTurn(body, 'replaced'),
+      versions: versions && {
+        list: versions.list,
+        read: versions.read,
+        present: async () => (await readBytes()).value,
+        restore: (content: Buffer) => replaceInTurn(content, 'restored'),
+      },
       patch: (patch: ConfigurationPatch): Promise<ConfigurationFingerprint> =>
         queue.take(async () => {
           await refuseLater(server);
@@ -240,15 +258,18 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
           const made = await inTurns(patchDocumentSteps(document, patch));
           const { document: patched, configuration, fingerprint } = made;
           await inTurns(refuseEndedStartSteps(document, patched, fileServers(server)));
-          if (patch.mayLockOut !== true) refuseLockOut(document, configuration.listener);
+          if (patch.mayLockOut !== true) await inTurns(refuseLockOutSteps(document, configuration.listener));
           if (patched === document) return fingerprint;
           await keep(document.bytes);
-          await send(patched.bytes);
+          await send(patched);
           onReplaced(struckConfiguration({ ...configuration, keys: before.keys }, server.texts), true);
           return fingerprint;
         }),
     },
-    /** Changes rules or DNS settings in it, and takes nobody's keys back. Rejects with `outboundNotConfigured`, `invalidBody`. */
+    /**
+     * Changes rules or DNS settings in it, and takes nobody's keys back. Rejects with `outboundNotConfigured`,
+     * `invalidBody`.
+     */
     change: (change: Pick<ConfigurationChange, 'rules' | 'dns'>): Promise<ServerConfiguration> =>
       queue.take(async () => {
         await refuseLater(server);
@@ -258,7 +279,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
         );
         if (changed !== document) {
           await keep(document.bytes);
-          await send(changed.bytes);
+          await send(changed);
         }
         return struckConfiguration(readDocument(changed.bytes).configuration, server.texts);
       }),
@@ -283,7 +304,10 @@ export const REPLACEABLE: ReadonlySet<string> = new Set([
 
 const HALF_WRITTEN: ReadonlySet<string> = new Set(['configStripFailed', 'configParseFailed']);
 
-/** Rejects with `configRefused` where it is not known how the server, which may have been updated just now, reads its configuration. */
+/**
+ * Rejects with `configRefused` where it is not known how the server, which may have been updated just now, reads its
+ * configuration.
+ */
 export async function refuseLater(server: Pick<UpstreamServer, 'isLater' | 'version' | 'status'>): Promise<void> {
   await server.status('caller');
   if (!server.isLater()) return;
@@ -298,7 +322,7 @@ function documentIn(bytes: Buffer, texts: ServerTexts): ReadConfiguration {
   }
 }
 
-/** The document as the server has it, and what it says as it may be shown. */
+/** The document as the server has it, and its content as it may be shown. */
 function struckDocument(bytes: Buffer, texts: ServerTexts): ReadConfiguration {
   const { document, configuration } = readDocument(bytes);
   return { document, configuration: struckConfiguration(configuration, texts) };

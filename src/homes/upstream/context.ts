@@ -3,7 +3,7 @@ import type { ClockPort, LogPort, ProgressPort } from '../../core/ports.js';
 import type { Tells } from './key-state.js';
 import type { TimersPort } from './timers.js';
 
-/** The ports and facts that every part of the state of a running server is handed. */
+/** The ports and facts that every part of this home is given. */
 export interface UpstreamContext {
   readonly server: UpstreamServer;
   readonly tells: Tells;

@@ -5,7 +5,7 @@ import { SETTLED_AFTER } from '../../wire/traits/storing.js';
  * `ClockPort.monotonic()`, ms.
  */
 export interface KeyFact {
-  /** The moment that the latest fact bears: of a read when it was sent, of a write when it was answered. */
+  /** The time of the latest fact: for a read when it was sent, for a write when it was answered. */
   readonly latest: number;
   /** Writes under way. */
   readonly open: number;
@@ -19,7 +19,7 @@ export function listMayChange(fact: KeyFact | undefined, sentAt: number): boolea
   return fact.open === 0 && sentAt > fact.latest && sentAt > fact.unansweredUntil;
 }
 
-/** Returns whether a single read may change it, `listed` being the moment of the list that was taken in last, or is on its way. */
+/** Tells whether a single read may change the key; `listed` is the time of the last list, taken in or under way. */
 export function readMayChange(fact: KeyFact | undefined, sentAt: number, listed: number): boolean {
   if (sentAt <= listed) return false;
   return fact === undefined || (fact.open === 0 && sentAt > fact.latest);
@@ -63,14 +63,14 @@ export function createKeyFreshness() {
         ...(how === 'lost' ? { unansweredUntil: at + SETTLED_AFTER } : {}),
       }));
     },
-    /** A list is asked for. Whatever is read before counts as older than it. */
+    /** Notes that a list is sent: earlier reads count as older than it. */
     listBegins(at: number): void {
       onItsWay = at;
     },
     listFailed(): void {
       onItsWay = Number.NEGATIVE_INFINITY;
     },
-    /** A list has been taken in: facts that are older than it need no keeping. */
+    /** Notes that a list was taken in, and forgets older facts. */
     listTaken(sentAt: number): void {
       taken = sentAt;
       onItsWay = Number.NEGATIVE_INFINITY;

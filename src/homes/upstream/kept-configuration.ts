@@ -25,10 +25,13 @@ const MOST_GAP = 24 * 60 * 60 * 1000;
 const AGAIN = 60_000;
 /** The failures in a row that count as a loss: what a server is just writing can be read the next time. */
 const UNTIL_LOST = 2;
-/** The failures that say that its file is none; one that was started without a file has lost nothing. */
+/** The failures of a server with a broken file; one that was started without a file has lost nothing. */
 const UNREADABLE: ReadonlySet<string> = new Set(['configReadFailed', 'configStripFailed', 'configParseFailed']);
 
-/** Keeps the configuration of a server as versions, whoever changes it (design: "The configuration is kept"). */
+/**
+ * Keeps the configuration of a server as versions, also of other people's changes (design: "The configuration is
+ * kept").
+ */
 export function createConfigurationVersions(options: ConfigurationVersionsOptions) {
   const { server, keys, configuration, versions, clock, timers, log } = options;
   const undo = new UndoVersions({ ...options, keep: keepForUndo });
@@ -86,7 +89,7 @@ export function createConfigurationVersions(options: ConfigurationVersionsOption
     await versions.keepNewestForever(present);
     log.warn(
       {},
-      'the configuration of the server has lost keys or cannot be read: the version before is kept for ever',
+      'the configuration of the server has lost keys or cannot be read: the version before is kept for good',
     );
   }
 

@@ -10,13 +10,13 @@ export interface KeyWrite {
   /** Returns the server's record of the key after the write, by the one before. */
   after(before: KeyState): KeyState;
   effect(after: KeyState): Effect;
-  /** Tells whether a read shows that it has happened, its state apart. */
+  /** Tells whether a read shows that it has happened, apart from the record. */
   shows(read: KeySnapshot | undefined, before: KeyState): boolean;
 }
 
 export type KeyWriteKinds = ReturnType<typeof createKeyWriteKinds>;
 
-/** The changes that a server's API makes of one key. */
+/** The changes of one key that a server's API can make. */
 export function createKeyWriteKinds(
   server: Pick<UpstreamServer, 'createUser' | 'updateUser' | 'setLimit' | 'deleteUser' | 'resetUser'>,
 ) {

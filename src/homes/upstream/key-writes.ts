@@ -1,5 +1,5 @@
-import type { Backend, KeyUpdate } from '../../core/backend.js';
-import { DomainError, isInMemory } from '../../core/errors.js';
+import type { Backend, KeyChange, KeyUpdate } from '../../core/backend.js';
+import { DomainError, unlessInMemory } from '../../core/errors.js';
 import { recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
 import type { UpstreamContext } from './context.js';
@@ -12,11 +12,15 @@ import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteQueue } from './write-queue.js';
 
 /** Writes of keys to the server, with retries of those that it lost. */
-export interface KeyWrites
-  extends Required<Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey' | 'adopt'>> {
+export interface KeyWrites extends Required<Pick<Backend, 'createBareKeys' | 'adopt'>> {
+  /** Makes one change. Rejects with why it was not made. */
+  make(asked: OneCall): Promise<void>;
   /** Makes an acknowledged write again, if it still is reverted; a failure leaves that to the next look. */
   retry(accessKey: string): Promise<void>;
 }
+
+/** The changes that a server's API makes by one call. */
+export type OneCall = Exclude<KeyChange, { readonly op: 'rotate' }>;
 
 export interface KeyWritesOptions extends UpstreamContext, Pick<SentWritesOptions, 'kinds' | 'keys' | 'freshness'> {
   readonly sent: SentWrites;
@@ -97,7 +101,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     try {
       for (const record of made) {
         progress?.show('creating keys on the server', done.length / made.length);
-        await change(kinds.creates(record), true).catch(unlessSaving);
+        await change(kinds.creates(record), true).catch(unlessInMemory);
         bare.add(record.accessKey);
         done.push(record.accessKey);
       }
@@ -119,11 +123,6 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     return bare.has(accessKey);
   }
 
-  function changeRecord(write: KeyWrite): Promise<void> {
-    bare.delete(write.accessKey);
-    return change(write);
-  }
-
   /** Has what became of a key join the writes that the server may yet lose, unless somebody has changed it again since. */
   async function adopt(accessKey: string, isGone: boolean): Promise<void> {
     const { noted } = await queue.take(async () => {
@@ -137,7 +136,22 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   }
 
   return {
-    createKey: (record) => changeRecord(kinds.creates(record)),
+    async make(asked) {
+      const accessKey = asked.op === 'create' ? asked.key.accessKey : asked.accessKey;
+      if (asked.op === 'reset') {
+        if (isBare(accessKey)) throw new DomainError('userNotFound');
+        return change(kinds.resets(accessKey));
+      }
+      bare.delete(accessKey);
+      switch (asked.op) {
+        case 'create':
+          return change(kinds.creates(asked.key));
+        case 'update':
+          return changeBy(accessKey, (before) => updateOf(accessKey, asked.update, before));
+        case 'delete':
+          return change(kinds.deletes(accessKey));
+      }
+    },
     async adopt(change) {
       // No server stores counters with its keys.
       if (change.op === 'reset') return;
@@ -149,15 +163,6 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       const line = server.line() ?? (await server.find());
       return line.capabilities.bulk === true ? bulk(made) : singly(made);
     },
-    updateKey: (accessKey, update) => {
-      bare.delete(accessKey);
-      return changeBy(accessKey, (before) => updateOf(accessKey, update, before));
-    },
-    deleteKey: (accessKey) => changeRecord(kinds.deletes(accessKey)),
-    async resetKey(accessKey) {
-      if (isBare(accessKey)) throw new DomainError('userNotFound');
-      await change(kinds.resets(accessKey));
-    },
     async retry(accessKey) {
       // Its turn finds out what is still to be done, and does it.
       await queue.take(async () => {
@@ -165,9 +170,4 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       });
     },
   };
-}
-
-/** A bulk is answered as done where its keys are live and not stored: the next write carries them. */
-function unlessSaving(error: unknown): void {
-  if (!isInMemory(error)) throw error;
 }

@@ -34,20 +34,22 @@ export interface ListRefreshOptions extends UpstreamContext {
 const LEAST_GAP = 1_000;
 const MOST_GAP = 30_000;
 const SHARE_OF_SERVER = 0.02;
-/** While it is not known what a list costs: the first one is the slowest. */
+/** The share of time while the cost of a list is not known yet: the first one is the slowest. */
 const SHARE_AT_FIRST = 0.1;
 const KNOWN_FROM = 3;
-/** So many of the last lists tell what one costs. */
+/** The number of recent lists that decide what one costs. */
 const LOOKED_AT = 5;
-/** By how much the last one may have been held up, at most: a server that has become far slower is left in peace at once. */
+/**
+ * The factor by which the last list may have been delayed: a server that has become far slower is asked less at once.
+ */
 const HELD_UP = 4;
 
-/** For so long what was last known is gone by, ms. */
+/** How long what was last known may be used, ms. */
 const MOST_AGE = 24 * 60 * 60 * 1000;
 /** The longest wait after failures in a row, ms. */
 const MOST_BACKOFF = 30_000;
 
-/** A list that could not be had. */
+/** A failed list. */
 interface Failure {
   /** Monotonic, ms. */
   readonly at: number;
@@ -102,14 +104,17 @@ export function createListRefresh(options: ListRefreshOptions) {
     return running;
   }
 
-  /** Begins one whose failure is kept for whoever asks. What waits for it was asked for by a caller: without that it is for nobody. */
+  /**
+   * Begins a list without a caller, and keeps its failure for the next one. It may sign in only if a pending write
+   * needs it.
+   */
   function startInBackground(): void {
     const isNeeded = (neededAt() ?? Number.POSITIVE_INFINITY) <= clock.monotonic();
     start(isNeeded ? 'caller' : 'poll').catch(() => undefined);
   }
 
   const isDue = (now: number): boolean => now >= nextRefreshAt(last, null);
-  /** One that failed late, or after much of it had come, is not asked for again at once. */
+  /** Tells whether it is too early for another list after one that took long to fail. */
   const hasJustFailed = (now: number): boolean =>
     failure !== null && now < failure.at + Math.min(Math.max(failure.took / SHARE_AT_FIRST, LEAST_GAP), MOST_BACKOFF);
   const isKnown = (now: number): boolean => last !== null && now - last.sentAt <= MOST_AGE;
@@ -122,19 +127,21 @@ export function createListRefresh(options: ListRefreshOptions) {
     }
   }
 
-  /** Somebody else holds the one session, or it is asked for: what is known is shown meanwhile. */
+  /**
+   * Tells whether what is known may stand in for a failed list: if somebody else holds the one session, or if asked to.
+   */
   function mayGoOn(error: unknown): boolean {
     const goesOn = error instanceof UpstreamError && (error.code === 'upstreamRefused' || servesStale);
     return goesOn && isKnown(clock.monotonic());
   }
 
-  /** For how long what is given out instead of a list has been known, ms; null while lists can be had. */
+  /** The age of what is given out instead of a list, ms; null while lists succeed. */
   function stale(): number | null {
     const now = clock.monotonic();
     return servesStale && last !== null && failure !== null && isKnown(now) ? now - last.sentAt : null;
   }
 
-  /** Sets the timer for what waits for a list and for whoever goes on looking. */
+  /** Sets the timer for the next list that a pending write or a reader needs. */
   function look(): void {
     if (isClosed || running !== null) return;
     const now = clock.monotonic();
@@ -155,7 +162,7 @@ export function createListRefresh(options: ListRefreshOptions) {
     });
   }
 
-  /** Before a list is given out. Rejects where none can be had, unless the session alone is lost. */
+  /** Refreshes before a list is given out. Rejects if that fails, unless only the session was lost. */
   function freshen(): MaybeAsync<void> {
     const now = clock.monotonic();
     if (running === null && !isDue(now)) return undefined;
@@ -168,7 +175,7 @@ export function createListRefresh(options: ListRefreshOptions) {
 
   return {
     freshen,
-    /** Before what goes by what was last known; rejects where that is more than a day old. */
+    /** Prepares answers from what was last known; rejects if that is more than a day old. */
     lastKnown(milliseconds = 0): MaybeAsync<void> {
       const now = clock.monotonic();
       watchedUntil = Math.max(watchedUntil, now + milliseconds);
@@ -177,21 +184,21 @@ export function createListRefresh(options: ListRefreshOptions) {
       look();
       return undefined;
     },
-    /** For keys that are not known, of whoever shows no credential; rejects where the last list could not be had. */
+    /** Prepares the look-up of an unknown key by a caller without a credential; rejects if the last list failed. */
     lookForKeys(): MaybeAsync<void> {
       const now = clock.monotonic();
       if (running !== null || (isDue(now) && !hasJustFailed(now))) return start('poll').then(() => undefined);
       if (failure !== null) throw failure.error;
       return undefined;
     },
-    /** A list that is sent after this call, at once. */
+    /** Requests a list at once, sent after this call. */
     async fresh(purpose: Purpose): Promise<TakenList> {
       while (running !== null) await running.catch(() => undefined);
       return start(purpose);
     },
     stale,
     look,
-    /** Asks again where the last one failed, though nobody looks. */
+    /** Retries a failed list although nobody reads. */
     retry(): void {
       if (failure !== null) watchedUntil = Math.max(watchedUntil, clock.monotonic() + MOST_BACKOFF);
       look();
@@ -200,7 +207,7 @@ export function createListRefresh(options: ListRefreshOptions) {
       ...status,
       ageMilliseconds: last === null ? null : clock.monotonic() - last.sentAt,
     }),
-    /** Begins no more; resolves when none is under way. */
+    /** Stops; resolves when no list is under way. */
     async close(): Promise<void> {
       isClosed = true;
       cancelTimer?.();
@@ -215,7 +222,7 @@ function showList(progress: ProgressPort, bytes: number): void {
   progress.show(`reading the list of keys from the server: ${(bytes / MEBIBYTE).toFixed(1)} MiB`);
 }
 
-/** One that was taken in. */
+/** A list that was taken in. */
 export interface TakenList {
   /** Monotonic, ms. */
   readonly sentAt: number;
@@ -234,9 +241,9 @@ export function withList(before: TakenLists | null, { sentAt, serverMilliseconds
 }
 
 /**
- * From when on the next list may be asked for: at most every second and 2 % of the server's time, but every 30 s. Its time is
- * the least of the last few, where the very last was not far slower: a machine or network that stands still for a moment
- * costs the server nothing.
+ * From when on the next list may be asked for: at most every second and 2 % of the server's time, but every 30 s. Its
+ * time is the least of the last few, where the very last was not far slower: a machine or network that stands still for
+ * a moment costs the server nothing.
  */
 export function nextRefreshAt(last: TakenLists | null, failedAt: number | null): number {
   const afterFailure = failedAt === null ? Number.NEGATIVE_INFINITY : failedAt + LEAST_GAP;

@@ -9,7 +9,7 @@ export interface StatusOptions extends UpstreamContext {
   readonly keys: KeyReader;
   readonly replica: Pick<KeyReplica, 'ownChanges'>;
   readonly onStatus: (status: UpstreamStatus) => void;
-  /** Called when the server runs anew. */
+  /** Called when the server has restarted. */
   readonly onRestart: () => void;
 }
 
@@ -63,14 +63,14 @@ export function createStatusKeeper({ server, keys, replica, clock, onStatus, onR
       try {
         await fresh();
       } catch (error) {
-        // Somebody else holds the one session: what is known is shown meanwhile.
+        // Somebody else holds the server's one session: what is known is shown meanwhile.
         if (!(error instanceof UpstreamError && error.code === 'upstreamRefused') || last === null) throw error;
         const { uptimeSeconds } = known();
         return { active: keys.active, total: keys.size, uptimeSeconds };
       }
       return known();
     },
-    /** Looks whether the server answers, unless it did within the last second, and begins no session for that. */
+    /** Checks that the server answers, unless it did within the last second; does not sign in for that. */
     look: async (): Promise<void> => asking ?? (isFresh() ? undefined : ask('look')),
   };
 }
@@ -79,7 +79,7 @@ function atLeastZero(count: bigint): bigint {
   return count < 0n ? 0n : count;
 }
 
-/** Uptimes are whole seconds: a start may seem so much later without a restart. Milliseconds. */
+/** How much later a start may seem without a restart, because uptimes are whole seconds. Milliseconds. */
 const JITTER = 3_000;
 
 /** Returns when the server started, by the monotonic clock of this process, ms. */
@@ -90,7 +90,7 @@ export function startOf(status: {
   return status.sentAt - Number(status.value.uptimeSeconds) * 1000;
 }
 
-/** Returns whether a server that started then is another run of it than the one that was known. */
+/** Tells whether a server that started then is another run than the known one. */
 export function isRestarted(known: number | null, start: number): boolean {
   return known !== null && start > known + JITTER;
 }

@@ -27,7 +27,7 @@ export function createNames({ configuration, replica, readsNames, log }: NamesOp
   return {
     /** Returns whether none are wanted, or they were read. */
     areKnown: (): boolean => !readsNames() || last !== null,
-    /** Reads them anew where they are wanted and it is time; a failure leaves those that are known. */
+    /** Reads the names again if they are wanted and due; a failure leaves the known ones. */
     async follow(now: number): Promise<void> {
       if (readsNames()) await takeComing(now);
       if (!readsNames() || now < nextRefreshAt(last, failedAt)) return;

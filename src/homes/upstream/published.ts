@@ -17,7 +17,7 @@ export function createKnownPublished({ server, configuration, clock }: KnownPubl
   let known: Published | null = null;
   let announced: Partial<AnnouncedServer> = {};
   let isCurrent = false;
-  let failure: unknown = new DomainError('upstreamAway', 'nothing is known of the server yet', 5);
+  let failure: unknown = new DomainError('upstreamAway', 'the server has not answered since Keyway started', 5);
   let askedAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | null = null;
 

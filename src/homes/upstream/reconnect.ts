@@ -2,13 +2,13 @@ import { UpstreamError } from '../../client/upstream-error.js';
 import type { UpstreamContext } from './context.js';
 
 export interface ReconnectOptions extends UpstreamContext {
-  /** Everything there is to know before anything is served. */
+  /** Loads everything that must be known before serving. */
   readonly load: () => Promise<void>;
   /** Looks whether it answers; `troubles` has the outcome. */
   readonly look: () => Promise<void>;
   /** Tells whether something that nobody asks for depends on the server. */
   readonly isNeeded: () => boolean;
-  /** Called when it answers while something of it was away. */
+  /** Called when the server answers after it was away. */
   readonly onBack: () => void;
   /** Called when it speaks another line. */
   readonly onLine: () => void;
@@ -29,7 +29,7 @@ export function createReconnect(options: ReconnectOptions) {
 
   const isAway = () => server.troubles().some(({ kind }) => kind === 'away');
 
-  /** Looks every 5 s as long as that is worth something, and for so many milliseconds in any case. */
+  /** Looks every 5 s while something depends on it, and for `milliseconds` in any case. */
   function keepLooking(milliseconds = 0): void {
     const now = clock.monotonic();
     watchedUntil = Math.max(watchedUntil, now + milliseconds);
@@ -84,7 +84,10 @@ export function createReconnect(options: ReconnectOptions) {
   });
 
   return {
-    /** Loads, or goes on without where the server is away or takes no sign-in now. Rejects with an `Error` for people where it lets nobody in. */
+    /**
+     * Loads, or goes on without where the server is away or takes no sign-in now. Rejects with an `Error` for people
+     * where it lets nobody in.
+     */
     async open(): Promise<void> {
       try {
         await loadNow();
@@ -103,4 +106,4 @@ export function createReconnect(options: ReconnectOptions) {
   };
 }
 
-const UNKNOWN = 'nothing is known of the server yet: it is asked again';
+const UNKNOWN = 'the server has not answered since Keyway started, and goes on being asked';

@@ -19,7 +19,7 @@ export interface KeyReplicaOptions extends UpstreamContext {
   readonly keys: KeyRegistry;
   readonly freshness: KeyFreshness;
   readonly unconfirmed: Pick<UnconfirmedWrites, 'pending' | 'see' | 'seeName'>;
-  /** Called for a key that the server no longer has, whoever took it away. */
+  /** Called for a key that the server no longer has. */
   readonly onGone: (accessKey: string) => void;
 }
 
@@ -45,7 +45,7 @@ export function createKeyReplica(options: KeyReplicaOptions) {
     seenIn[slot] = lists;
   }
 
-  /** Returns whether what was seen may be shown. */
+  /** Checks what was read against pending writes; returns whether it may be shown. */
   function mayShow(accessKey: string, state: () => KeyState, sentAt: number): boolean {
     return !unconfirmed.pending().has(accessKey) || unconfirmed.see(accessKey, state(), sentAt);
   }
@@ -99,7 +99,7 @@ export function createKeyReplica(options: KeyReplicaOptions) {
     onGone(accessKey);
   }
 
-  /** Takes away what the list did not have. */
+  /** Removes the keys that the list lacks. */
   async function removeUnseen(sentAt: number): Promise<void> {
     const gone: string[] = [];
     for (const { accessKey, slot } of keys.entries()) if (seenIn[slot] !== lists) gone.push(accessKey);
@@ -126,7 +126,7 @@ export function createKeyReplica(options: KeyReplicaOptions) {
       await removeUnseen(sentAt);
       freshness.listTaken(sentAt);
     },
-    /** False where what is known is later than what was read, or that must not be shown. */
+    /** Takes in a single read; returns false if later facts are known or it must not be shown. */
     takeRead(accessKey: string, { value, sentAt }: Sent<KeySnapshot | undefined>): boolean {
       if (!freshness.readMayChange(accessKey, sentAt)) return !freshness.knowsLater(accessKey, sentAt);
       if (!mayShow(accessKey, () => stateOf(value), sentAt)) return false;
@@ -142,14 +142,14 @@ export function createKeyReplica(options: KeyReplicaOptions) {
       const [known, after] = [own, countsOf(keys)];
       own = countsBy((name) => known[name] + after[name] - before[name]);
     },
-    /** Takes over names that a list does not tell, all that there were at that moment. */
+    /** Takes in names that lists lack: all of them, as of that moment. */
     async takeNames(names: ReadonlyMap<string, string | null>, sentAt: number): Promise<void> {
       for (const accessKey of unconfirmed.pending().keys()) {
         if (!names.has(accessKey)) unconfirmed.seeName(accessKey, undefined, sentAt);
       }
       await inPieces([...names], ([accessKey, name]) => takeName(accessKey, name, sentAt));
     },
-    /** By how much own writes have changed the counts, ever. */
+    /** Returns by how much Keyway's own writes have changed the counts since its start. */
     ownChanges: (): StatusCounts => own,
   };
 }

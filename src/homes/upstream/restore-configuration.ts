@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UpstreamServer } from '../../client/server.js';
+import type { KeptVersion } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import type { AccessKey } from '../../core/model.js';
 import type { ClockPort } from '../../core/ports.js';
+import { refuseVersion } from '../../document/check/keeps-starting.js';
 import { readDocument } from '../../document/document.js';
-import type { KeptVersion } from '../../document/retention.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import { REPLACEABLE } from './configuration.js';
@@ -17,7 +18,7 @@ export interface RestoredConfiguration {
 }
 
 export interface RestoreOptions {
-  readonly server: Pick<UpstreamServer, 'getConfig' | 'putConfig' | 'listUsers' | 'texts'>;
+  readonly server: Pick<UpstreamServer, 'find' | 'getConfig' | 'putConfig' | 'listUsers' | 'texts'>;
   readonly versions: Pick<KeptVersions, 'find' | 'read' | 'keep'>;
   readonly clock: Pick<ClockPort, 'monotonic'>;
   /** Between two looks at whether it is live, ms; default a second. */
@@ -32,9 +33,7 @@ export async function restoreConfiguration(
   { server, versions, clock, lookMilliseconds = 1_000 }: RestoreOptions,
   id: string,
 ): Promise<RestoredConfiguration> {
-  const version = await versions.find(id);
-  const content = await versions.read(version.id);
-  const present = await server.getConfig().then(({ value }) => value, unlessReplaceable);
+  const { version, content, present } = await versionToSend({ server, versions }, id);
   if (present !== null) await versions.keep(present);
   await server.putConfig(content);
   const { mode, keys } = readDocument(content).configuration;
@@ -46,6 +45,16 @@ export async function restoreConfiguration(
     await sleep(lookMilliseconds);
   }
   return { version, isLive: false };
+}
+
+/** Reads a version and what the server has now. Rejects with an error for people where the server would start from that and not from the version. */
+export async function versionToSend({ server, versions }: Pick<RestoreOptions, 'server' | 'versions'>, id: string) {
+  const version = await versions.find(id);
+  const content = await versions.read(version.id);
+  const { file } = await server.find();
+  const present = await server.getConfig().then(({ value }) => value, unlessReplaceable);
+  refuseVersion(present, { id: version.id, content }, [file]);
+  return { version, content, present };
 }
 
 /** A server whose file is destroyed has nothing that could be kept. */

@@ -31,7 +31,7 @@ export function createRevertedReport(log: LogPort) {
       counts[outcome] += 1;
       unsaid[outcome].push(key);
     },
-    /** Says what was added since the last time. */
+    /** Logs what was added since the last time. */
     say(): void {
       for (const outcome of OUTCOMES) {
         const keys = unsaid[outcome].splice(0);

@@ -52,7 +52,7 @@ export function createRulesWrite(options: RulesWriteOptions): (rules: readonly O
 
   async function mend(before: ConfigurationDocument, rules: readonly OutboundRule[]): Promise<void> {
     await configuration.keep(before.bytes, { forever: true });
-    await configuration.send(withRules(before, rules, options).bytes);
+    await configuration.send(withRules(before, rules, options));
     log.error({ upstream: server.name }, DESTROYED);
   }
 
@@ -69,7 +69,7 @@ export function createRulesWrite(options: RulesWriteOptions): (rules: readonly O
     queue.take(async () => {
       await refuseLater(server);
       const before = await kept();
-      if (before !== null) await configuration.send(before.bytes);
+      if (before !== null) await configuration.send(before);
       try {
         await server.putRules(rules);
       } catch (error) {

@@ -1,6 +1,6 @@
 import type { Sent } from '../../client/server.js';
 import { mayHaveHappened } from '../../client/upstream-error.js';
-import { DomainError, isInMemory } from '../../core/errors.js';
+import { DomainError, isInMemory, unlessInMemory } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { KeySnapshot } from '../../core/model.js';
 import type { UpstreamContext } from './context.js';
@@ -26,15 +26,18 @@ export interface SentWritesOptions extends UpstreamContext {
   readonly onWritten: () => void;
 }
 
-/** For so long, ms, what is known of a key counts as what a write finds. */
+/** How long what is known of a key counts as what a write finds, ms. */
 const RECENT = 1_000;
 
-/** Writes on their way to the server, and what becomes of them. Each belongs into a turn of the queue. */
+/** Sends writes to the server and follows their outcome. Each must run in a turn of the queue. */
 export function createSentWrites(options: SentWritesOptions) {
   const { server, kinds, keys, freshness, replica, unconfirmed, lostCreates, report, clock, tells, onWritten } =
     options;
 
-  /** Resolves to the server's record of the key, asked for unless it is known. A lost write is made again first, a deletion by somebody else stays. */
+  /**
+   * Resolves to the server's record of the key, asked for unless it is known. A lost write is made again first, a
+   * deletion by somebody else stays.
+   */
   async function present(accessKey: string): Promise<KeyState> {
     const isPending = unconfirmed.pending().has(accessKey);
     if (!isPending && clock.monotonic() - freshness.knownAt(accessKey) < RECENT) return stateOf(keys.get(accessKey));
@@ -50,7 +53,7 @@ export function createSentWrites(options: SentWritesOptions) {
       leave(accessKey, write, read);
       return found;
     }
-    await perform(kinds.restores(accessKey, write.after, found), found);
+    await perform(kinds.restores(accessKey, write.after, found), found).catch(unlessInMemory);
     report.add('madeAgain', namedInLog(accessKey, write));
     return write.after;
   }
@@ -71,7 +74,9 @@ export function createSentWrites(options: SentWritesOptions) {
     return { ...state, name: keys.get(state.accessKey)?.name ?? state.name };
   }
 
-  /** Sends the write and follows what became of it. Resolves once it is acknowledged, and to when that is noted. */
+  /**
+   * Sends a write and follows its outcome. Resolves once it is acknowledged, with a promise for when that is recorded.
+   */
   async function perform(write: KeyWrite, before: KeyState): Promise<{ noted: Promise<void> }> {
     const { accessKey } = write;
     const begun = clock.monotonic();
@@ -86,7 +91,7 @@ export function createSentWrites(options: SentWritesOptions) {
     return { noted: took(write, before) };
   }
 
-  /** The server has done it. */
+  /** Follows a write that the server has done. */
   function took(write: KeyWrite, before: KeyState): Promise<void> {
     const after = write.after(before);
     const answeredAt = clock.monotonic();
@@ -96,7 +101,7 @@ export function createSentWrites(options: SentWritesOptions) {
     return acknowledged([{ accessKey: write.accessKey, before, after, answeredAt }]);
   }
 
-  /** To be called for what another call has changed. Resolves when that is noted. */
+  /** Takes in writes that another call has made. Resolves when they are recorded. */
   function acknowledged(writes: readonly Acknowledged[]): Promise<void> {
     const noted = unconfirmed.acknowledged(writes);
     onWritten();
@@ -130,7 +135,7 @@ export function createSentWrites(options: SentWritesOptions) {
   return { present, perform, acknowledged };
 }
 
-/** A reset is of counters, which no server stores with its keys. */
+/** Tells whether a write resets counters, which no server stores with its keys. */
 function isReset(write: KeyWrite): boolean {
   return write.effect(null).kind === 'reset';
 }

@@ -8,7 +8,7 @@ import type { ListRefresh } from './list-refresh.js';
 import type { KeyReplica } from './replica.js';
 import type { StrangerGate } from './stranger-gate.js';
 
-/** Between two looks for unknown keys, ms: whoever guesses keys is no load on the server. */
+/** Between two look-ups of unknown keys, ms, so that guessing keys does not load the server. */
 const LEAST_GAP = 1_000;
 
 export interface SubscribersOptions extends UpstreamContext {
@@ -19,7 +19,9 @@ export interface SubscribersOptions extends UpstreamContext {
   readonly gate: StrangerGate;
 }
 
-/** Keys as subscriptions and the feed ask for them: as last known; one that is not is asked for, one a second in all. */
+/**
+ * Looks up keys for subscriptions and the feed: as last known, otherwise from the server, at most one a second in all.
+ */
 export function createSubscribers(
   options: SubscribersOptions,
 ): (accessKey: string) => MaybeAsync<KeyEntry | undefined> {
@@ -32,7 +34,7 @@ export function createSubscribers(
     return announced(keys.get(accessKey));
   }
 
-  /** Once it is known what to tell of the server. */
+  /** Resolves once the address that the server announces is known. */
   function announced(entry: KeyEntry | undefined): MaybeAsync<KeyEntry | undefined> {
     const learning = entry === undefined ? undefined : announcement.learn(entry.accessKey);
     return learning === undefined ? entry : learning.then(() => entry);
@@ -54,12 +56,14 @@ export function createSubscribers(
   return find;
 }
 
-/** Keys that nobody knows, of which so many a second are asked for. */
+/** The most unknown keys that are looked up per second. */
 const UNKNOWN_A_SECOND = 10;
 
 export type LiveKeyOptions = Omit<SubscribersOptions, 'announcement' | 'gate'>;
 
-/** One key as the server has it now; as last known where somebody else has the one session, or a write is made again. */
+/**
+ * Reads one key from the server; as last known if somebody else has its one session, or a write is being made again.
+ */
 export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => Promise<KeySnapshot | undefined> {
   const { server, keys, replica, listRefresh, tells, clock } = options;
   let second = Number.NEGATIVE_INFINITY;

@@ -13,9 +13,11 @@ import { createAnnouncement } from './announcement.js';
 import { createServerAudit } from './audit.js';
 import { createConfigurationAccess } from './configuration.js';
 import { createConfigurationVersions } from './kept-configuration.js';
+import { createKeyChanges } from './key-changes.js';
 import type { Tells } from './key-state.js';
 import { createServerKeys, type ServerKeysOptions } from './keys.js';
 import type { KnownKeys } from './known-keys.js';
+import { createLastKey } from './last-key.js';
 import type { ListRefreshStatus } from './list-refresh.js';
 import { createStatusKeeper } from './live-status.js';
 import { createNames } from './names-from-configuration.js';
@@ -137,6 +139,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const published = createKnownPublished({ ...context, configuration });
   const names = createNames({ ...context, configuration, replica });
   const keeper = createKeyPersister({ ...ofKeys, configuration });
+  const lastKey = createLastKey({ ...ofKeys, writes, configuration });
   const rulesAndDns = createRulesAndDns({
     ...context,
     queue,
@@ -182,7 +185,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     await kept?.before();
   }
 
-  /** Learns anew what may have become something else. */
+  /** Reads again what a restart may have changed. */
   function mayBeAnother(): void {
     announcement.forget();
     published.forget();
@@ -190,7 +193,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   }
 
   function onRestart(): void {
-    log.info({ upstream: server.name, unsettled: unconfirmed.pending().size }, 'the server was started anew');
+    log.info({ upstream: server.name, unsettled: unconfirmed.pending().size }, 'the server was restarted');
     mayBeAnother();
     kept?.changed();
     keeper.written();
@@ -215,10 +218,11 @@ export function createServerState(options: ServerStateOptions): ServerState {
     kept?.look();
   }
 
+  const liveKey = createLiveKey({ ...ofKeys, replica });
   const backend: ServerState['backend'] = {
-    batches: null,
-    refusing: null,
-    ...writes,
+    changes: createKeyChanges({ writes, lastKey, find: async (accessKey) => liveKey(accessKey) }),
+    createBareKeys: writes.createBareKeys,
+    adopt: writes.adopt,
     keys,
     settings: () => ({
       outbound: rulesAndDns.knownOutbound(),
@@ -242,7 +246,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     sessions: null,
     countPosted: countedElsewhere,
     live: {
-      key: createLiveKey({ ...ofKeys, replica }),
+      key: liveKey,
       status: () => status.read(),
       rules: rulesAndDns.rules,
       dns: rulesAndDns.dns,
@@ -266,7 +270,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       problemsOf(server, journal, {
         stale: listRefresh.stale(),
         isUnreadable: kept?.isUnreadable() === true,
-        startError: configuration.startError(),
+        startError: configuration.startError() ?? lastKey.startError(),
       }),
     status: () => ({
       ...listRefresh.status(),
@@ -361,7 +365,10 @@ function problemsOf(
   return problems;
 }
 
-/** Prefers what the running server's status says of TLS and subscriptions: its configuration may count only from its next start. */
+/**
+ * Prefers what the running server's status says of TLS and subscriptions: its configuration may count only from its
+ * next start.
+ */
 function asTold(published: Published, told: UpstreamStatus['endpoint']): Published {
   if (told === null) return published;
   const { tls, subscriptionPrefix } = told;

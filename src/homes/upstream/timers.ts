@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Waiting, as the state behind a server uses it; tests bring their own. */
 export interface TimersPort {
-  /** Calls back after so many milliseconds; returns what prevents it. It keeps no process alive. */
+  /** Calls back after some milliseconds; returns the function that prevents it. Does not keep the process alive. */
   after(milliseconds: number, run: () => void): () => void;
-  /** Resolves after so many milliseconds; it keeps the process alive, since what awaits it has no other hold on it. */
+  /** Resolves after some milliseconds. Keeps the process alive, because what awaits it has no other hold on it. */
   wait(milliseconds: number): Promise<void>;
   /** Lets whatever else waits for its turn of the event loop have it. */
   pause(): Promise<void>;

@@ -20,7 +20,7 @@ export interface UnconfirmedWrite {
 export interface PendingWrite extends UnconfirmedWrite {
   /** The number of times that it was made again. */
   readonly retries: number;
-  /** An earlier process acknowledged it, too long ago to blame the server for what is seen now. */
+  /** True if an earlier process acknowledged it too long ago to blame the server for what is seen now. */
   readonly isOld: boolean;
   /** Acknowledged while the server was slow. */
   readonly isSlow: boolean;
@@ -30,7 +30,7 @@ export interface PendingWrite extends UnconfirmedWrite {
   readonly seenAt?: number;
   /** Seen so but for its name, which the configuration alone tells. */
   readonly isListed: boolean;
-  /** The name of before that the configuration had instead. */
+  /** The previous name, if the configuration had that instead. */
   readonly previousName?: string | null;
 }
 
@@ -49,9 +49,9 @@ interface UnconfirmedWritesOptions extends UpstreamContext {
   readonly onReverted: (accessKey: string) => void;
 }
 
-/** The most retries of one write; after them it is taken that somebody wants it reverted. */
+/** The most retries of one write; after them somebody is assumed to want it reverted. */
 const MOST_RETRIES = 8;
-/** Writes of an earlier process that are older than this are left as they are found, ms. */
+/** The age from which writes of an earlier process are left as they are found, ms. */
 const MOST_ABSENCE = 10 * 60 * 1000;
 
 const UNSEEN = { isConfirmed: false, isListed: false };
@@ -79,7 +79,10 @@ export class UnconfirmedWrites {
     return this.#pending;
   }
 
-  /** Tells whether the server starts with the keys that its API made. Nobody knows it of a later version, which would never confirm them. */
+  /**
+   * Tells whether the server starts with the keys that its API made. Nobody knows it of a later version, which would
+   * never confirm them.
+   */
   #startsWithKeys(): boolean {
     const { server } = this.#options;
     return server.isLater() || (server.line()?.storing.startsWithKeys ?? false);
@@ -90,7 +93,7 @@ export class UnconfirmedWrites {
     const write = this.#pending.get(accessKey);
     if (write === undefined) return true;
     const { tells, readsNames } = this.#options;
-    // Only now it is known of which line the server is.
+    // The server's line is known only now.
     if (write.isOld && this.#startsWithKeys()) {
       this.drop(accessKey);
       return true;
@@ -169,7 +172,10 @@ export class UnconfirmedWrites {
     this.drop(accessKey);
   }
 
-  /** Returns when a list must have been sent, so that the oldest write is confirmed; monotonic, ms; null where none needs one. */
+  /**
+   * Returns when a list must have been sent, so that the oldest write is confirmed; monotonic, ms; null where none
+   * needs one.
+   */
   neededAt(): number | null {
     if (this.#reverted.size > 0) return this.#options.clock.monotonic();
     for (const { isConfirmed, answeredAt } of this.#pending.values())
@@ -177,7 +183,10 @@ export class UnconfirmedWrites {
     return null;
   }
 
-  /** Drops every write up to that moment: the server starts with them, which a list has shown once it had read them back. */
+  /**
+   * Drops every write up to that moment: the server starts with them, which a list has shown once it had read them
+   * back.
+   */
   stored(answeredUntil: number): void {
     for (const [accessKey, write] of this.#pending) if (write.answeredAt <= answeredUntil) this.drop(accessKey);
   }
@@ -224,7 +233,7 @@ export class UnconfirmedWrites {
   }
 }
 
-/** Returns whether a write is one that was pending already. */
+/** Tells whether a write was already pending. */
 function isRetry(
   earlier: PendingWrite | undefined,
   { before, after }: Pick<Acknowledged, 'before' | 'after'>,
@@ -232,7 +241,9 @@ function isRetry(
   return earlier !== undefined && sameState(earlier.after, after) && !sameState(before, after);
 }
 
-/** `reverted`: the key is exactly what it was before. `superseded`: it is something else again, somebody else's change. */
+/**
+ * `reverted`: the key is exactly what it was before. `superseded`: it is something else again, somebody else's change.
+ */
 export type WriteOutcome = 'pending' | 'confirmed' | 'reverted' | 'superseded';
 
 export function writeOutcome(write: UnconfirmedWrite, seen: KeyState, sentAt: number, tells?: Tells): WriteOutcome {
@@ -247,8 +258,9 @@ function mayLackName({ after, previousStates }: UnconfirmedWrite): boolean {
 }
 
 /**
- * Returns the same by the name alone, where only the configuration tells it; undefined where that has no such key, or cannot be read.
- * A list tells whether there is a key, so that one which still stands in no configuration twice as long afterwards is confirmed.
+ * Returns the same by the name alone, where only the configuration tells it; undefined where that has no such key, or
+ * cannot be read. A list tells whether there is a key, so that one which still stands in no configuration twice as long
+ * afterwards is confirmed.
  */
 function nameOutcome(write: UnconfirmedWrite, name: string | null | undefined, sentAt: number): WriteOutcome {
   const { after, previousStates, answeredAt } = write;
@@ -296,7 +308,7 @@ export function createWriteRetries(retry: (accessKey: string) => Promise<void>, 
     let count = 0;
     let reason = '';
     for (const accessKey of those) {
-      // It stays reverted: the next list that shows it comes back to it.
+      // It stays reverted: the next list that shows it tries again.
       await retry(accessKey).catch((error: unknown) => {
         count += 1;
         reason = failureWords(error);

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import { isValueOf, keyFields, notedFields, recordFromNoted } from '../../core/keys/key-record.js';
 import type { FileSystemPort, LogPort } from '../../core/ports.js';
-import { createLineJournal } from '../../files/line-journal.js';
-import { failureWords } from '../../platform/failure-words.js';
+import { UnconfirmedJournal } from '../../files/unconfirmed-journal.js';
 import { unlessMissing } from '../../platform/presence.js';
 import { isJsonObject, type JsonObject, type JsonValue, jsonIn } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
@@ -25,11 +24,14 @@ export interface WriteJournal {
   /** The entries of the process before. */
   readonly found: readonly JournalEntry[];
   /**
-   * Resolves when no end of this process can take it back, and the disk has it soon after: a server whose write took effect
-   * answers sooner than a disk. A failure has been logged, and the next write carries it.
+   * Resolves when no end of this process can take it back, and the disk has it soon after: a server whose write took
+   * effect answers sooner than a disk. A failure has been logged, and the next write carries it.
    */
   keep(entries: readonly JournalEntry[]): Promise<void>;
-  /** They are pending no more. That need not outlive a crash: a write that is looked at once more is found confirmed again. */
+  /**
+   * They are pending no more. That need not outlive a crash: a write that is looked at once more is found confirmed
+   * again.
+   */
   drop(accessKeys: readonly string[]): void;
   /** Why the last write failed, or null. */
   problem(): string | null;
@@ -54,92 +56,27 @@ export interface WriteJournalOptions {
   readonly log: LogPort;
 }
 
-/** Reads what the process before has left. Rejects with the file system's error. */
+/** Reads what the previous process left. Rejects with the file system's error. */
 export async function openWriteJournal({ fileSystem, folder, log }: WriteJournalOptions): Promise<WriteJournal> {
-  const path = join(folder, WRITE_JOURNAL_FILE);
   const live = await readWriteJournal(fileSystem, folder);
-  const journal = createLineJournal({
-    ...{ fileSystem, path, syncs: false },
-    whole: () => [...live.values()].map(lineOf).join(''),
+  const journal = new UnconfirmedJournal({
+    ...{ fileSystem, path: join(folder, WRITE_JOURNAL_FILE), log, outlivesSystem: true },
+    failure: 'writes that may yet be lost cannot be noted',
+    whole: () => [...live.values()].map(lineOf),
   });
-  let lines = '';
-  let writing: Promise<void> = Promise.resolve();
-  let waiting: Promise<void> | null = null;
-  let failed: string | null = null;
-  let syncing: Promise<void> | null = null;
-  let isSynced = true;
-
-  /** One at a time, and another where something was appended meanwhile. */
-  function soonSynced(): void {
-    isSynced = false;
-    syncing ??= syncAll().finally(() => {
-      syncing = null;
-    });
-  }
-
-  async function syncAll(): Promise<void> {
-    while (!isSynced) {
-      isSynced = true;
-      await fileSystem.sync(path).catch(tell);
-    }
-  }
-
-  /** The next write is the whole file, with what this one has lost. */
-  function tell(error: unknown): void {
-    journal.distrust();
-    const words = failureWords(error);
-    if (failed === null) log.error({ file: path, reason: words }, 'writes that may yet be lost cannot be noted');
-    failed = words;
-  }
-
-  /** Everything that waits, in one go. */
-  async function write(): Promise<void> {
-    waiting = null;
-    if (lines === '') return;
-    const content = lines;
-    lines = '';
-    try {
-      await journal.write(content);
-      failed = null;
-      soonSynced();
-    } catch (error) {
-      tell(error);
-    }
-  }
-
-  function soon(): Promise<void> {
-    if (waiting === null) {
-      waiting = writing.then(write);
-      writing = waiting;
-    }
-    return waiting;
-  }
-
   return {
     found: [...live.values()],
     keep(entries) {
-      for (const entry of entries) {
-        live.set(entry.accessKey, entry);
-        lines += lineOf(entry);
-      }
-      return soon();
+      for (const entry of entries) live.set(entry.accessKey, entry);
+      return journal.note(entries.map(lineOf).join(''));
     },
     drop(accessKeys) {
-      for (const accessKey of accessKeys) {
-        if (!live.delete(accessKey)) continue;
-        lines += `${JSON.stringify({ key: accessKey, settled: true })}\n`;
-      }
-      if (lines !== '') void soon();
+      const known = accessKeys.filter((accessKey) => live.delete(accessKey));
+      if (known.length > 0)
+        void journal.note(known.map((key) => `${JSON.stringify({ key, settled: true })}\n`).join(''));
     },
-    problem: () => failed,
-    async close() {
-      while (waiting !== null || lines !== '') {
-        await soon();
-        if (failed !== null) break;
-      }
-      await writing;
-      await syncing;
-    },
+    problem: () => journal.problem,
+    close: () => journal.close(),
   };
 }
 
@@ -152,7 +89,7 @@ function wireOf(state: KeyState): JsonValue {
   return state === null ? null : notedFields(state);
 }
 
-/** Reads the pending writes. A line that is torn, or was never one of ours, says nothing. */
+/** Reads the pending writes, and skips torn or foreign lines. */
 export async function readWriteJournal(
   fileSystem: Pick<FileSystemPort, 'read'>,
   folder: string,
@@ -183,7 +120,7 @@ function stateIn(accessKey: string, value: JsonValue | undefined): KeyState | un
   if (value === null) return null;
   if (!isJsonObject(value)) return undefined;
   const isOurs = keyFields.every((field) => {
-    // A Keyway that did not have the column said nothing of it.
+    // An older Keyway did not have the column.
     const { [field.noted]: noted = null } = value;
     return noted === null || isValueOf(field, noted);
   });

@@ -1,6 +1,8 @@
 import { seesOwnAlone } from '../../core/keys/key-makers.js';
+import { heldFor } from '../../core/long-polls.js';
+import { encodeJson } from '../../wire/json/write-json.js';
 import { answer, follow, type OwnCall, type OwnHandler } from '../call.js';
-import type { OwnEvent } from '../events.js';
+import type { EventKey, OwnEvent } from '../events.js';
 import { DEFAULT_LIMIT } from '../operation.js';
 import { type EventSource, type StreamEvent, Streams } from '../streams.js';
 
@@ -11,14 +13,23 @@ const AT_ONCE = 100;
 
 const wireEvent = ({ id, time, type, data }: OwnEvent) => ({ id, time, type, data });
 
-/** The event as far as a caller may know of it: who sees its own keys alone is told of these, and of its own batches. */
+/**
+ * Returns the part of an event that a caller may know: one who sees only its own keys learns of these and of its own
+ * batches.
+ */
 function shown({ context: { makers }, principal }: Caller, event: OwnEvent): readonly OwnEvent[] {
   if (!seesOwnAlone(principal)) return [event];
   const { keys, by } = event.data;
   if (event.type === 'job.ended') return by === principal.name ? [event] : [];
   if (typeof keys !== 'object' || keys === null) return [];
   const own = keys.filter(({ access_key }) => makers.sees(principal, access_key));
-  return own.length === 0 ? [] : [{ ...event, data: { keys: own } }];
+  return own.length === 0 ? [] : [{ ...event, data: { keys: own.map(withoutNote) } }];
+}
+
+/** A key without the word that its note has changed, which is for operators. */
+function withoutNote({ changes, ...key }: EventKey): EventKey {
+  const others = changes?.filter(({ member }) => member !== 'note') ?? [];
+  return others.length === 0 ? key : { ...key, changes: others };
 }
 
 type Caller = Pick<OwnCall, 'context' | 'principal'>;
@@ -63,10 +74,14 @@ function eventStream(caller: Caller, cursor: string): EventSource {
   };
 }
 
-/** Says that the cursor was none, or too old: events may be missing before the next. */
+/** Says that the cursor was missing or too old, so that events may be missing before the next. */
 const WHOLE: StreamEvent = { event: 'whole', data: '{}' };
 
-const streamed = (event: OwnEvent): StreamEvent => ({ event: event.type, id: event.id, data: JSON.stringify(event) });
+const streamed = (event: OwnEvent): StreamEvent => ({
+  event: event.type,
+  id: event.id,
+  data: encodeJson(wireEvent(event)),
+});
 
 export const EVENT_HANDLERS = {
   async listEvents(call) {
@@ -79,7 +94,8 @@ export const EVENT_HANDLERS = {
     const cursor = since ?? (isStream && typeof last === 'string' ? last : '');
     await events.lookFor(cursor);
     if (isStream) return { stream: eventStream(call, cursor) };
-    if (since !== null) await awaitEvent(call, since, Number(query.wait ?? 0) * 1000);
+    if (since !== null) await awaitEvent(call, since, heldFor(Number(query.wait ?? 0)));
+    await call.awaitPlace();
     const told = () => {
       const after = since === null ? null : events.after(since, limit);
       return after === null

@@ -10,7 +10,7 @@ import type { Encodable } from '../../wire/json/write-json.js';
 import { checked, SchemaError } from '../../wire/schema-check.js';
 import { answer, idempotencyKeyOf, type OwnAnswer, type OwnCall, type OwnHandler, withBody } from '../call.js';
 import { failureText, wireCode } from '../errors.js';
-import { countsIn, type JobCounts, type KeptJob } from '../job-records.js';
+import { countsIn, type JobCounts, type JobItem, type KeptJob, noteOf } from '../job-records.js';
 import { DEFAULT_LIMIT } from '../operation.js';
 import { type AnyItem, ITEMS, isItemOp } from '../rows/jobs.js';
 
@@ -20,7 +20,7 @@ const KEY_BYTES = 16;
 const ITEM = 'item';
 
 /** An item as a change of the core, its new key made. Throws `invalidBody`, which names the member. */
-function changeOf(item: AnyItem, index: number, random: RandomPort): KeyChange {
+function changeOf(item: AnyItem, index: number, random: RandomPort): JobItem {
   const place = `items[${index}]`;
   const { op } = item;
   if (!isItemOp(op)) throw new DomainError('invalidBody', `${place}.op: expected ${Object.keys(ITEMS).join(', ')}`);
@@ -29,12 +29,13 @@ function changeOf(item: AnyItem, index: number, random: RandomPort): KeyChange {
     if (op === 'create') {
       const given = checked(ITEMS.create, item as JsonValue, ITEM);
       const values = { name: given.name ?? null, limitBytes: given.limit_bytes ?? null };
-      return { op, key: recordOf(given.access_key ?? newKey(), values) };
+      return { op, key: recordOf(given.access_key ?? newKey(), values), ...noteOf(given) };
     }
     if (op === 'update') {
-      const { access_key: accessKey, name, limit_bytes } = checked(ITEMS.update, item as JsonValue, ITEM);
+      const given = checked(ITEMS.update, item as JsonValue, ITEM);
+      const { access_key: accessKey, name, limit_bytes } = given;
       const limit = limit_bytes === undefined ? {} : { limitBytes: limit_bytes };
-      return { op, accessKey, update: { ...(name === undefined ? {} : { name }), ...limit } };
+      return { op, accessKey, update: { ...(name === undefined ? {} : { name }), ...limit }, ...noteOf(given) };
     }
     const { access_key: accessKey } = checked(ITEMS[op], item as JsonValue, ITEM);
     return op === 'rotate' ? { op, accessKey, successor: newKey() } : { op, accessKey };
@@ -68,7 +69,7 @@ function headerOf(job: KeptJob, { done, failed }: JobCounts) {
   };
 }
 
-/** Items of a job: those alone that failed or stand in memory only, behind an index, and so many, where that is asked for. */
+/** Which items of a job are asked for: only those that failed or are not saved, after an index, or up to a number. */
 interface AskedItems {
   readonly failedAlone?: boolean;
   readonly after?: number;
@@ -113,7 +114,7 @@ export const JOB_HANDLERS = {
   listJobs: ({ context: { jobs }, principal, query: { after, limit = DEFAULT_LIMIT } }) => {
     const all = jobs.all(principal);
     const before = after === undefined ? -1 : all.findIndex(({ id }) => id === after);
-    // The oldest are forgotten first: behind one that is, there is none.
+    // The oldest are forgotten first, so nothing older than a forgotten one is left.
     const page = after !== undefined && before === -1 ? [] : all.slice(before + 1, before + 1 + Number(limit));
     return answer(page.map((job) => headerOf(job, jobs.countsOf(job))));
   },
@@ -121,11 +122,10 @@ export const JOB_HANDLERS = {
     const { jobs } = call.context;
     const id = call.params.id ?? '';
     const { failed, wait = 0, after = -1, limit = DEFAULT_LIMIT } = call.query;
-    let job = jobs.find(call.principal, id);
-    if (Number(wait) > 0) {
-      await jobs.ended(id, Number(wait) * 1000);
-      job = jobs.find(call.principal, id);
-    }
+    jobs.find(call.principal, id);
+    if (Number(wait) > 0) await jobs.ended(id, Number(wait) * 1000);
+    await call.awaitPlace();
+    const job = jobs.find(call.principal, id);
     return answer(jobWithItems(call, job, { failedAlone: failed === 1, after: Number(after), limit: Number(limit) }));
   },
   stopJob: async (call) => {

@@ -1,8 +1,8 @@
 import { DomainError } from '../../core/errors.js';
+import { changeKey } from '../../core/keys/change-key.js';
 import { seesOwnAlone } from '../../core/keys/key-makers.js';
 import type { KeyEntry } from '../../core/keys/types.js';
-import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
-import type { KeySnapshot } from '../../core/model.js';
+import { heldFor } from '../../core/long-polls.js';
 import { Pace, pieces, type Steps, type Turns } from '../../core/steps.js';
 import { subscriptionAddress } from '../../subscription/offer.js';
 import { subscriptionToken } from '../../subscription/token.js';
@@ -20,12 +20,13 @@ import {
   unsavedBy,
   withBody,
 } from '../call.js';
+import { OwnError } from '../errors.js';
 import type { ChangedKey, ChangedKeys, KeyChanges, Place } from '../key-changes.js';
 import type { ChangesPage, Listing } from '../key-pages.js';
 import { DEFAULT_LIMIT } from '../operation.js';
-import type { KeyPatch } from '../rows/keys.js';
+import type { KeyPatch, WireKey } from '../rows/keys.js';
 import { type EventSource, type StreamEvent, Streams } from '../streams.js';
-import { wireKey } from '../wire-key.js';
+import { type NoteOf, wireKey } from '../wire-key.js';
 
 /** The keys behind one, in the order of their texts. Keys that come and go meanwhile move no other from its page. */
 function* pageSteps<Key extends { readonly accessKey: string }>(
@@ -51,13 +52,15 @@ function* pageSteps<Key extends { readonly accessKey: string }>(
   return firstOf(found);
 }
 
-/** Milliseconds that who waits goes without a look at the state. */
+/** Milliseconds after which a waiting call looks at the state again. */
 const LOOK = 10_000;
 
 async function listKeys(call: OwnCall): Promise<OwnAnswer | OwnStream> {
   const { context, request, query } = call;
   const { core, keyChanges } = context;
   const cursor = typeof query.since === 'string' ? query.since : null;
+  if (query.noted === 1 && (cursor !== null || Streams.isWanted(request)))
+    throw new OwnError('invalidQuery', 'noted: expected a list, and not its changes');
   if (Streams.isWanted(request)) {
     const last = request.headers['last-event-id'];
     return { stream: keyStream(call, cursor ?? (typeof last === 'string' ? last : '')) };
@@ -66,11 +69,11 @@ async function listKeys(call: OwnCall): Promise<OwnAnswer | OwnStream> {
   const since = cursor === null ? null : keyChanges.place(cursor);
   if (query.after !== undefined) return nextPage(call, String(query.after), since);
   if (since === null) return pageOfAll(call, '', { begun: keyChanges.now(), since: null });
-  await changeAfter(call, since, Number(query.wait ?? 0) * 1000);
+  await changeAfter(call, since, heldFor(Number(query.wait ?? 0)));
   return pageOfChanges(call, '', { begun: keyChanges.now(), since });
 }
 
-/** Waits for something to tell, for so many milliseconds at most, while the caller does. */
+/** Waits for a change worth telling, for a limited time and as long as the caller does. */
 async function changeAfter({ context, request }: OwnCall, since: Place, milliseconds: number): Promise<void> {
   const { clock, keyChanges, keysWaiting } = context;
   const { socket } = request.raw;
@@ -90,7 +93,7 @@ async function changeAfter({ context, request }: OwnCall, since: Place, millisec
   }
 }
 
-function nextPage(call: OwnCall, after: string, since: Place | null): MaybeAsync<OwnAnswer> {
+function nextPage(call: OwnCall, after: string, since: Place | null): Promise<OwnAnswer> {
   const { keyChanges, keyPages } = call.context;
   const listing = keyPages.behind(call.principal.name, after, since);
   if (listing?.since === null) return pageOfAll(call, after, listing);
@@ -101,21 +104,23 @@ function nextPage(call: OwnCall, after: string, since: Place | null): MaybeAsync
 }
 
 async function pageOfAll(call: OwnCall, after: string, listing: Listing, cursor?: string): Promise<OwnAnswer> {
-  const { core, keyChanges, keyPages, makers, turns } = call.context;
+  const { core, keyChanges, keyPages, makers, notes, turns } = call.context;
   const limit = Number(call.query.limit ?? DEFAULT_LIMIT);
-  const keys = await turns.run(pageSteps(makers.seen(core.keys, call.principal), after, limit));
+  await call.awaitPlace();
+  const seen = call.query.noted === 1 ? notes.noted(core.keys, call.principal) : makers.seen(core.keys, call.principal);
+  const keys = await turns.run(pageSteps(seen, after, limit));
   const last = keys.at(-1)?.accessKey;
   if (last !== undefined && keys.length === limit && cursor === undefined)
     keyPages.note(call.principal.name, last, listing);
   const head = encodeJson({ cursor: cursor ?? keyChanges.cursor(listing.begun), whole: true });
-  const texts = await turns.run(textSteps(keys));
+  const texts = await turns.run(textSteps(keys, notes.shownTo(call.principal)));
   return { payload: successEnvelopeOf(`${head.slice(0, -1)},"keys":[${texts.join()}],"removed":[]}`) };
 }
 
-function* textSteps(keys: readonly KeyEntry[]): Steps<readonly string[]> {
+function* textSteps(keys: readonly KeyEntry[], noteOf: NoteOf): Steps<readonly string[]> {
   const texts: string[] = [];
   for (const some of pieces(keys, KEYS)) {
-    texts.push(some.map((key) => encodeJson(wireKey(key))).join());
+    texts.push(some.map((key) => encodeJson(wireKey(key, noteOf))).join());
     yield;
   }
   return texts;
@@ -123,13 +128,23 @@ function* textSteps(keys: readonly KeyEntry[]): Steps<readonly string[]> {
 
 async function pageOfChanges(call: OwnCall, after: string, listing: Listing): Promise<OwnAnswer> {
   const { context, principal, query } = call;
-  const { keyChanges, keyPages, sharedChanges } = context;
+  const { keyChanges, keyPages, notes, sharedChanges } = context;
   const { begun, since } = listing;
   if (since === null) return pageOfAll(call, '', { begun: keyChanges.now(), since: null });
   const limit = Number(query.limit ?? DEFAULT_LIMIT);
-  // Those who waited for the same change are told the same, unless each sees keys of his own.
+  await call.awaitPlace();
+  // Callers who waited for the same change and may know as much get the same answer, unless they see only their own keys.
   const isShared = after === '' && !seesOwnAlone(principal);
-  const question = [since.records, since.counters, begun.records, begun.counters, begun.toldAt, limit].join();
+  const showsNotes = notes.areShownTo(principal);
+  const question = [
+    since.records,
+    since.counters,
+    begun.records,
+    begun.counters,
+    begun.toldAt,
+    limit,
+    showsNotes,
+  ].join();
   const page = await (isShared
     ? sharedChanges.of(placeText(keyChanges.now()), question, () => changesIn(call, after, limit, { begun, since }))
     : changesIn(call, after, limit, { begun, since }));
@@ -142,7 +157,7 @@ const placeText = ({ records, counters, toldAt }: Place): string => [records, co
 
 /** A page of changes, with its last key where there may be more; null where these are not known any more. */
 async function changesIn(
-  { context: { keyChanges, makers, turns }, principal }: OwnCall,
+  { context: { keyChanges, makers, notes, turns }, principal }: OwnCall,
   after: string,
   limit: number,
   { begun, since }: { readonly begun: Place; readonly since: Place },
@@ -152,7 +167,10 @@ async function changesIn(
   const seen = changed.keys.filter(({ accessKey }) => makers.sees(principal, accessKey));
   const page = await turns.run(pageSteps(seen, after, limit));
   const next = page.length === limit ? (page.at(-1)?.accessKey ?? null) : null;
-  return { answer: { payload: successEnvelopeOf(keyChanges.text(begun, false, page)) }, next };
+  return {
+    answer: { payload: successEnvelopeOf(keyChanges.text(begun, false, page, notes.shownTo(principal))) },
+    next,
+  };
 }
 
 /** Keys of one event. */
@@ -160,14 +178,15 @@ const KEYS = 1_000;
 
 /** The changes after a cursor as they come; all keys first, where these are not known. */
 export function keyStream({ context, principal }: Pick<OwnCall, 'context' | 'principal'>, cursor: string): EventSource {
-  const { core, keyChanges, keysWaiting, makers, turns } = context;
+  const { core, keyChanges, keysWaiting, makers, notes, turns } = context;
+  const telling = { keyChanges, turns, noteOf: notes.shownTo(principal) };
   return async function* (signal) {
     await follow(context, LOOK);
     let place = keyChanges.place(cursor);
     while (!signal.aborted && !keysWaiting.isReleased) {
       if (place === null) {
         place = keyChanges.now();
-        yield* eventsOf(keyChanges, turns, place, wholeKeys(makers.seen(core.keys, principal)), true);
+        yield* eventsOf(telling, place, wholeKeys(makers.seen(core.keys, principal)), true);
       }
       await follow(context, LOOK);
       const due = keyChanges.due(place) * 1000;
@@ -180,7 +199,7 @@ export function keyStream({ context, principal }: Pick<OwnCall, 'context' | 'pri
       });
       place = changed?.place ?? null;
       const keys = changed?.keys.filter(({ accessKey }) => makers.sees(principal, accessKey)) ?? [];
-      if (changed !== null && keys.length > 0) yield* eventsOf(keyChanges, turns, changed.place, keys, false);
+      if (changed !== null && keys.length > 0) yield* eventsOf(telling, changed.place, keys, false);
     }
   };
 }
@@ -191,8 +210,7 @@ function* wholeKeys(keys: Iterable<KeyEntry>): Generator<ChangedKey, void> {
 
 /** Changed keys in events, of which the first says whether these are all keys, and the last alone is gone on from. */
 async function* eventsOf(
-  changes: KeyChanges,
-  turns: Turns,
+  { keyChanges, turns, noteOf }: { readonly keyChanges: KeyChanges; readonly turns: Turns; readonly noteOf: NoteOf },
   place: Place,
   keys: Iterable<ChangedKey>,
   isWhole: boolean,
@@ -202,38 +220,45 @@ async function* eventsOf(
   for (const some of pieces(keys, KEYS)) {
     if (waiting.length > 0) {
       await turns.next();
-      yield { event: 'keys', data: changes.text(place, whole, waiting) };
+      yield { event: 'keys', data: keyChanges.text(place, whole, waiting, noteOf) };
       whole = false;
     }
     waiting = some;
   }
   await turns.next();
-  yield { event: 'keys', id: changes.cursor(place), data: changes.text(place, whole, waiting) };
+  yield { event: 'keys', id: keyChanges.cursor(place), data: keyChanges.text(place, whole, waiting, noteOf) };
 }
 
-function presentKey({ context: { core, makers }, principal }: OwnCall, accessKey: string): MaybeAsync<KeySnapshot> {
-  return mapMaybeAsync(core.key(accessKey), (found) => {
-    if (found === undefined || !makers.sees(principal, accessKey)) throw new DomainError('userNotFound');
-    return found;
-  });
+async function presentKey(
+  { context: { core, makers, notes }, principal }: OwnCall,
+  accessKey: string,
+): Promise<WireKey> {
+  const found = await core.key(accessKey);
+  if (found === undefined || !makers.sees(principal, accessKey)) throw new DomainError('userNotFound');
+  return wireKey(found, notes.shownTo(principal));
 }
 
 export const KEY_HANDLERS = {
   listKeys,
-  getKey: (call) => mapMaybeAsync(presentKey(call, call.params.key ?? ''), (key) => answer(wireKey(key))),
+  getKey: async (call) => answer(await presentKey(call, call.params.key ?? '')),
   getSubscription: async ({ context: { core, servesTokens }, params: { key = '' } }) => {
     if ((await core.key(key)) === undefined) throw new DomainError('userNotFound');
     if (!servesTokens) return answer({ path: null });
     const { prefix } = (await core.published()).subscription;
     return answer({ path: `${prefix}/${subscriptionToken(key)}` });
   },
-  patchKey: withBody<KeyPatch>(async (call, { name, limit_bytes: limitBytes }) => {
+  patchKey: withBody<KeyPatch>(async (call, { name, limit_bytes: limitBytes, note }) => {
     const { key = '' } = call.params;
     const update = { ...(name === undefined ? {} : { name }), ...(limitBytes === undefined ? {} : { limitBytes }) };
-    const { backend } = call.context;
+    const { backend, notes } = call.context;
     const isChange = name !== undefined || limitBytes !== undefined;
-    const unsaved = isChange ? await unsavedBy((backend.refusing ?? backend).updateKey(key, update)) : null;
-    return answerOfChange(wireKey(await presentKey(call, key)), unsaved);
+    const asked = { op: 'update', accessKey: key, update } as const;
+    const unsaved = isChange ? await unsavedBy(changeKey(backend, asked, { refuses: true })) : null;
+    if (note !== undefined) {
+      await presentKey(call, key);
+      await notes.put(key, note);
+    }
+    return answerOfChange(await presentKey(call, key), unsaved);
   }),
   rotateKey: async (call) => {
     const { context, principal, params } = call;

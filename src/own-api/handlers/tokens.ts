@@ -17,33 +17,39 @@ function timeIn(member: string, text: string): number {
 
 const timeOf = (milliseconds: number): string => new Date(milliseconds).toISOString();
 
-/** Puts what was done into the audit list. It is done, and its caller must have the secret, also where the list takes nothing now. */
-async function tell({ core, log }: OwnContext, event: Pick<AuditEvent, 'eventEn' | 'eventRu'>): Promise<void> {
+/**
+ * Records an action in the audit list. It never fails the call: the action is done, and its caller must get the secret.
+ */
+export async function tell({ core, log }: OwnContext, event: Pick<AuditEvent, 'eventEn' | 'eventRu'>): Promise<void> {
   try {
     await core.audit.add({ ...event, success: true });
   } catch (error) {
-    log.warn({ err: error, event: event.eventEn }, 'the audit list does not take what was done to a token');
+    log.warn({ err: error, event: event.eventEn }, 'the audit list does not take what was done');
   }
 }
 
 export const TOKEN_HANDLERS = {
   listTokens: ({ context: { named } }) =>
     answer(
-      named.list().map(({ name, may, createdAt, expiresAt, madeBy }) => ({
+      named.list().map(({ name, may, createdAt, expiresAt, madeBy, label }) => ({
         ...{ name, may, created_at: timeOf(createdAt), made_by: madeBy },
         expires_at: expiresAt === null ? null : timeOf(expiresAt),
+        label,
       })),
     ),
-  addToken: withBody<NewToken>(async ({ context, principal }, { name, may, expires_at = null }) => {
-    const expiresAt = expires_at === null ? null : timeIn('expires_at', expires_at);
-    const token = await context.named.add({ name, may, expiresAt }, principal);
-    if (token === null) throw new DomainError('conflict', tokenTaken(name));
-    await tell(context, {
-      eventEn: `Token ${name} (${may}) made by ${principal.name}`,
-      eventRu: `Токен ${name} (${may}) создан: ${principal.name}`,
-    });
-    return { ...answer({ name, token }), status: 200 };
-  }),
+  addToken: withBody<NewToken>(
+    async ({ context, principal }, { name: asked, may, expires_at = null, label = null }) => {
+      const name = asked ?? context.named.freeName();
+      const expiresAt = expires_at === null ? null : timeIn('expires_at', expires_at);
+      const token = await context.named.add({ name, may, expiresAt, label }, principal);
+      if (token === null) throw new DomainError('conflict', tokenTaken(name));
+      await tell(context, {
+        eventEn: `Token ${name} (${may}) made by ${principal.name}`,
+        eventRu: `Токен ${name} (${may}) создан: ${principal.name}`,
+      });
+      return { ...answer({ name, token }), status: 200 };
+    },
+  ),
   removeToken: async ({ context, principal, params: { name = '' } }) => {
     if (!(await context.named.remove(name))) throw new OwnError('notFound', noToken(name));
     await tell(context, {

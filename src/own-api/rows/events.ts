@@ -12,7 +12,7 @@ const EVENT = exactly({
   data: Type.Unsafe<object>({
     type: 'object',
     description:
-      'What there is to say: of keys `keys`, at most 1,000, each with `access_key` and `name`; of a configuration `reason`; of an update `from` and `to`; of a job `job`, `state`, `total`, `done` and `failed`.',
+      'What there is to say: of keys `keys`, at most 1,000, each with `access_key`, `name` and, where they are known, `changes`, its members that became others, `from` and `to`; of a configuration `reason`; of both `by`, the credential that did it, where that is known; of an update `from` and `to`; of a job `job`, `state`, `total`, `done` and `failed`.',
   }),
 });
 
@@ -25,7 +25,12 @@ export const EVENTS = {
     query: {
       limit: PAGE.limit,
       since: { kind: 'text', description: 'A `cursor` of an answer before: the events after it.' },
-      wait: { kind: 'number', least: 0, most: 60, description: 'Seconds to wait for an event.' },
+      wait: {
+        kind: 'number',
+        least: 0,
+        most: 60,
+        description: 'Seconds to wait for an event, answered after 55 at the latest.',
+      },
     },
     headers: {
       Accept: '`text/event-stream` for a stream of events, from now on or from `since` on.',
@@ -41,6 +46,6 @@ export const EVENTS = {
     failures: ['tooManyStreams', 'tooManyPolls'],
     summary: 'Events',
     description:
-      'Without `since` the newest, oldest of them first. They are kept for 7 days, at most 20,000 of them. Changes of keys within a second are one event a kind. Their cursor is good for every gateway of a state, and after a restart.',
+      'Without `since` the newest, oldest of them first. They are kept for 7 days, at most 20,000 of them. Changes of keys within a second are one event a kind and credential; a rotation is one event. Their cursor is good for every gateway of a state, and after a restart.',
   },
 } as const satisfies OwnRows;

@@ -3,6 +3,7 @@ import { flag, limitBytes, name, orNull, text, u64 } from '../../wire/schemas.js
 import { Type } from '../../wire/typebox.js';
 import { type OwnRows, PAGE } from '../operation.js';
 import { exactly } from '../schemas.js';
+import { note } from './keys.js';
 
 /** Items of one batch, and bytes of its body. */
 export const MOST_ITEMS = 10_000;
@@ -12,8 +13,14 @@ const accessKey = Type.String({ minLength: 1, expected: 'a string that is not em
 
 /** The members of an item, by what it does. */
 export const ITEMS = {
-  create: exactly({ op: Type.Literal('create'), access_key: Type.Optional(accessKey), name, limit_bytes: limitBytes }),
-  update: exactly({ op: Type.Literal('update'), access_key: accessKey, name, limit_bytes: limitBytes }),
+  create: exactly({
+    op: Type.Literal('create'),
+    access_key: Type.Optional(accessKey),
+    name,
+    limit_bytes: limitBytes,
+    note,
+  }),
+  update: exactly({ op: Type.Literal('update'), access_key: accessKey, name, limit_bytes: limitBytes, note }),
   delete: exactly({ op: Type.Literal('delete'), access_key: accessKey }),
   reset: exactly({ op: Type.Literal('reset'), access_key: accessKey }),
   rotate: exactly({ op: Type.Literal('rotate'), access_key: accessKey }),
@@ -126,7 +133,7 @@ export const JOBS = {
       },
     },
     answer: JOB,
-    failures: ['notFound'],
+    failures: ['notFound', 'tooManyPolls'],
     summary: 'One batch with its items',
     description: 'Its progress, and what became of each item, in pages of these.',
   },

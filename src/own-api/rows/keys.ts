@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
+import { LONGEST_NOTE } from '../../core/keys/key-notes.js';
 import { READS, writes } from '../../wire/operations/operation.js';
-import { limitBytes, name, orNull, text, texts, u64 } from '../../wire/schemas.js';
+import { limitBytes, name, optional, orNull, text, texts, u64 } from '../../wire/schemas.js';
 import { Type } from '../../wire/typebox.js';
 import { type OwnRows, PAGE } from '../operation.js';
 import { exactly } from '../schemas.js';
@@ -20,6 +21,11 @@ export const KEY = exactly({
     'The time at which its bytes last moved; null where that is not known.',
   ),
   status: Type.Union([Type.Literal('active'), Type.Literal('over_limit')]),
+  note: orNull(
+    text('Text.'),
+    'a string or null',
+    "The operator's note; null to tokens that may do less than `keys`, too.",
+  ),
 });
 
 /** A key, or of one that only counted what has changed. */
@@ -36,7 +42,14 @@ const CHANGED_KEY = Type.Union([
 
 export type WireKey = Static<typeof KEY>;
 
-const KEY_PATCH = exactly({ name, limit_bytes: limitBytes });
+/** The note of a key in a body. */
+export const note = optional(
+  Type.String({ maxLength: LONGEST_NOTE, expected: `a string of at most ${LONGEST_NOTE} characters or null` }),
+  `a string of at most ${LONGEST_NOTE} characters or null`,
+  "The operator's note, which no user and no server sees; null for none.",
+);
+
+const KEY_PATCH = exactly({ name, limit_bytes: limitBytes, note });
 
 export type KeyPatch = Static<typeof KEY_PATCH>;
 
@@ -55,8 +68,9 @@ export const KEYS = {
         kind: 'number',
         least: 0,
         most: 60,
-        description: 'Seconds to wait for a change; counters alone end it after 10.',
+        description: 'Seconds to wait for a change, answered after 55 at the latest; counters alone end it after 10.',
       },
+      noted: { kind: 'number', least: 0, most: 1, description: '1: only keys that have a note. Not with `since`.' },
     },
     headers: {
       Accept: '`text/event-stream` for a stream of the changes, each of them such an answer.',

@@ -18,15 +18,25 @@ const TOKEN = exactly({
   created_at: ends('When it was made.'),
   expires_at: orNull(ends('A time.'), 'a time or null', 'When it ends; null for never.'),
   made_by: text('The name of the token with which it was made; `static`, `session` or `terminal` for none.'),
+  label: orNull(text('Words.'), 'a string or null', "Its maker's words for people; null for none."),
 });
 
 const NEW_TOKEN = exactly({
-  name: text('Its name: 1 to 64 letters, digits, dots, dashes and underscores.'),
+  name: optional(
+    text('A name.'),
+    'a string or null',
+    'Its name: 1 to 64 letters, digits, dots, dashes and underscores; one is made where it is absent.',
+  ),
   may,
   expires_at: optional(
     ends('A time.'),
     'a time such as 2027-03-01T00:00:00Z, or null',
     'When it ends; absent for never.',
+  ),
+  label: optional(
+    text('Words.'),
+    'a string or null',
+    'Words for people, such as "Anna\'s phone": one line of at most 100 characters.',
   ),
 });
 

@@ -29,7 +29,7 @@ export { JsonSyntaxError };
  */
 export type JsonValue = null | boolean | string | bigint | number | JsonValue[] | JsonObject;
 
-/** Members as JavaScript orders them: names that look like array indexes first, the others in the text's order. */
+/** Members in JavaScript's order: names that look like array indexes first, the others in the order of the text. */
 export interface JsonObject {
   [name: string]: JsonValue;
 }
@@ -40,8 +40,8 @@ export interface JsonOptions {
   /** The effect of a second member of the same name: fail (the default), or replace the first. */
   readonly duplicates?: 'reject' | 'last';
   /**
-   * True where a stranger may have written it; default false. Then half of a surrogate pair is an error, and an integer
-   * too long for 64 bits a double, which takes no time to speak of to read.
+   * True if a stranger may have written it; default false. Half of a surrogate pair is then an error, and an integer
+   * too long for 64 bits becomes a double, which is read in hardly any time.
    */
   readonly foreign?: boolean;
 }
@@ -58,7 +58,7 @@ export function parseJson(bytes: Uint8Array, options: JsonOptions = {}): JsonVal
 /** Reads as servers do: of repeated members the last one counts. */
 export const LAST_WINS: JsonOptions = { duplicates: 'last' };
 
-/** The JSON value that bytes of a server or client hold; undefined when they hold none. */
+/** Returns the JSON value in the bytes of a server or client; undefined if there is none. */
 export function jsonIn(bytes: Buffer, options: JsonOptions = {}): JsonValue | undefined {
   try {
     return parseJson(bytes, options);
@@ -68,13 +68,13 @@ export function jsonIn(bytes: Buffer, options: JsonOptions = {}): JsonValue | un
   }
 }
 
-/** The `data` of the envelope that bytes hold; undefined where there is none. */
+/** Returns the `data` of the envelope in the bytes; undefined if there is none. */
 export function dataIn(bytes: Buffer, options: JsonOptions = {}): JsonValue | undefined {
   const envelope = jsonIn(bytes, options);
   return isJsonObject(envelope) ? envelope.data : undefined;
 }
 
-/** True for an object, as opposed to an array, null or a scalar. */
+/** Tells whether a value is an object, as opposed to an array, null or a scalar. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -84,7 +84,7 @@ function scan(bytes: Uint8Array, comments: boolean): JsonScanner {
   return createScanner(bytes, comments);
 }
 
-/** Decoding and encoding again changes the text first where it is not UTF-8. */
+/** Finds the place by decoding and encoding again, which first changes the text where it is not UTF-8. */
 function invalidUtf8(bytes: Uint8Array): Error {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const again = Buffer.from(buffer.toString('utf8'));
@@ -150,13 +150,13 @@ function scalarValue(scanner: JsonScanner, { foreign }: JsonOptions): JsonValue 
 }
 
 /**
- * The same value without blanks and comments outside strings, in pieces; numbers, strings and the order of members as they were.
- * A repeated member is kept. Throws `JsonSyntaxError`.
+ * Writes the same value without blanks and comments outside strings, in pieces; numbers, strings and the order of
+ * members stay. A repeated member is kept. Throws `JsonSyntaxError`.
  */
 export function* compactJsonSteps(bytes: Uint8Array): Steps<readonly Buffer[]> {
   const writer = createByteWriter(Number.POSITIVE_INFINITY);
   const scanner = scan(bytes, true);
-  /** The brackets of the values that are open. */
+  /** The opening brackets of the arrays and objects that are still open. */
   const open: (typeof Token.openArray | typeof Token.openObject)[] = [];
   for (let more = true; more; ) {
     const { kind } = scanner;
@@ -180,7 +180,7 @@ export function* compactJsonSteps(bytes: Uint8Array): Steps<readonly Buffer[]> {
 const closing = (kind: typeof Token.openArray | typeof Token.openObject) =>
   kind === Token.openArray ? Token.closeArray : Token.closeObject;
 
-/** Moves on behind a value, to the next one: false where there is none. */
+/** Moves past a value to the next one; returns false if there is none. */
 function nextCompact(
   scanner: JsonScanner,
   writer: ByteWriter,
@@ -198,18 +198,18 @@ function nextCompact(
   return false;
 }
 
-/** The bounds of `prettyJson`. */
+/** The limits of `prettyJson`. */
 export interface PrettyOptions {
-  /** Bytes that the text may have, since indentation can blow a small one up a thousandfold; default any number. */
+  /** The most bytes, since indentation can make a text a thousand times as long; by default any number. */
   readonly limit?: number;
-  /** True for a text that a stranger may have written; default false. Then half of a surrogate pair is an error. */
+  /** True for a text that a stranger may have written; default false. Half of a surrogate pair is then an error. */
   readonly foreign?: boolean;
 }
 
 /**
- * The same value with two blanks per level, `[]` and `{}` for empty ones and no line end after it; numbers, strings and
- * the order of members as they were. It builds no tree. Throws `JsonSyntaxError`, also for a repeated member, and
- * `RangeError` as soon as the text passes its limit.
+ * Writes the same value with two blanks per level, `[]` and `{}` for empty ones and no line break at the end; numbers,
+ * strings and the order of members stay. It builds no tree. Throws `JsonSyntaxError`, also for a repeated member, and
+ * `RangeError` as soon as the text exceeds its limit.
  */
 export function prettyJson(bytes: Uint8Array): Buffer {
   return finish(prettyJsonSteps(bytes));
@@ -225,7 +225,7 @@ export function* prettyJsonSteps(bytes: Uint8Array, options: PrettyOptions = {})
   return yield* writer.finish();
 }
 
-/** `seen` is one set of member names per level, used again for every object of that level. */
+/** Writes the pretty text. `seen` has a set of member names for each level, reused for every object of that level. */
 function* writePretty(scanner: JsonScanner, writer: ByteWriter, seen: Set<string>[]): Steps<void> {
   const { kind, depth } = scanner;
   if (isPauseDue(scanner)) yield;

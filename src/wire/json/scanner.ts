@@ -9,17 +9,22 @@ import type { Steps } from '../../core/steps.js';
 /** The most levels of arrays and objects. */
 export const MAX_DEPTH = 512;
 
-/** The longest number that can be an unsigned 64-bit integer: reading a longer one takes a time that grows with its square. */
+/**
+ * The longest number that can be an unsigned 64-bit integer; the time for reading longer ones grows with the square of
+ * their length.
+ */
 const MOST_DIGITS = 20;
 
-/** The step of reading a text that failed: taking comments off, parsing what is left, or taking its strings for Unicode. */
+/** The step in which reading failed: removing comments, parsing the rest, or reading its strings as Unicode. */
 export type JsonStep = 'comments' | 'parse' | 'unicode';
 
-/** Text that is no JSON. `line` and `column` count from 1; a column is a Unicode character. */
+/** The text is not JSON. `line` and `column` count from 1; a column is a Unicode character. */
 export class JsonSyntaxError extends Error {
   readonly step: JsonStep;
   readonly line: number;
   readonly column: number;
+  /** The message to follow the name of a file: `line 18, column 7: unexpected '}'`. */
+  readonly placed: string;
 
   constructor(step: JsonStep, message: string, line: number, column: number) {
     super(`${message} at line ${line} column ${column}`);
@@ -27,6 +32,7 @@ export class JsonSyntaxError extends Error {
     this.step = step;
     this.line = line;
     this.column = column;
+    this.placed = `line ${line}, column ${column}: ${message}`;
   }
 }
 
@@ -46,7 +52,7 @@ export const Token = {
   null: 0x6e,
 } as const;
 
-/** The scanner's state: the token that it stands on. `start` and `end` are byte offsets, `end` exclusive. */
+/** The scanner's state, with its current token. `start` and `end` are byte offsets, `end` exclusive. */
 export interface JsonScanner {
   readonly bytes: Buffer;
   readonly comments: boolean;
@@ -62,9 +68,9 @@ export interface JsonScanner {
   /** True for an integer lexeme, which `-0` is not. */
   integer: boolean;
   depth: number;
-  /** The place of the first escape of half a surrogate pair (RFC 8259, 8.2) among those that were passed; -1 for none. */
+  /** The place of the first escape of half a surrogate pair (RFC 8259, 8.2) so far; -1 for none. */
   loneSurrogate: number;
-  /** The place where reading in steps has paused last. */
+  /** The place of the last pause while reading in steps. */
   pausedAt: number;
 }
 
@@ -84,12 +90,12 @@ const LOWER_A = 0x61;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
 
-/** The characters that may follow a backslash besides `u`: `"`, `\`, `/`, b, f, n, r, t. */
+/** The characters other than `u` that may follow a backslash: `"`, `\`, `/`, b, f, n, r, t. */
 const SIMPLE_ESCAPES: ReadonlySet<number> = new Set([0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]);
 
 /**
- * A scanner that stands on the first token. A byte order mark is skipped where comments are allowed, and is an error
- * elsewhere. The bytes are taken to be valid UTF-8. `from` is where to begin, the start of a token or before it.
+ * Creates a scanner at the first token. A byte order mark is skipped if comments are allowed, and is otherwise an
+ * error. The bytes must be valid UTF-8. It begins at `from`, the start of a token or before it.
  */
 export function createScanner(bytes: Uint8Array, comments: boolean, from = 0): JsonScanner {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -114,7 +120,7 @@ export function createScanner(bytes: Uint8Array, comments: boolean, from = 0): J
   return scanner;
 }
 
-/** The error for a place, with its line and column worked out. */
+/** Returns the error for a place, with its line and column. */
 export function syntaxError(bytes: Buffer, message: string, at: number, step: JsonStep = 'parse'): JsonSyntaxError {
   let line = 1;
   let lineStart = 0;
@@ -127,7 +133,7 @@ export function syntaxError(bytes: Buffer, message: string, at: number, step: Js
   return new JsonSyntaxError(step, message, line, column);
 }
 
-/** The error for a token that may not stand where it does. */
+/** Returns the error for a token that is not allowed where it is. */
 export function unexpectedToken(scanner: JsonScanner, expected: string): JsonSyntaxError {
   if (scanner.kind === Token.end) return syntaxError(scanner.bytes, 'unexpected end of input', scanner.start);
   const found = nameOf(scanner.bytes[scanner.start]);
@@ -180,7 +186,7 @@ function isPunctuation(byte: number): boolean {
   );
 }
 
-/** The offset of the first byte from `at` on that is neither blank nor in a comment. Throws as `commentEnd` does. */
+/** Returns the offset of the first byte from `at` on outside blanks and comments. Throws as `commentEnd` does. */
 export function skipTrivia(bytes: Buffer, at: number): number {
   let next = at;
   for (;;) {
@@ -192,8 +198,8 @@ export function skipTrivia(bytes: Buffer, at: number): number {
 }
 
 /**
- * Returns the end (exclusive) of the comment that starts here: a line comment's before its line end, a block's after
- * its star and slash. Throws with the step `comments` for a lone slash and for a block that nothing closes.
+ * Returns the end (exclusive) of the comment that starts here: before the line break of a line comment, after the star
+ * and slash of a block. Throws with the step `comments` for a lone slash and for an unclosed block.
  */
 export function commentEnd(bytes: Buffer, at: number): number {
   if (bytes[at] === SLASH && bytes[at + 1] === STAR) {
@@ -250,7 +256,7 @@ function escapeEnd(scanner: JsonScanner, at: number): number {
   return at + 6;
 }
 
-/** The number in an escape, whose backslash stands at `at`. */
+/** Returns the code unit of an escape whose backslash is at `at`. */
 function codeUnit(scanner: JsonScanner, at: number): number {
   const { bytes } = scanner;
   let unit = 0;
@@ -330,8 +336,8 @@ function isWordByte(byte: number | undefined): boolean {
 }
 
 /**
- * Enters the array or object that the scanner stands on. True when it has an item, the scanner then standing on it; of
- * an empty one the scanner stands behind it. Throws beyond `MAX_DEPTH` levels.
+ * Enters the current array or object. Returns true, and moves to its first item, if it has one; otherwise moves past
+ * it. Throws beyond `MAX_DEPTH` levels.
  */
 export function enter(scanner: JsonScanner): boolean {
   const close = scanner.kind === Token.openArray ? Token.closeArray : Token.closeObject;
@@ -346,7 +352,7 @@ export function enter(scanner: JsonScanner): boolean {
   return false;
 }
 
-/** After an item: true when another follows (the scanner stands on it), false after the closing bracket. */
+/** Moves on after an item: returns true at the next one, false after the closing bracket. */
 export function another(scanner: JsonScanner, close: typeof Token.closeArray | typeof Token.closeObject): boolean {
   if (scanner.kind === Token.comma) {
     advance(scanner);
@@ -358,7 +364,7 @@ export function another(scanner: JsonScanner, close: typeof Token.closeArray | t
   return false;
 }
 
-/** Checks that the scanner stands on a member's name. */
+/** Checks that the current token is a member's name. */
 export function expectName(scanner: JsonScanner): void {
   if (scanner.kind !== Token.string) throw unexpectedToken(scanner, 'a member name');
 }
@@ -370,7 +376,7 @@ export function toValue(scanner: JsonScanner): void {
   advance(scanner);
 }
 
-/** Passes over the value that the scanner stands on, checking it; its end is then `lastEnd`. */
+/** Skips the current value, checking it; its end is then `lastEnd`. */
 export function skipValue(scanner: JsonScanner): void {
   switch (scanner.kind) {
     case Token.openArray:
@@ -395,7 +401,7 @@ export function skipValue(scanner: JsonScanner): void {
   }
 }
 
-/** Does as `skipValue`, in steps. */
+/** Does what `skipValue` does, in steps. */
 export function* skipValueSteps(scanner: JsonScanner): Steps<void> {
   if (!isContainer(scanner)) return skipValue(scanner);
   const isObject = scanner.kind === Token.openObject;
@@ -411,7 +417,7 @@ export function* skipValueSteps(scanner: JsonScanner): Steps<void> {
   }
 }
 
-/** Returns whether the scanner stands on an array or an object. */
+/** Tells whether the scanner is at an array or an object. */
 export function isContainer({ kind }: JsonScanner): boolean {
   return kind === Token.openArray || kind === Token.openObject;
 }
@@ -419,34 +425,34 @@ export function isContainer({ kind }: JsonScanner): boolean {
 /** Bytes of a text that are read in one step. */
 const STEP_BYTES = 1 << 15;
 
-/** Returns whether whoever reads in steps has read enough in this one, and begins the next. */
+/** Tells whether reading in steps should pause here, and if so begins the next step. */
 export function isPauseDue(scanner: JsonScanner): boolean {
   if (scanner.start - scanner.pausedAt < STEP_BYTES) return false;
   scanner.pausedAt = scanner.start;
   return true;
 }
 
-/** Checks that nothing but blanks and comments is left. */
+/** Checks that only blanks and comments are left. */
 export function expectEnd(scanner: JsonScanner): void {
   if (scanner.kind !== Token.end) throw unexpectedToken(scanner, 'the end of input');
 }
 
-/** Checks that half of a surrogate pair stood in no string so far: other readers would refuse the whole text. */
+/** Checks that no string so far had half of a surrogate pair, because other readers would refuse the text. */
 export function expectUnicode({ bytes, loneSurrogate: at }: JsonScanner): void {
   if (at < 0) return;
   const found = bytes.toString('latin1', at, at + 6);
   throw syntaxError(bytes, `lone surrogate ${found} (half of a character)`, at, 'unicode');
 }
 
-/** Returns whether the scanner stands on an integer that is short enough to be an unsigned 64-bit one. */
+/** Tells whether the current token is an integer short enough to be an unsigned 64-bit one. */
 export function isShortInteger({ kind, integer, start, end }: JsonScanner): boolean {
   return kind === Token.number && integer && end - start <= MOST_DIGITS;
 }
 
-/** The digits that a number of JavaScript's holds exactly in any case. */
+/** Digits that a JavaScript number always holds exactly. */
 const SAFE_DIGITS = 15;
 
-/** The unsigned 64-bit integer that the scanner stands on; undefined where it stands on anything else. */
+/** Returns the current unsigned 64-bit integer; undefined if the token is anything else. */
 export function u64Here(scanner: JsonScanner): bigint | undefined {
   const { bytes, start, end } = scanner;
   if (!isShortInteger(scanner) || bytes[start] === MINUS) return undefined;
@@ -459,7 +465,7 @@ export function u64Here(scanner: JsonScanner): bigint | undefined {
   return BigInt(value);
 }
 
-/** The string that the scanner stands on. A lone surrogate escape stays a lone surrogate. */
+/** Returns the current string. A lone surrogate escape stays a lone surrogate. */
 export function stringValue(scanner: JsonScanner): string {
   const { bytes, start, end } = scanner;
   if (scanner.plain) return bytes.toString(scanner.ascii ? 'latin1' : 'utf8', start + 1, end - 1);

@@ -3,13 +3,14 @@ import type { Steps } from '../../core/steps.js';
 export type ByteWriter = ReturnType<typeof createByteWriter>;
 
 const CHUNK_BYTES = 1 << 18;
-/** Chunks that are copied in one step: what costs is memory that is touched for the first time. */
+/** Chunks that are copied in one step; the cost is memory that is touched for the first time. */
 const CHUNKS_A_STEP = 16;
 const LF = 0x0a;
 const BLANK = 0x20;
 
 /**
- * Collects bytes for a text whose length is not known beforehand; throws `RangeError` once it passes `limit` bytes. Memory grows by chunks, never by doubling.
+ * Creates a writer that collects bytes for a text of unknown length; throws `RangeError` once it exceeds `limit` bytes.
+ * Memory grows by chunks, never by doubling.
  */
 export function createByteWriter(limit: number) {
   const full: Buffer[] = [];
@@ -43,14 +44,14 @@ export function createByteWriter(limit: number) {
       else for (let i = 0; i < count; i += 1) chunk[used + i] = source[start + i] ?? 0;
       used += count;
     },
-    /** A line feed and so many blanks. */
+    /** Writes a line feed and this many blanks. */
     line(blanks: number): void {
       reserve(1 + blanks);
       chunk[used] = LF;
       chunk.fill(BLANK, used + 1, used + 1 + blanks);
       used += 1 + blanks;
     },
-    /** Everything written in one buffer, some megabytes of it copied a step; the writer is used up. */
+    /** Returns everything written in one buffer, copying some megabytes a step; the writer is then used up. */
     *finish(): Steps<Buffer> {
       const whole = Buffer.allocUnsafeSlow(fullBytes + used);
       let at = 0;
@@ -60,7 +61,7 @@ export function createByteWriter(limit: number) {
       }
       return whole;
     },
-    /** The same, in its chunks. */
+    /** Returns the same as chunks. */
     pieces,
   };
 }

@@ -1,9 +1,9 @@
 import type { Encodable } from '../json/write-json.js';
 
-/** Members of a schema that are for our own messages and recordings. */
+/** Members of a schema that exist for our own messages and recordings. */
 const OWN = new Set(['expected', 'recorded', 'isSmall', 'fewestElements']);
 
-/** A TypeBox schema as JSON Schema: bigint is an integer there, its bound the largest one that is taken. */
+/** Converts a TypeBox schema to JSON Schema: bigint becomes an integer, its bound the largest one that is accepted. */
 export function jsonSchema(schema: unknown): Encodable {
   if (Array.isArray(schema)) return schema.map(jsonSchema);
   if (schema instanceof RegExp) return schema.source;

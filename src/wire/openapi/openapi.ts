@@ -7,7 +7,10 @@ import { jsonSchema } from './json-schema.js';
 
 type Members = { readonly [name: string]: Encodable };
 
-/** The OpenAPI 3.1 document of a revision, made from the schemas that validate its bodies. Print it with `encodeJson`. */
+/**
+ * Returns the OpenAPI 3.1 document of a revision, made from the schemas that validate its bodies. Print it with
+ * `encodeJson`.
+ */
 export function openApiDocument(revision: Revision): Encodable {
   const paths = new Map<string, Members>();
   for (const operation of operationsOf(revision)) {
@@ -25,7 +28,8 @@ export function openApiDocument(revision: Revision): Encodable {
       revision.root.usesWebpath
         ? {
             url: 'http://127.0.0.1:9090/{webpath}/api',
-            variables: { webpath: { default: 'panel', description: 'The configured web path.' } },
+            description: '`webpath` is the configured web path.',
+            variables: { webpath: { default: 'panel' } },
           }
         : { url: 'http://127.0.0.1:9090/api' },
     ],
@@ -53,7 +57,7 @@ const FAILURE: Members = {
 
 function describe(operation: Operation, revision: Revision): Members {
   const parameters = parametersOf(operation);
-  const beside = Object.fromEntries(
+  const additional = Object.fromEntries(
     Object.entries(operation.beside?.(revision) ?? {}).map(([name, schema]) => [name, jsonSchema(schema)]),
   );
   return {
@@ -61,7 +65,7 @@ function describe(operation: Operation, revision: Revision): Members {
     summary: operation.summary,
     description: operation.description,
     ...(parameters.length > 0 && { parameters }),
-    // An empty list says that none is needed, where leaving it out would say nothing.
+    // An empty list says that no credential is needed; leaving it out would say nothing.
     security: accessOf(operation, revision) === 'protected' ? [{ authorization: [] }] : [],
     ...requestBody(operation, revision),
     responses: {
@@ -70,8 +74,8 @@ function describe(operation: Operation, revision: Revision): Members {
         ...(operation.hasTag === true && operation.effect.kind === 'reads' && { headers: { ETag: TAG } }),
         content: json({
           type: 'object',
-          required: ['ok', 'data', ...Object.keys(beside)],
-          properties: { ok: { const: true }, data: jsonSchema(operation.answer(revision)), ...beside },
+          required: ['ok', 'data', ...Object.keys(additional)],
+          properties: { ok: { const: true }, data: jsonSchema(operation.answer(revision)), ...additional },
         }),
       },
       ...failures(operation, revision),
@@ -97,7 +101,7 @@ const CONDITION: Members = {
   description: 'The `ETag` of the settings that are to be replaced; without it any are.',
 };
 
-/** Returns true where a request may say which settings it is meant for. */
+/** Tells whether a request may say which settings it is meant for. */
 function hasCondition({ hasTag, effect }: Operation): boolean {
   return hasTag === true && effect.kind !== 'reads';
 }

@@ -41,7 +41,7 @@ const LOG = Type.Array(
   }),
 );
 
-/** DNS settings, log and lists as from 0.4.6 on. */
+/** DNS settings, log and lists from 0.4.6 on. */
 export const DNS_ENGINE = {
   getDnsStats: {
     endpoint: 'GET /dns/stats',

@@ -2,7 +2,7 @@ import { object, orNull, text } from '../schemas.js';
 import { Type } from '../typebox.js';
 import { json, MAY_CHANGE, NO_BODY, type OperationRows, READS } from './operation.js';
 
-/** Links and codes for people. */
+/** Links and QR codes for users. */
 export const LINKS = {
   getShare: {
     endpoint: 'GET /users/{key}/share',

@@ -1,7 +1,7 @@
 import { traitsOf } from '../traits/revision.js';
 import { ALL_ALONE, destroys, NO_BODY, type OperationRows, READS } from './operation.js';
 
-/** The settings of the servers' own network beneath. */
+/** The settings of the servers' own overlay network. */
 export const OVERNET = {
   getOvernet: {
     endpoint: 'GET /overnet',

@@ -30,7 +30,7 @@ export const SERVER = {
     failures: ['noConfigPath', 'configReadFailed', 'configStripFailed', 'configParseFailed'],
     summary: 'The configuration file as a JSON value',
     description:
-      'Reads the file anew. Comments are left out, numbers keep their spelling. It holds every credential of the server.',
+      'Reads the file again. Comments are left out, numbers keep their spelling. It holds every credential of the server.',
   },
   putConfig: {
     endpoint: 'PUT /server/config',

@@ -1,9 +1,9 @@
 /** The place of a revision's API (protocol: "Addressing"). */
 export interface ApiRoot {
   readonly name: string;
-  /** True where the web path counts, so that a panel can be served beside the API. */
+  /** True if the web path applies, so that a panel can be served next to the API. */
   readonly usesWebpath: boolean;
-  /** `{base}` and the API root, both without a trailing slash. */
+  /** Returns `{base}` and the API root, both without a trailing slash. */
   paths(webpath: string): { readonly base: string; readonly api: string };
 }
 

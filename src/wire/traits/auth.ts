@@ -1,8 +1,8 @@
-import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
+import type { MaybeAsync } from '../../core/maybe-async.js';
 import type { Credentials } from '../../core/model.js';
 import { equalSecrets, type Session } from '../../core/session.js';
 
-/** A credential that lets a caller in: the token of a session that a login began, or the server's static token. */
+/** A credential of a caller: the token of a session from a login, or the server's static token. */
 export interface Credential {
   readonly kind: 'session' | 'token';
   readonly secret: string;
@@ -13,24 +13,24 @@ export interface AuthScheme {
   readonly name: string;
   /** Tells whether every request passes under these credentials. */
   isOpen(credentials: Credentials): boolean;
-  /** Tells whether the line's own servers start no API under these credentials, because nobody could be let in. */
+  /** Tells whether the line's own servers start no API by these credentials, because nobody could sign in. */
   admitsNobody(credentials: Credentials): boolean;
-  /** The `Authorization` value that shows this credential, or null where the scheme takes none of its kind. */
+  /** Returns the `Authorization` value that shows this credential, or null if the scheme has none for its kind. */
   encode(credential: Credential): string | null;
-  /** The credentials that an `Authorization` value may show: it passes when one of them is right. */
+  /** Returns the credentials that an `Authorization` value may show; the request passes if one of them is right. */
   decode(authorization: string): readonly Credential[];
-  /** Names what an operator would have to configure for this scheme not to be open. */
+  /** Names what the operator would have to configure to close this scheme. */
   readonly closedBy: string;
 }
 
-/** Tells whether the scheme lets everybody in where nothing is configured. */
+/** Tells whether the scheme admits everyone if nothing is configured. */
 export function mayBeOpen(scheme: AuthScheme): boolean {
   return scheme.isOpen({ token: null, username: '', passwordHash: '' });
 }
 
 /**
- * Returns the kind of the right credential that this `Authorization` value shows; null where it shows none. Only what is no
- * token is asked of the session, which may have to ask elsewhere.
+ * Returns the kind of the right credential that this `Authorization` value shows; null if it shows none. The session is
+ * asked only about what is not the token, because it may have to ask elsewhere.
  */
 export function acceptedKind(
   scheme: AuthScheme,
@@ -41,16 +41,19 @@ export function acceptedKind(
   const shown = scheme.decode(authorization);
   if (shown.some(({ kind, secret }) => kind === 'token' && isToken(secret, token))) return 'token';
   const ofSession = shown.find(({ kind }) => kind === 'session');
-  if (ofSession === undefined) return null;
-  return mapMaybeAsync(session.matches(ofSession.secret), (matches) => (matches ? 'session' : null));
+  return ofSession === undefined ? null : kindOfSession(session, ofSession.secret);
+}
+
+async function kindOfSession(session: Pick<Session, 'matches'>, secret: string): Promise<'session' | null> {
+  return (await session.matches(secret)) ? 'session' : null;
 }
 
 /** Tells whether a request with this `Authorization` value passes, on a mount that is not open. */
-export function accepts(...asked: Parameters<typeof acceptedKind>): MaybeAsync<boolean> {
-  return mapMaybeAsync(acceptedKind(...asked), (kind) => kind !== null);
+export async function accepts(...asked: Parameters<typeof acceptedKind>): Promise<boolean> {
+  return (await acceptedKind(...asked)) !== null;
 }
 
-/** Nothing empty ever matches (design: "An empty token"). */
+/** Compares with the token; an empty text never matches (design: "An empty token"). */
 function isToken(given: string, token: string | null): boolean {
   return token !== null && !isBlank(token) && equalSecrets(given, token);
 }
@@ -93,7 +96,7 @@ export const sessionToken: AuthScheme = {
   closedBy: 'username and password_hash',
 };
 
-/** Current revision: the session token or the static token as a bearer, or the static token as it stands. */
+/** Current revision: the session token or the static token as a bearer, or the static token alone. */
 export const sessionOrStaticToken: AuthScheme = {
   name: 'session or static token',
   isOpen: (credentials) => noOperator(credentials) && credentials.token === null,
@@ -106,7 +109,7 @@ export const sessionOrStaticToken: AuthScheme = {
   closedBy: 'token, or username and password_hash',
 };
 
-/** The same from 0.4.6 on, but never open: without a credential that lets somebody in there is no API. */
+/** The same from 0.4.6 on, but never open: without a credential that admits somebody there is no API. */
 export const sessionOrTokenNeverOpen: AuthScheme = {
   ...sessionOrStaticToken,
   name: 'session or static token, never open',

@@ -7,13 +7,13 @@ import type { Encodable } from '../json/write-json.js';
 import { flag, object, optional, text, texts, u64 } from '../schemas.js';
 import { Type } from '../typebox.js';
 
-/** A revision's form of the DNS settings that stand for the whole `dns` object (design: "DNS settings"). */
+/** A revision's form of the DNS settings that replace the whole `dns` object (design: "DNS settings"). */
 export interface DnsEngineForm {
   readonly name: string;
   readonly body: TSchema;
   readonly answer: TSchema;
   encode(dns: DnsConfig): Encodable;
-  /** An absent member is its default. Throws `invalidBody` in the words of the servers. */
+  /** Reads the settings; an absent member becomes its default. Throws `invalidBody` in the servers' words. */
   decode(wire: WireDnsSettings): DnsChange & { readonly resolver: ResolverSettings };
 }
 
@@ -68,7 +68,7 @@ const BODY = object(
     block_doh_bypass: switched('Whether browsers are kept from their own DNS over HTTPS.'),
     blocked_services: Type.Optional(texts('Services that are blocked as a whole, by their ids.')),
     query_log_size: Type.Optional(u64('Questions that are kept in the log.')),
-    // The members of older forms, which join the others.
+    // The members of older forms, which are merged into the others.
     doh_upstream: optional(text('URL.'), 'a string or null', 'Put before the other upstreams.'),
     adblock_urls: optional(texts('URLs.'), 'an array of strings or null', 'Put behind the other lists.'),
     custom_domains: optional(
@@ -114,7 +114,7 @@ const decodeList = ({ name, url, enabled = true }: Omit<DnsList, 'enabled'> & { 
 const numberOr = (given: bigint | undefined, otherwise: number): number =>
   given === undefined ? otherwise : Number(given);
 
-/** The settings of 0.4.6, all eighteen, and the members of older forms that join them. */
+/** All eighteen settings of 0.4.6, and the members of older forms that are merged into them. */
 export const dnsSettingsOfAnEngine: DnsEngineForm = {
   name: 'whole settings',
   body: BODY,

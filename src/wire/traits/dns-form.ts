@@ -12,9 +12,12 @@ export interface DnsForm {
   /** The schemas of a body and of an answer. */
   readonly schema: TSchema;
   encode(dns: DnsConfig): Encodable;
-  /** An absent member keeps its present value. Throws `invalidBody`, naming the place, for a value that means nothing. */
+  /**
+   * Reads a change; an absent member keeps its present value. Throws `invalidBody`, which names the place, for a
+   * meaningless value.
+   */
   decode(wire: WireDnsChange): DnsChange;
-  /** The same of what a server says of itself, which is not judged. */
+  /** Does the same for a server's own answer, without judging it. */
   read(wire: WireDnsChange): DnsChange;
 }
 
@@ -60,7 +63,7 @@ function check(wire: WireDnsChange): void {
   if (isGiven(wire.custom_domains)) checkCustomDomains(wire.custom_domains);
 }
 
-/** Checks that the settings mean something. */
+/** Wraps a reader so that it refuses meaningless settings. */
 const checking = (read: DnsForm['read']): DnsForm['decode'] => {
   return (wire) => {
     check(wire);

@@ -1,6 +1,6 @@
-/** Builds from before a release that report its version, as far as reads tell them from it. */
+/** A build from before a release that reports the release's version, as far as reads reveal that. */
 export interface EarlierBuild {
-  /** The missing part: the member of the status that says where clients find the server, or the newer DNS endpoints. */
+  /** The missing part: the status member with the server's address for clients, or the newer DNS endpoints. */
   readonly lacks: 'endpoint' | 'DNS endpoints';
   /** The first build that has it. */
   readonly before: string;

@@ -4,10 +4,10 @@ export interface MissingFileRule {
   answersIndex(path: string): boolean;
 }
 
-/** Any such path gives the index page. */
+/** Any such path gets the index page. */
 export const indexForAnyMissingFile: MissingFileRule = { name: 'index page', answersIndex: () => true };
 
-/** 404 for a path that contains a `.`; else the index page. */
+/** 404 for a path that contains a `.`, else the index page. */
 export const notFoundForMissingFileWithDot: MissingFileRule = {
   name: '404 with a "."',
   answersIndex: (path) => !path.includes('.'),

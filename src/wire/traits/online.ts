@@ -5,9 +5,9 @@ import type { TrafficCounters } from '../../core/model.js';
 export interface OnlineRule {
   readonly name: string;
   isOnline(counters: TrafficCounters | null): boolean;
-  /** False where a key that is shown with this flag has no counters for certain. */
+  /** False if a key that is shown with this flag certainly has no counters. */
   mayHaveCounters(online: boolean): boolean;
-  /** Returns the number of keys that it holds for. */
+  /** Returns the number of keys that are online by it. */
   count(counts: KeyCounts): number;
 }
 

@@ -11,9 +11,9 @@ export interface OvernetForm {
   readonly name: string;
   readonly body: TSchema;
   readonly answer: TSchema;
-  /** The settings as an object, as they stand in a file. */
+  /** Returns the settings as an object, in the form of the file. */
   encode(settings: OvernetSettings): { readonly [name: string]: Encodable };
-  /** An absent member is its default. Throws `invalidBody` in the words of the servers. */
+  /** Reads the settings; an absent member becomes its default. Throws `invalidBody` in the servers' words. */
   decode(wire: WireOvernet): OvernetSettings;
 }
 
@@ -41,7 +41,7 @@ const CONFIG = Type.Object({
 const LOOPBACK = new BlockList();
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** An IPv4 address written as an IPv6 one is none. */
+/** False for an IPv4 address written as an IPv6 one. */
 function isLoopback(address: string): boolean {
   return isIPv6(address) ? LOOPBACK.check(address, 'ipv6') : address.startsWith('127.');
 }

@@ -15,12 +15,12 @@ import type { StatusForm } from './status-form.js';
 import type { Storing } from './storing.js';
 import type { SubscribeForm } from './subscribe-form.js';
 
-/** Whom an operation is for: everyone, or callers with a credential. */
+/** Who may call an operation: everyone, or callers with a credential. */
 export type Access = 'protected' | 'open';
 
 /**
- * The parts that a revision may lack. Each carries the traits that only its operations ask for, so that a record names
- * no strategy that it never serves.
+ * The parts that a revision may lack. Each carries the traits that only its operations need, so that a record names no
+ * strategy that it never uses.
  */
 export interface Capabilities {
   /** Reading and replacing the configuration file. */
@@ -28,12 +28,12 @@ export interface Capabilities {
   readonly login?: true;
   readonly panel?: { readonly missingFile: MissingFileRule };
   readonly dns?: { readonly form: DnsForm };
-  /** `access`: whom the audit operations are for. */
+  /** `access`: who may call the audit operations. */
   readonly audit?: { readonly access: Access };
-  /** Making many keys by one request. */
+  /** Making many keys with one request. */
   readonly bulk?: true;
   readonly rules?: { readonly form: RuleForm };
-  /** Links of a key for people, and codes of them. */
+  /** Links of a key for users, and QR codes of them. */
   readonly share?: true;
   readonly qr?: true;
   /** The newer DNS endpoints: settings as a whole, counts, log, lists. */
@@ -43,14 +43,14 @@ export interface Capabilities {
 
 export type Capability = keyof Capabilities;
 
-/** An API shape as one record of traits (design: "Hub and spokes"). Nobody asks which one it is, only for a trait. */
+/** An API shape as one record of traits (design: "Hub and spokes"). Code asks for a trait, never for the id. */
 export interface Revision {
   /** `earliest`, `dns`, `current`, or the first server package version of the line. */
   readonly id: string;
-  /** First and last server package version that speak it; null where the line goes on. */
+  /** First and last server package version that speak it; null if the line continues. */
   readonly from: string;
   readonly to: string | null;
-  /** The version that the status reports unless another is asked for: the last known of the line. */
+  /** The version that the status reports unless another is set: the last known of the line. */
   readonly reportedVersion: string;
   /** The server package version whose recorded answers are played in the tests, or null. */
   readonly recordedFrom: string | null;
@@ -61,32 +61,32 @@ export interface Revision {
   readonly shareQuery: ShareQueryRule;
   readonly subscribe: SubscribeForm;
   readonly status: StatusForm;
-  /** True where pages of any origin may call (protocol: "Addressing"). */
+  /** True if pages of any origin may call (protocol: "Addressing"). */
   readonly anyOrigin: boolean;
   /** The status and text of each failure. */
   readonly errors: ErrorTable;
-  /** The way in which the line's own servers read their configuration file; Keyway serves any file in any revision. */
+  /** How the line's own servers read their configuration file; Keyway serves any file in any revision. */
   readonly file: ServerFile;
-  /** The way in which the line's own servers store what their API changes. */
+  /** How the line's own servers store what their API changes. */
   readonly storing: Storing;
-  /** False where the line's own servers ask for a limit at the handshake alone, so that sessions that are open go on past it. */
+  /** False if the line's own servers check the limit only at the handshake, and open sessions go on past it. */
   readonly endsSessionsOverLimit: boolean;
-  /** True where `connections` of the line's own servers are live sessions; false where they count handshakes and never fall. */
+  /** True if the line's own servers count live sessions in `connections`; false for handshakes, which never fall. */
   readonly connectionsFall: boolean;
-  /** Builds that report the line's version and lack some of it, the earliest first; left out where none are known. */
+  /** Builds that report the line's version and lack part of it, the earliest first; absent if none are known. */
   readonly earlierBuilds?: readonly EarlierBuild[];
-  /** True where an array in a body may stand for an object, its elements in the order of the members. */
+  /** True if an array in a body may stand for an object, its elements in the order of the members. */
   readonly takesArrays?: boolean;
   readonly capabilities: Capabilities;
 }
 
-/** The capabilities of a revision by name, in the order of its record. */
+/** Lists the capabilities of a revision, in the order of its record. */
 export function capabilitiesOf({ capabilities }: Pick<Revision, 'capabilities'>): readonly Capability[] {
-  // Object.keys knows no more than string; the type lists exactly these names.
+  // Object.keys is typed as string; the type lists exactly these names.
   return Object.keys(capabilities) as readonly Capability[];
 }
 
-/** The traits of a capability, for what only a revision that has it serves. Throws an `Error` where it has not. */
+/** Returns the traits of a capability, for code that needs it. Throws an `Error` if the revision lacks it. */
 export function traitsOf<C extends Capability>(
   { id, capabilities }: Pick<Revision, 'id' | 'capabilities'>,
   capability: C,

@@ -8,12 +8,12 @@ import { Type } from '../typebox.js';
 /** A revision's form of an outbound rule (design: "An outbound rule"). */
 export interface RuleForm {
   readonly name: string;
-  /** The schemas of the list in a body, and of the list in an answer. */
+  /** The schema of the list in a body, and of the list in an answer. */
   readonly body: TSchema;
   readonly answer: TSchema;
   encode(rule: OutboundRule): Encodable;
   decode(wire: WireOutboundRule): OutboundRule;
-  /** The members of a rule that the form cannot say; a written rule has those of the one that it continues. */
+  /** The members of a rule that the form cannot express; a written rule gets them from the one that it continues. */
   readonly unsaid: readonly UnsaidMember[];
 }
 
@@ -86,7 +86,7 @@ export const ruleWithProtocol: RuleForm = {
   unsaid: ['sendFrom'],
 };
 
-/** Five members, all of which a rule has in the file; lists may be left out and are never null. */
+/** Five members, all of which a rule in the file has; lists may be left out and are never null. */
 export const ruleWithSendFrom: RuleForm = {
   name: 'with protocol and send_from',
   body: ofRules(bodyWithSendFrom),
@@ -99,7 +99,7 @@ export const ruleWithSendFrom: RuleForm = {
   unsaid: [],
 };
 
-/** Three members; a `protocol` in a body is an unknown member there. */
+/** Three members; in a body `protocol` is an unknown member. */
 export const ruleWithoutProtocol: RuleForm = {
   name: 'without protocol',
   body: ofRules(Type.Object({ ...bodyMembers, ...bodyAction }, ONE_RULE)),

@@ -3,25 +3,25 @@ import gte from 'semver/functions/gte.js';
 import { MAX_U64 } from '../../core/model.js';
 
 /**
- * A value that servers take, by the types of their own reader (serde): a value of another type ends their start. Members that are not
- * named are passed over.
+ * A value that servers accept, by the types of their own reader (serde): a value of another type makes their start
+ * fail. Unnamed members are skipped.
  */
 export type FileType =
   | 'anything'
   | 'text'
   | 'flag'
-  /** The keys of a list, with the member that an element which is an object has its key in; at least one. */
+  /** The keys of a list, and the member that holds the key in an element that is an object; at least one key. */
   | { readonly keys: string; readonly plainAlone: boolean }
   | { readonly integerTo: bigint }
   | { readonly words: readonly string[] }
   | { readonly either: readonly FileType[]; readonly expected: string }
   | { readonly elements: FileType; readonly count?: number }
-  /** An object whose names are free. */
+  /** An object with arbitrary names. */
   | { readonly named: FileType }
   | { readonly members: FileMembers }
   /** An object whose other members depend on its `protocol`. */
   | { readonly protocols: Readonly<Record<string, FileMembers>> }
-  /** Read by way of a map, in which of equal members the last one counts; elsewhere two end the start. */
+  /** Read through a map, in which the last of several equal members counts; elsewhere two make the start fail. */
   | { readonly lastCounts: FileType };
 
 export interface FileMember {
@@ -30,51 +30,54 @@ export interface FileMember {
   readonly mayBeNull: boolean;
 }
 
-/** In the order in which an array that stands for the object has their values. */
+/** In the order that their values have in an array in place of the object. */
 export type FileMembers = Readonly<Record<string, FileMember>>;
 
-/** The members of a root whose types are right. Places are such as `tls.ws_path`. */
+/** The members of a root that have the right types. Places have the form `tls.ws_path`. */
 export interface GivenMembers {
   text(place: string): string | null;
   isOn(place: string): boolean;
-  /** The texts of a list, or the one that stands instead of it; null where it is absent. */
+  /** Returns the texts of a list, or the one in its place; null if it is absent. */
   texts(place: string): readonly string[] | null;
-  /** The objects of a list of the root. */
+  /** Returns the objects of a list in the root. */
   elements(place: string): readonly GivenMembers[];
 }
 
-/** A value that has the right type and ends the start all the same. */
+/** A rule that a value of the right type must keep, too, or the start fails. */
 export interface FileRule {
   readonly place: string;
   readonly expected: string;
   isKept(given: GivenMembers): boolean;
 }
 
-/** The way in which servers of a line read their configuration file: evidence in `fixtures/starts/`. */
+/** How servers of a line read their configuration file: evidence in `fixtures/starts/`. */
 export interface ServerFile {
   readonly name: string;
-  /** The layout in which these servers look for keys. */
+  /** Where these servers look for keys. */
   readonly layout: 'access_keys' | 'inbounds';
   readonly root: FileType;
   readonly rules: readonly FileRule[];
-  /** The number that such a file has in `config_version`; null where it has none. */
+  /** The number in `config_version` of such a file; null if it has none. */
   readonly configVersion: number | null;
-  /** The members that these servers read and older ones pass over. */
+  /** The members that these servers read and older ones ignore. */
   readonly laterMembers: readonly string[];
-  /** True where no API is served that nobody could sign in to. */
+  /** True if these servers serve no API without a credential to sign in with. */
   readonly wantsCredential: boolean;
-  /** The version from which on a live reload reads a legacy key list and the inbounds; null for servers that know no inbounds. */
+  /**
+   * The first version whose live reload reads both a legacy key list and the inbounds; null for servers that know no
+   * inbounds.
+   */
   readonly unionSince: string | null;
 }
 
 /**
- * The reading of a legacy key list (a root `access_keys` in a file that also has inbounds) at a live reload. `list only`: the list
- * instead of the inbounds, so that every key must stand in both; `union`: both, an inbound's element winning, so that a key that
- * goes must go from both.
+ * How a live reload reads a legacy key list (a root `access_keys` in a file that also has inbounds). `list only`:
+ * instead of the inbounds, so that every key must be in both; `union`: in addition to them, an inbound's element
+ * winning, so that a removed key must leave both.
  */
 export type LegacyListReading = 'list only' | 'union';
 
-/** Tells how servers of a version read a legacy key list; null for servers that know no inbounds. */
+/** Returns how servers of a version read a legacy key list; null for servers that know no inbounds. */
 export function legacyListReading({ unionSince }: ServerFile, version: string): LegacyListReading | null {
   if (unionSince === null) return null;
   return gte(version, unionSince) ? 'union' : 'list only';
@@ -86,13 +89,13 @@ export interface FileServer {
   readonly file: ServerFile;
 }
 
-/** Finds how the oldest of these servers reads a legacy key list; a file with inbounds is no older server's. */
+/** Returns how the oldest of these servers reads a legacy key list. A version that knows no inbounds does not count. */
 export function oldestReading(servers: readonly FileServer[]): LegacyListReading {
   const read = servers.map(({ file, version }) => legacyListReading(file, version));
   return read.includes('list only') ? 'list only' : 'union';
 }
 
-/** The members that a `dns` object must have for one of these servers to start. */
+/** Lists the members that a `dns` object must have for these servers to start. */
 export function neededOfDns(servers: readonly Pick<FileServer, 'file'>[]): readonly string[] {
   const needed = servers.flatMap(({ file }) => {
     return Object.entries(membersOf(membersOf(file.root).dns?.type)).filter(([, { mayLack }]) => !mayLack);
@@ -106,23 +109,26 @@ function membersOf(type: FileType | undefined): FileMembers {
   return 'members' in type ? type.members : {};
 }
 
-/** Tells whether keys are plain strings alone, so that an element with a name or a limit ends a start and every live reload. */
+/**
+ * Tells whether keys must be plain strings, so that an element with a name or a limit makes a start and every live
+ * reload fail.
+ */
 export function takesPlainKeysAlone(file: ServerFile): boolean {
   const type = rootListType(file);
   return typeof type === 'object' && 'keys' in type && type.plainAlone;
 }
 
-/** The type of a root `access_keys`; servers that know inbounds do not read it at their start. */
+/** Returns the type of a root `access_keys`; servers that know inbounds do not read it at their start. */
 export function rootListType({ root }: ServerFile): FileType {
   return membersOf(root).access_keys?.type ?? 'anything';
 }
 
-/** The root members that came with 0.4.6 and 0.4.7, over which the servers before pass. */
+/** The root members that came with 0.4.6 and 0.4.7, which earlier servers ignore. */
 export const LATER_MEMBERS: readonly string[] = ['domain', 'tls', 'subscription', 'overnet', 'local_access'];
 
 const required = (type: FileType): FileMember => ({ type, mayLack: false, mayBeNull: false });
 const optional = (type: FileType): FileMember => ({ type, mayLack: true, mayBeNull: true });
-/** It has a default where it is absent, and null is a value of a wrong type. */
+/** Describes a member with a default for its absence; null is a value of the wrong type. */
 const defaulted = (type: FileType): FileMember => ({ type, mayLack: true, mayBeNull: false });
 
 const port: FileType = { integerTo: 65_535n };
@@ -184,7 +190,7 @@ const dnsWith = (others: FileMembers) =>
 const dnsOfFour = dnsWith({});
 const dnsOfSix = dnsWith({ intercept_all_port53: defaulted('flag'), local_port: defaulted(port) });
 
-/** 0.2.0 to 0.2.30, as their source says (inferred). */
+/** 0.2.0 to 0.2.30, according to their source (inferred). */
 const OLDEST: FileMembers = {
   mode: isServer,
   log_level: optional('text'),
@@ -247,7 +253,7 @@ export const loginFile = flat('access_keys, login', {
   api: optional({ members: { ...API, ...LOGIN } }),
 });
 
-/** The same, and `dns`. */
+/** The same with `dns`. */
 export const dnsFile = flat('access_keys, login, dns', {
   ...NAMED_KEYS,
   reality: REALITY,
@@ -329,7 +335,7 @@ const INBOUNDS: FileMembers = {
 
 const forKeys = ({ elements }: GivenMembers) => elements('inbounds').filter(({ text }) => text('protocol') === 'ostp');
 
-/** Keys and listener under `inbounds`, in a file that is read by way of a map. */
+/** Keys and listener under `inbounds`, in a file that is read through a map. */
 export const inboundsFile: ServerFile = {
   ...flat('inbounds', {}),
   layout: 'inbounds',
@@ -353,7 +359,7 @@ const LATER_ROOT: FileMembers = {
   outbound: outboundWith(laterRule),
 };
 
-/** A root list again (0.4.0 to 0.4.5, as their source says). */
+/** A root list again (0.4.0 to 0.4.5, according to their source). */
 export const flatAgainFile: ServerFile = {
   ...flat('access_keys, send_from', {
     ...LATER_ROOT,
@@ -460,7 +466,7 @@ const subscriptionPath = ({ text }: GivenMembers) => (text('subscription.path') 
 const panelPath = ({ text }: GivenMembers) => `/${(text('api.webpath') || 'panel').replace(/^\/+|\/+$/g, '')}`;
 const isWithin = (path: string, other: string) => path === other || path.startsWith(`${other}/`);
 
-/** Makes a rule that counts where TLS is enabled. */
+/** Makes a rule that applies if TLS is enabled. */
 const secure = (place: string, expected: string, isKept: (given: GivenMembers) => boolean): FileRule => ({
   place,
   expected,
@@ -471,7 +477,7 @@ const secure = (place: string, expected: string, isKept: (given: GivenMembers) =
 const certificate = ({ text }: GivenMembers) =>
   text('tls.frontend') === 'caddy' ? 'none' : (text('tls.cert') ?? 'acme');
 
-/** Makes a rule that counts where subscriptions are enabled. */
+/** Makes a rule that applies if subscriptions are enabled. */
 const subscribed = (place: string, expected: string, isKept: (given: GivenMembers) => boolean): FileRule => ({
   place,
   expected,
@@ -505,7 +511,7 @@ const PUBLISHED_RULES: readonly FileRule[] = [
     (given) => certificate(given) !== 'manual' || (!!given.text('tls.cert_path') && !!given.text('tls.key_path')),
   ),
   subscribed('subscription', 'tls to be enabled with it', ({ isOn }) => isOn('tls.enabled')),
-  subscribed('subscription', 'a domain beside it', ({ text }) => !!text('domain')),
+  subscribed('subscription', 'a domain with it', ({ text }) => !!text('domain')),
   subscribed(
     'subscription.path',
     'a path such as /sub',
@@ -522,7 +528,7 @@ const PUBLISHED_RULES: readonly FileRule[] = [
   }),
 ];
 
-/** With a domain, TLS for clients and subscriptions, and the DNS settings of 0.4.6 (schema 2). */
+/** With a domain, TLS for clients, subscriptions, and the DNS settings of 0.4.6 (schema 2). */
 export const domainFile: ServerFile = {
   ...flat('access_keys, config_version 2', PUBLISHED),
   rules: PUBLISHED_RULES,

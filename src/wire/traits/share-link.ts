@@ -4,14 +4,14 @@ import type { AnnouncedServer } from '../../core/model.js';
 export interface ShareQueryRule {
   readonly name: string;
   query(configured: string, dnsEnabled: boolean): string;
-  /** The query of a link read back. */
+  /** Reads the query of a link back. */
   read(query: string): ReadShareQuery;
 }
 
 export interface ReadShareQuery {
-  /** The configured query, as far as a link shows it: where a line writes a query of its own, that. */
+  /** The configured query, as far as a link shows it; a query of the line's own counts as configured. */
   readonly configured: string;
-  /** True where DNS is enabled; null where the line's links do not tell. */
+  /** True if DNS is enabled; null if the line's links do not say. */
   readonly dnsEnabled: boolean | null;
 }
 
@@ -28,35 +28,35 @@ function withOwnDns(query: string): string {
   return query === '' ? `?${OWN_DNS}` : `${query}&${OWN_DNS}`;
 }
 
-/** Server lines before there was a configured query. */
+/** For server lines without a configured query. */
 export const noQuery: ShareQueryRule = {
   name: 'none',
   query: () => '',
   read: () => ({ configured: '', dnsEnabled: null }),
 };
 
-/** Earliest revision: the configured query as it stands. */
+/** Earliest revision: the configured query, unchanged. */
 export const configuredQuery: ShareQueryRule = {
   name: 'configured',
   query: (configured) => configured,
   read: (query) => ({ configured: query, dnsEnabled: null }),
 };
 
-/** DNS revision: the configured query, plus `owndns=true` when DNS is enabled. */
+/** DNS revision: the configured query, plus `owndns=true` if DNS is enabled. */
 export const configuredQueryWithOwnDns: ShareQueryRule = {
   name: 'configured, owndns',
   query: (configured, dnsEnabled) => (dnsEnabled ? withOwnDns(configured) : configured),
   read: readOwnDns,
 };
 
-/** Current revision: `?type=udp`, plus `&owndns=true` when DNS is enabled. */
+/** Current revision: `?type=udp`, plus `&owndns=true` if DNS is enabled. */
 export const udpQueryWithOwnDns: ShareQueryRule = {
   name: '?type=udp, owndns',
   query: (_configured, dnsEnabled) => (dnsEnabled ? withOwnDns('?type=udp') : '?type=udp'),
   read: readOwnDns,
 };
 
-/** `<share_scheme>://<key>@<server_host>:<server_port><query>`; the key stands as it is (protocol: "Subscription"). */
+/** `<share_scheme>://<key>@<server_host>:<server_port><query>`; the key is not encoded (protocol: "Subscription"). */
 export function shareLink(accessKey: string, server: AnnouncedServer, query: string): string {
   return `${server.shareScheme}://${accessKey}@${server.host}:${server.port}${query}`;
 }

@@ -7,14 +7,14 @@ import { checked } from '../schema-check.js';
 import { flag, orNull, text, u64 } from '../schemas.js';
 import { Type } from '../typebox.js';
 
-/** A key as a snapshot tells it. The time at which its counters were made stays unknown: 0. */
+/** A key as a snapshot shows it. The time at which its counters were created is unknown: 0. */
 export interface ReadSnapshot extends KeySnapshot {
-  /** Zeros where the key has none, which a snapshot does not tell apart. */
+  /** Zeros also if the key has none, which a snapshot does not distinguish. */
   readonly counters: TrafficCounters;
   readonly online: boolean;
 }
 
-/** The members of one snapshot that a scanner has passed, as they were last met. */
+/** The values of one snapshot's members as scanned so far. */
 export interface ScannedSnapshot {
   accessKey: string;
   name: string | null;
@@ -28,16 +28,16 @@ export interface ScannedSnapshot {
 /** One member of a user snapshot. */
 export interface SnapshotMember {
   readonly name: string;
-  /** `online` is the condition for it. */
+  /** `online` is the condition for the flag. */
   schema(online: string): TSchema;
   /**
-   * Takes the value that the scanner stands on; false where it has another type. Absent where nobody goes by the member: such a
-   * one may have any value, or be missing.
+   * Stores the current value of the scanner; returns false if it has another type. Absent for a member that is never
+   * used, which may have any value, or be missing.
    */
   readonly scan?: (into: ScannedSnapshot, scanner: JsonScanner) => boolean;
 }
 
-/** Members that stand one after the other, and their text: `"name":value`, with commas between them and integers exact. */
+/** Adjacent members, and their text: `"name":value`, with commas between them and integers exact. */
 export interface SnapshotPart {
   readonly members: readonly SnapshotMember[];
   encode(key: KeySnapshot, online: boolean): string;
@@ -51,9 +51,9 @@ export interface SnapshotForm {
   /** The members of all parts. */
   readonly members: readonly SnapshotMember[];
   schema(online: string): TSchema;
-  /** The snapshot as JSON text. */
+  /** Returns the snapshot as JSON text. */
   encode(key: KeySnapshot, online: boolean): string;
-  /** Reads a snapshot, members that are not of this form left out. Throws `SchemaError`, which names the member. */
+  /** Reads a snapshot, ignoring members of other forms. Throws `SchemaError`, which names the member. */
   decode(wire: JsonValue): ReadSnapshot;
 }
 
@@ -69,7 +69,7 @@ export function hasNames(form: Pick<SnapshotForm, 'members'>): boolean {
 
 const limit = 'an unsigned 64-bit integer or null';
 
-/** A member that counts. */
+/** Makes a member that is a count. */
 const counted = (
   name: string,
   description: string,
@@ -115,7 +115,7 @@ const displayName: SnapshotPart = {
   encode: (key) => (key.name === null ? '"name":null' : `"name":${JSON.stringify(key.name)}`),
 };
 
-/** One text for all of them: a list has a snapshot a key, and a part for each member takes a sixth longer. */
+/** One text for all, because lists consist of snapshots, and a part for each member takes a sixth longer. */
 const traffic: SnapshotPart = {
   members: [
     counted('bytes_up', 'Bytes from the client.', 'bytesUp'),
@@ -152,7 +152,7 @@ const lastSeen: SnapshotPart = {
   encode: () => '"last_seen":null',
 };
 
-/** A form of these parts. Every one has `access_key`, the counters, `limit_bytes` and `online`. */
+/** Makes a form of these parts. Every form has `access_key`, the counters, `limit_bytes` and `online`. */
 export function snapshotOf(name: string, parts: readonly SnapshotPart[]): SnapshotForm {
   const members = parts.flatMap((part) => part.members);
   const schemaOf = (some: readonly SnapshotMember[], online: string) =>

@@ -5,10 +5,9 @@ import { Type } from '../typebox.js';
 
 /** The counts of a status (protocol: "Server status"). */
 export interface StatusCounts {
-  readonly version: string;
-  /** Whole seconds. */
+  /** In whole seconds. */
   readonly uptimeSeconds: number;
-  /** Counter entries with traffic, and registered keys. */
+  /** The numbers of counter entries with traffic, and of registered keys. */
   readonly active: number;
   readonly total: number;
 }
@@ -35,10 +34,10 @@ export interface ToldEndpoint {
 export interface StatusForm {
   readonly name: string;
   readonly schema: TSchema;
-  /** False where it has the counts alone. */
+  /** False if it has only the counts. */
   readonly tellsServer: boolean;
-  /** The status as JSON text; `server` where the form tells of it. */
-  encode(counts: StatusCounts, server: StatusOfServer | null): string;
+  /** Returns the status of a server of this package version as JSON text; `server` if the form includes it. */
+  encode(version: string, counts: StatusCounts, server: StatusOfServer | null): string;
 }
 
 const COUNTS = {
@@ -69,20 +68,20 @@ const ENDPOINT = Type.Object({
   dns_enabled: flag('Whether links say `owndns`.'),
 });
 
-const wireCounts = ({ version, uptimeSeconds, active, total }: StatusCounts) => ({
+const wireCounts = (version: string, { uptimeSeconds, active, total }: StatusCounts) => ({
   version,
   uptime_seconds: uptimeSeconds,
   active_users: active,
   total_users: total,
 });
 
-/** Version, uptime and the numbers of keys: what every line tells. */
+/** Version, uptime and the numbers of keys, which every line reports. */
 export const statusOfCounts: StatusForm = {
   name: 'four members',
   schema: STATUS,
   tellsServer: false,
-  // The one answer that panels poll for, and none of its numbers passes 2^53.
-  encode: (told) => JSON.stringify(wireCounts(told)),
+  // Panels poll for this one answer, and none of its numbers exceeds 2^53.
+  encode: (version, counts) => JSON.stringify(wireCounts(version, counts)),
 };
 
 /** The same with sums over all keys, and where clients find the server. */
@@ -97,11 +96,11 @@ export const statusWithEndpoint: StatusForm = {
     endpoint: ENDPOINT,
   }),
   tellsServer: true,
-  encode(told, server) {
+  encode(version, counts, server) {
     if (server === null) throw new Error('a status of this form tells of the server');
     const { online, connections, bytesUp, bytesDown, endpoint } = server;
     return encodeJson({
-      ...wireCounts(told),
+      ...wireCounts(version, counts),
       online_users: online,
       connections,
       bytes_up: bytesUp,

@@ -8,10 +8,10 @@ import { Type } from '../typebox.js';
 import { shareLink } from './share-link.js';
 import { type LinkWay, type LinkWays, percentEncoded, writeShareLink } from './write-share-link.js';
 
-/** The wish of who asks for a key's subscription. */
+/** A request for a key's subscription. */
 export interface WantedSubscription {
   readonly accessKey: string;
-  /** A link, and no client configuration. */
+  /** True for a link instead of a client configuration. */
   readonly isLink: boolean;
   /** The carrier that the query names; null without one. */
   readonly transport: string | null;
@@ -26,14 +26,14 @@ export interface OneWay {
 /** A revision's form of `/subscribe/{key}` (protocol: "Subscription"). */
 export interface SubscribeForm {
   readonly name: string;
-  /** The schemas of `data`, and of what stands beside it. */
+  /** The schemas of `data`, and of the envelope's other members. */
   readonly data: TSchema;
   readonly beside: Readonly<Record<string, TSchema>>;
-  /** A key as it stands in a link. */
+  /** Writes a key in the form of a link. */
   spell(accessKey: string): string;
-  /** The client configuration object at an address, `host:port`. */
+  /** Returns the client configuration object for an address, `host:port`. */
   config(accessKey: string, address: string): Encodable;
-  /** The whole envelope, by one way or by all of them; what the form does not go by is not asked for. */
+  /** Returns the whole envelope, for one way to the server or for all ways; `by` says which the form needs. */
   readonly encode:
     | { readonly by: 'one way'; envelope(wanted: WantedSubscription, way: OneWay): string }
     | { readonly by: 'ways'; envelope(wanted: WantedSubscription, ways: LinkWays): string };
@@ -87,7 +87,7 @@ const TRANSPORT = Type.Union([
 const transportOf = ({ type, path }: LinkWay): Encodable =>
   type === 'udp' ? { mode: 'udp' } : { mode: 'uot', tls: true, ws_path: path };
 
-/** A link over TLS where that is set up, unless UDP is asked for, and both beside it; keys are percent-encoded. */
+/** A link over TLS if the server has that, unless UDP is asked for, with both next to it; keys are percent-encoded. */
 export const linkOfEachCarrier: SubscribeForm = {
   name: 'a link of each carrier',
   data: Type.Union([LINK, Type.Object({ ...CONFIG, transport: TRANSPORT })]),
@@ -115,7 +115,7 @@ export const linkOfEachCarrier: SubscribeForm = {
   },
 };
 
-/** The members by their names, as these servers write this answer. */
+/** Sorts the members by name, as these servers do in this answer. */
 function sorted(value: Encodable): Encodable {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const members = Object.entries(value).map(([name, member]): [string, Encodable] => [name, sorted(member)]);

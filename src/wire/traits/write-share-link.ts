@@ -1,4 +1,4 @@
-/** A share link as servers write and clients read it from 0.4.0 on. */
+/** A share link, as servers write and clients read it from 0.4.0 on. */
 export interface ShareLink {
   readonly accessKey: string;
   /** Without the brackets of IPv6. */
@@ -16,10 +16,10 @@ export interface ShareLink {
   readonly name: string | null;
 }
 
-/** A way to a server: a link without what is a key's own. */
+/** A way to a server: a link without the parts of one key. */
 export type LinkWay = Omit<ShareLink, 'accessKey' | 'name'>;
 
-/** The ways to a server over UDP, and over TLS where that is set up. */
+/** The ways to a server over UDP, and over TLS if it has that. */
 export interface LinkWays {
   readonly udp: LinkWay;
   readonly tls: LinkWay | null;
@@ -27,7 +27,10 @@ export interface LinkWays {
 
 const SCHEME = 'ostp://';
 
-/** Every byte of UTF-8 but unreserved characters (RFC 3986, 2.3) as `%XX`; half of a surrogate pair is U+FFFD. */
+/**
+ * Encodes every byte of UTF-8 except unreserved characters (RFC 3986, 2.3) as `%XX`; half of a surrogate pair becomes
+ * U+FFFD.
+ */
 export function percentEncoded(text: string): string {
   return encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, '\u{fffd}')).replaceAll(
     /[!'()*]/g,
@@ -35,7 +38,7 @@ export function percentEncoded(text: string): string {
   );
 }
 
-/** Writes a link, its query in the order in which servers write it. */
+/** Writes a link, its query in the servers' order. */
 export function writeShareLink(link: ShareLink): string {
   const { accessKey, port, type, tls, sni, insecure, path, tun, dns, ownDns, name } = link;
   const host = link.host.includes(':') ? `[${link.host}]` : link.host;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -73,7 +73,7 @@ describe('keyway install-service --print', () => {
     expect(valuesOf(unit, 'ReadWritePaths')).toEqual([]);
     const { code, output, complaints } = await print('--config', '/etc/tunnel/server.jsonc');
     expect({ code, output }).toEqual({ code: 2, output: '' });
-    expect(complaints).toContain('user (flag --user): expected the user that may write in /etc/tunnel');
+    expect(complaints).toContain('user (flag --user): expected the owner of /etc/tunnel: without --user');
   });
 
   it('has the folders of sockets made where they stand in /run, and takes none in /run itself', async () => {
@@ -137,9 +137,45 @@ describe('keyway install-service --print', () => {
   });
 
   it('says which paths are in home folders, where the user may find no way to them', async () => {
-    const { code, complaints } = await print('--user', 'tunnel', '--no-config', '--panel-dir', '/home/ann/panel');
+    const { code, complaints } = await print('--no-config', '--panel-dir', '/home/ann/panel');
     expect(code).toBe(0);
     expect(complaints).toBe("/home/ann/panel is in a home folder: the service's user has to be able to reach it\n");
+  });
+
+  it('refuses a user that this machine does not have', async () => {
+    const argv = ['install-service', '--print', '--user', 'nosuchuser', '--config', 'server.jsonc'];
+    const { code, output, complaints } = await runHere(argv, { folder, users: { nosuchuser: null } });
+    expect({ code, output }).toEqual({ code: 2, output: '' });
+    expect(complaints).toContain('user (flag --user): there is no user nosuchuser on this machine');
+  });
+
+  it('says which folder is closed to the user, and which one he cannot write, as root never is', async () => {
+    await chmod(folder, 0o755);
+    await mkdir(join(folder, 'root'), { mode: 0o700 });
+    await writeFile(join(folder, 'server.jsonc'), '{}');
+    const argv = ['install-service', '--print', '--config', 'server.jsonc', '--panel-dir', 'root/panel'];
+    const { uid, gid } = await stat(folder);
+    const users = {
+      tunnel: { uid: uid + 1, groups: [gid + 1] },
+      owner: { uid, groups: [gid] },
+      root: { uid: 0, groups: [0] },
+    };
+    const said = async (user: string) => (await runHere([...argv, '--user', user], { folder, users })).complaints;
+    expect(await said('tunnel')).toBe(
+      `${folder}/root/panel cannot be reached by user tunnel: ${folder}/root is closed to others
+${folder} cannot be written by user tunnel, and every change replaces the file in it: chown tunnel ${folder}
+`,
+    );
+    expect(await said('owner')).toBe('');
+    expect(await said('root')).toBe('');
+  });
+
+  it('says of a Keyway in a closed folder where it should be instead', async () => {
+    await chmod(folder, 0o700);
+    const program = ['/usr/bin/node', join(folder, 'cli.js')] as const;
+    const { complaints } = await runHere(['install-service', '--print', '--no-config'], { folder, program });
+    expect(complaints).toContain(`${folder}/cli.js cannot be reached by the service's user: ${folder} is closed`);
+    expect(complaints).toContain('such as /opt/keyway');
   });
 
   it('says which variables of the shell the service will not have', async () => {

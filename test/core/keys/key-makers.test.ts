@@ -23,3 +23,14 @@ test('the makers of keys that went by other ways are forgotten an hour after the
   await makers.sweep(keys);
   expect([...records.of('makers').keys()]).toEqual(['stays', 'returns']);
 });
+
+test('of keys that are made and removed for ever, the makers of the last 100,000 are kept', async () => {
+  const records = new LocalRecords();
+  const makers = new KeyMakers(records, { monotonic: () => 0 });
+  const names = Array.from({ length: 100_000 }, (_, index) => `key-${index}`);
+  await makers.made(BOT, [...names, 'last']);
+  await makers.gone(names);
+  expect(records.of('makers').has('key-0')).toBe(true);
+  await makers.gone(['last']);
+  expect([...records.of('makers').keys()]).toEqual([...names.slice(1), 'last']);
+});

@@ -8,13 +8,14 @@ import { toAccessKeys } from '../../../src/document/convert/to-access-keys.js';
 import { toInbounds } from '../../../src/document/convert/to-inbounds.js';
 import { readDocument } from '../../../src/document/document.js';
 import { openLocalBackend } from '../../../src/homes/file/backend.js';
-import { ReappliedChanges } from '../../../src/homes/file/configuration/reapplied-changes.js';
-import { createUnreadJournal } from '../../../src/homes/file/configuration/unread-journal.js';
+import { createChangeJournal } from '../../../src/homes/file/configuration/change-journal.js';
+import { UnconfirmedChanges } from '../../../src/homes/file/configuration/unconfirmed-changes.js';
 import { recordText } from '../../../src/homes/file/counters/recreated-keys.js';
 import { openWriteJournal } from '../../../src/homes/upstream/write-journal.js';
 import { createMemoryFiles } from '../../../src/platform/memory-files.js';
 import { runHere } from '../../commands/context.js';
 import { held, key, staged } from '../../homes/upstream/staged.js';
+import { createKey, updateKey } from '../../ports/key-changes.js';
 
 // One row, as whoever adds a column would write it; nothing else is told of it.
 vi.mock('../../../src/core/keys/key-fields.js', async (original) => {
@@ -53,14 +54,14 @@ it.each([
 ])('a made-up column is kept by %s, whatever else of the record is changed', async (_, path) => {
   const { open } = await withFile('{"mode":"server","access_keys":[]}');
   const backend = await open(path);
-  await backend.createKey(made('a', 'x'));
-  await backend.updateKey('a', { limitBytes: 5n });
+  await createKey(backend, made('a', 'x'));
+  await updateKey(backend, 'a', { limitBytes: 5n });
   expect(backend.keys.get('a')).toMatchObject({ madeUp: 'x', limitBytes: 5n });
-  await backend.updateKey('a', { limitBytes: 5n, name: 'n' });
+  await updateKey(backend, 'a', { limitBytes: 5n, name: 'n' });
   expect(backend.keys.get('a')).toMatchObject({ madeUp: 'x', name: 'n' });
-  await backend.updateKey('a', Object.assign({ limitBytes: 5n }, { madeUp: 'y' }));
+  await updateKey(backend, 'a', Object.assign({ limitBytes: 5n }, { madeUp: 'y' }));
   expect(backend.keys.get('a')).toMatchObject({ madeUp: 'y', name: 'n' });
-  await backend.createKey(made('a', null));
+  await createKey(backend, made('a', null));
   expect(backend.keys.get('a')).toMatchObject({ madeUp: null, name: null });
   await backend.close();
 });
@@ -71,7 +72,7 @@ it.each([
 ])('a made-up column is in the file with %s, comes back at a restart, and is replaced with a configuration', async (_, text) => {
   const { fileSystem, open } = await withFile(text);
   const before = await open(PATH);
-  await before.createKey(made('a', 'x', 5n));
+  await createKey(before, made('a', 'x', 5n));
   await before.createBareKeys([made('b', 'y')]);
   await before.close();
   const written = (await fileSystem.read(PATH, FILE_LIMITS.configuration)).toString();
@@ -89,12 +90,12 @@ it.each([
 it('a made-up column is in a backup, and comes back with it', async () => {
   const { fileSystem, open } = await withFile('{"mode":"server","access_keys":[]}');
   const before = await open(PATH);
-  await before.createKey(made('a', 'x', 5n));
+  await createKey(before, made('a', 'x', 5n));
   await before.close();
   const argv = ['/etc/backup.jsonl', '--config', PATH];
   expect(await runHere(['backup', ...argv], { fileSystem })).toMatchObject({ complaints: '', code: 0 });
   const changed = await open(PATH);
-  await changed.updateKey('a', Object.assign({ limitBytes: 6n }, { madeUp: 'y' }));
+  await updateKey(changed, 'a', Object.assign({ limitBytes: 6n }, { madeUp: 'y' }));
   await changed.close();
   expect(await runHere(['restore', ...argv], { fileSystem })).toMatchObject({ complaints: '', code: 0 });
   const after = await open(PATH);
@@ -124,9 +125,10 @@ it('a made-up column that another program takes back is made again, also after a
   const options = { path: '/data/unread', boot: 'b', milliseconds: 7_000, fileSystem, clock, log };
   const former = { keys: new Map([['a', made('a', 'x', 1n)]]) };
   const written = { keys: new Map([['a', made('a', 'y', 1n)]]) };
-  await createUnreadJournal(options).add({ at: clock.now(), former, written });
-  const unread = new ReappliedChanges(clock.now, 7_000);
-  for (const line of await createUnreadJournal(options).read()) unread.record(line.former, line.written, line.at);
+  await createChangeJournal(options).add({ former, written });
+  const unread = new UnconfirmedChanges(clock.now, 7_000);
+  for (const line of (await createChangeJournal(options).read()).written)
+    unread.record(line.former, line.written, line.at);
   const { outbound, dns } = readDocument(Buffer.from('{"mode":"server","access_keys":[]}')).configuration;
   // The limit is somebody's change, the column is as it was before.
   const found = { keys: [made('a', 'x', 2n)], outbound, dns };

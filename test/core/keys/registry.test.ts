@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import { MAX_U64 } from '../../../src/core/model.js';
+import { collectGarbage } from '../../collect-garbage.js';
 import { removeFrom } from './remove-from.js';
 
 const names = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
@@ -135,6 +136,21 @@ describe('the key registry', () => {
         expect(new Set(slots).size).toBe(slots.length);
       }),
     );
+  });
+
+  it('keeps nothing of keys that come and go while nobody reads the order', async () => {
+    const registry = new KeyRegistry(() => 7);
+    const comeAndGo = (accessKey: string) => {
+      registry.create({ accessKey, name: null, limitBytes: null });
+      const entry = new WeakRef(registry.get(accessKey) ?? expect.unreachable());
+      removeFrom(registry, accessKey);
+      return entry;
+    };
+    const first = comeAndGo('first');
+    for (let n = 0; n < 2_000; n += 1) comeAndGo(`key-${n}`);
+    await collectGarbage();
+    expect(first.deref()?.accessKey ?? 'collected').toBe('collected');
+    expect(registry.ordered()).toEqual([]);
   });
 
   it('when a configuration takes a key away and brings it back, its counters come back with it', () => {

@@ -219,7 +219,7 @@ describe('servers whose members differ', () => {
     ]),
     [{ ...PUBLISHED, tls: { ...TLS, public_port: -1 } }, 'tls.public_port: expected an integer from 0 to 65535'],
     [{ subscription: { enabled: true } }, 'subscription: expected tls to be enabled with it'],
-    [{ tls: { ...TLS, cert: 'none' }, subscription: { enabled: true } }, 'subscription: expected a domain beside it'],
+    [{ tls: { ...TLS, cert: 'none' }, subscription: { enabled: true } }, 'subscription: expected a domain with it'],
     [{ ...PUBLISHED, subscription: { enabled: true, update_interval_hours: 9999 } }, null],
     [{ ...PUBLISHED, subscription: { enabled: true, path: '/sub/' } }, null],
     [{ ...PUBLISHED, subscription: { enabled: true, path: 'sub' } }, 'subscription.path: expected a path such as /sub'],

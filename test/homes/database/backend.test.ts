@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { forget } from '../../../src/homes/database/statements.js';
+import { createKey, deleteKey, resetKey, updateKey } from '../../ports/key-changes.js';
 import { bareDatabase, describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { poolerForTest } from './pooler.js';
@@ -17,12 +18,12 @@ describeDatabase('two gateways over one database', () => {
     const hinted = { pollMilliseconds: 600_000 };
     const [one, other] = [await openBackend(url, hinted), await openBackend(url, hinted)];
     for (const backend of [one, other]) await expect.poll(() => backend.status().isListening).toBe(true);
-    await one.createKey(key('a', 'n', 5n));
+    await createKey(one, key('a', 'n', 5n));
     expect(one.keys.get('a')).toMatchObject({ name: 'n', limitBytes: 5n, counters: { bytesUp: 0n } });
     await expect.poll(() => other.keys.get('a')?.name).toBe('n');
-    await other.updateKey('a', { limitBytes: 7n });
+    await updateKey(other, 'a', { limitBytes: 7n });
     await expect.poll(() => one.keys.get('a')?.limitBytes).toBe(7n);
-    await one.deleteKey('a');
+    await deleteKey(one, 'a');
     await expect.poll(() => other.keys.get('a')).toBe(undefined);
   });
 
@@ -30,7 +31,7 @@ describeDatabase('two gateways over one database', () => {
     const url = await freshDatabase();
     const one = await openBackend(url);
     const other = await openBackend(url, { pollMilliseconds: 60_000, listens: false });
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     const { looks } = other.status();
     const found = await Promise.all(Array.from({ length: 20 }, () => other.live?.key('a')));
     expect(found.map((entry) => entry?.accessKey)).toEqual(Array(20).fill('a'));
@@ -39,9 +40,9 @@ describeDatabase('two gateways over one database', () => {
 
   it('list equal keys in the same order, whoever made them', async () => {
     const { one, other } = await pair();
-    await Promise.all(Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? one : other).createKey(key(`k${n}`))));
-    await other.deleteKey('k7');
-    await one.createKey(key('k7'));
+    await Promise.all(Array.from({ length: 40 }, (_, n) => createKey(n % 2 === 0 ? one : other, key(`k${n}`))));
+    await deleteKey(other, 'k7');
+    await createKey(one, key('k7'));
     await Promise.all([seesAll(one), seesAll(other)]);
     const listed = [one, other].map(({ keys }) => keys.ordered().map(({ accessKey }) => accessKey));
     expect(listed[0]).toHaveLength(40);
@@ -51,7 +52,7 @@ describeDatabase('two gateways over one database', () => {
 
   it('say which keys of a report were not registered, each of its own report', async () => {
     const { one } = await pair();
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     const entries = ['a', 'x', 'y'].map((accessKey) => ({ accessKey, bytesUp: 1n, bytesDown: 0n, connections: null }));
     const [first, second] = await Promise.all([
       one.count({ id: 'r1', entries }, 'durable'),
@@ -63,8 +64,8 @@ describeDatabase('two gateways over one database', () => {
 
   it('make the schema once where they start at the same time', async () => {
     const url = await bareDatabase();
-    const all = await Promise.all([openBackend(url), openBackend(url), openBackend(url)]);
-    await all[0]?.createKey(key('a'));
+    const all = await Promise.all([openBackend(url), openBackend(url), openBackend(url)] as const);
+    await createKey(all[0], key('a'));
     await Promise.all(all.map(seesAll));
     expect(all.map(({ keys }) => keys.size)).toEqual([1, 1, 1]);
     expect(await query(url, 'select version from keyway.schema_versions')).toEqual(
@@ -75,7 +76,7 @@ describeDatabase('two gateways over one database', () => {
   it('sum the connections that each has told of, and forget those of one that has ended', async () => {
     const { url, one } = await pair();
     const leaving = await openBackend(url);
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     await one.count(report(null, 'a', 1n, 2n), 'durable');
     await leaving.count(report(null, 'a', 1n, 3n), 'durable');
     await seesAll(one);
@@ -86,11 +87,11 @@ describeDatabase('two gateways over one database', () => {
 
   it('count what was acknowledged from memory only as the key was then', async () => {
     const { one, other } = await pair();
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     await seesAll(other);
     await other.count(report(null, 'a', 5n), 'memory');
     await expect.poll(() => other.keys.get('a')?.counters?.bytesUp).toBe(5n);
-    await one.resetKey('a');
+    await resetKey(one, 'a');
     await seesAll(other);
     expect(other.keys.get('a')?.counters?.bytesUp).toBe(0n);
   });
@@ -123,8 +124,8 @@ describeDatabase('two gateways over one database', () => {
     const text = '{\n  // ours\n  "mode": "server",\n  "access_keys": ["a", "b"],\n  "other": [1.50]\n}\n';
     await one.document.put(Buffer.from(text));
     expect((await one.document.text()).toString()).toBe(text);
-    await other.deleteKey('a');
-    await other.createKey(key('c'));
+    await deleteKey(other, 'a');
+    await createKey(other, key('c'));
     await one.changeDns({ enabled: true });
     const changed = (await other.document.text()).toString();
     expect(changed).toContain('// ours');
@@ -135,7 +136,7 @@ describeDatabase('two gateways over one database', () => {
       dns: { enabled: true },
     });
     await one.document.replace(Buffer.from('{"mode":"server","access_keys":["z"]}'));
-    const versions = await other.document.versions();
+    const versions = await other.document.versions.list();
     const restored = await other.document.restore(versions.at(-1)?.id ?? '');
     expect(restored.id).toBe(versions.at(-1)?.id);
     expect((await one.document.text()).toString()).toBe(changed);
@@ -146,19 +147,19 @@ describeDatabase('two gateways over one database', () => {
   it('keep a version before something is taken away, where something was added since the newest one', async () => {
     const { one, other } = await pair();
     await one.document.put(Buffer.from('{"mode":"server","access_keys":["a"]}'));
-    await one.createKey(key('b'));
-    await one.deleteKey('b');
-    await one.deleteKey('a');
+    await createKey(one, key('b'));
+    await deleteKey(one, 'b');
+    await deleteKey(one, 'a');
     await seesAll(other);
     const newest = async () => {
-      const [version] = (await one.document.versions()).slice(-1);
-      return JSON.parse((await one.document.version(version?.id ?? '')).toString());
+      const [version] = (await one.document.versions.list()).slice(-1);
+      return JSON.parse((await one.document.versions.read(version?.id ?? '')).toString());
     };
     expect(await newest()).toMatchObject({ access_keys: ['a', 'b'] });
     await other.changeDns({ enabled: true });
-    await one.batches?.apply([{ op: 'create', key: key('c') }], 'x');
+    await one.changes.apply([{ op: 'create', key: key('c') }], { note: 'x', refuses: false });
     await seesAll(other);
-    await other.document.restore((await one.document.versions()).at(-1)?.id ?? '');
+    await other.document.restore((await one.document.versions.list()).at(-1)?.id ?? '');
     expect(await newest()).toMatchObject({ access_keys: ['c'], dns: { enabled: true } });
   });
 
@@ -166,7 +167,7 @@ describeDatabase('two gateways over one database', () => {
     const { one, other } = await pair();
     const inbounds = [{ protocol: 'ostp', tag: 'in', listen: '0.0.0.0', port: 1, users: [{ key: 'a' }, { key: 'b' }] }];
     await one.document.put(Buffer.from(JSON.stringify({ mode: 'server', inbounds, access_keys: ['a', 'b'] })));
-    await other.deleteKey('a');
+    await deleteKey(other, 'a');
     expect(JSON.parse((await one.document.text()).toString())).toMatchObject({
       inbounds: [{ users: [{ key: 'b' }] }],
       access_keys: ['b'],
@@ -188,10 +189,10 @@ describeDatabase('two gateways over one database', () => {
 
   it('refuse what PostgreSQL cannot hold, and say what', async () => {
     const { one } = await pair();
-    await expect(one.createKey(key('a\0'))).rejects.toMatchObject({ code: 'invalidBody', detail: /access_key/ });
-    await expect(one.createKey(key('a', 'n\0'))).rejects.toMatchObject({ code: 'invalidBody', detail: /name/ });
-    await expect(one.createKey(key('é'.repeat(1353)))).rejects.toMatchObject({ code: 'invalidBody' });
-    await one.createKey(key('é'.repeat(1352)));
+    await expect(createKey(one, key('a\0'))).rejects.toMatchObject({ code: 'invalidBody', detail: /access_key/ });
+    await expect(createKey(one, key('a', 'n\0'))).rejects.toMatchObject({ code: 'invalidBody', detail: /name/ });
+    await expect(createKey(one, key('é'.repeat(1353)))).rejects.toMatchObject({ code: 'invalidBody' });
+    await createKey(one, key('é'.repeat(1352)));
     expect(one.keys.size).toBe(1);
     const event = { eventEn: 'e', eventRu: 'r', success: true };
     for (const member of ['eventEn', 'eventRu'])
@@ -228,7 +229,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     const proxy = await proxyForTest(url);
     const backend = await openBackend(proxy.url);
     proxy.cutAround('create_keys', when);
-    await backend.createKey(key('a', 'n'));
+    await createKey(backend, key('a', 'n'));
     expect(backend.keys.get('a')?.name).toBe('n');
     expect(
       await query(url, "select count(*)::int as n from keyway.operations where outcome = 'done' and number > 0"),
@@ -239,7 +240,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     const url = await freshDatabase();
     const proxy = await proxyForTest(url);
     const backend = await openBackend(proxy.url);
-    await backend.createKey(key('a'));
+    await createKey(backend, key('a'));
     for (const acknowledgement of ['durable', 'memory'] as const) {
       proxy.cutAround('count_usage', when);
       await backend.count(report(null, 'a', 1n), acknowledgement);
@@ -251,7 +252,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     const url = await freshDatabase();
     const proxy = await proxyForTest(url);
     const [backend, other] = [await openBackend(proxy.url, { listens: false }), await openBackend(url)];
-    await backend.createKey(key('a'));
+    await createKey(backend, key('a'));
     await seesAll(other);
     proxy.cutAround('count_usage', 'for good');
     await backend.count(report(null, 'a', 1n), 'memory');
@@ -272,7 +273,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     proxy.cutAround('order by kept_at', 'before');
     await backend.document.replace(Buffer.from('{"mode":"server","access_keys":["a"]}'));
     expect(backend.keys.size).toBe(1);
-    expect(await backend.document.versions()).toHaveLength(1);
+    expect(await backend.document.versions.list()).toHaveLength(1);
   });
 
   it('says which keys of a report were not registered where it is cut after the commit', async () => {
@@ -285,10 +286,10 @@ describeDatabase('a gateway whose connection goes wrong', () => {
   it('refuses writes at once while nobody is there, serves what it knows as long as it may, and comes back by itself', async () => {
     const proxy = await proxyForTest(await freshDatabase());
     const backend = await openBackend(proxy.url, { stale: 400 });
-    await backend.createKey(key('a', 'n'));
+    await createKey(backend, key('a', 'n'));
     proxy.refuse(true);
     await expect.poll(() => backend.problems()).toHaveLength(1);
-    await expect(backend.createKey(key('b'))).rejects.toMatchObject({ code: 'saveFailed' });
+    await expect(createKey(backend, key('b'))).rejects.toMatchObject({ code: 'saveFailed' });
     await expect(backend.audit?.add({ eventEn: '', eventRu: '', success: true })).rejects.toMatchObject({
       code: 'backendAway',
     });
@@ -306,7 +307,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     expect(await backend.problems()).toMatchObject([{ problem: 'database_away' }]);
     proxy.refuse(false);
     await expect.poll(() => backend.problems()).toEqual([]);
-    await backend.createKey(key('b'));
+    await createKey(backend, key('b'));
     expect(backend.keys.size).toBe(2);
   });
 
@@ -335,7 +336,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     ];
     await expect.poll(() => said).toHaveLength(2);
     expect(said).toEqual([{ reason: expect.stringContaining('ECONNREFUSED') }, expect.stringContaining('no hints')]);
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     await expect.poll(() => other.keys.get('a')?.accessKey).toBe('a');
   });
 
@@ -356,7 +357,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     await expect.poll(async () => (await asking()).filter((pid) => before.includes(pid))).toEqual([]);
     await query(url, 'delete from keyway.schema_versions where version = 9');
     await expect.poll(() => backend.problems()).toEqual([]);
-    await backend.createKey(key('a'));
+    await createKey(backend, key('a'));
   });
 
   it('sees changes by looking now and then where hints are swallowed', async () => {
@@ -365,7 +366,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     const [one, other] = [await openBackend(url), await openBackend(proxy.url)];
     await expect.poll(() => other.status().isListening).toBe(true);
     proxy.swallowHints(true);
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     await expect.poll(() => other.keys.get('a')?.accessKey).toBe('a');
   });
 
@@ -375,7 +376,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     const log = { debug() {}, info() {}, error() {}, warn: (_: unknown, text: string) => said.push(text) };
     const backend = await openBackend(url, { log });
     const name = new URL(url).pathname.slice(1);
-    await backend.createKey(key('old'));
+    await createKey(backend, key('old'));
     await backend.count(report('r', 'old', 1n), 'durable');
     const admin = new URL(url);
     admin.pathname = '/postgres';
@@ -393,7 +394,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
       .toBe(true);
     await expect
       .poll(() =>
-        backend.createKey(key('lost')).then(
+        createKey(backend, key('lost')).then(
           () => true,
           () => false,
         ),
@@ -404,7 +405,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     await expect.poll(() => backend.keys.get('lost')).toBe(undefined);
     expect([...backend.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['old']);
     expect(said.join()).toContain('has lost writes');
-    await backend.createKey(key('new'));
+    await createKey(backend, key('new'));
     expect(backend.keys.size).toBe(2);
   });
 
@@ -412,7 +413,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     const url = await freshDatabase();
     const pooled = await poolerForTest(url);
     const [one, other] = [await openBackend(pooled), await openBackend(pooled, { listenUrl: url })];
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     await other.count(report('r', 'a', 2n), 'durable');
     await one.document.put(Buffer.from('{"mode":"server","access_keys":["a","b"]}'));
     await seesAll(other);

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { NamedTokens } from '../../../src/core/named-tokens.js';
+import { sha256Hash } from '../../../src/core/password.js';
 import type { LogPort } from '../../../src/core/ports.js';
 import { openLocalBackend } from '../../../src/homes/file/backend.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
@@ -81,7 +83,7 @@ describeDatabase('keyway database', () => {
     await run(['database', 'migrate']);
     const taken = await run(['database', 'import', '--config', path], true);
     expect(taken).toMatchObject({ code: 0, complaints: '' });
-    expect(taken.output).toContain(': 2 keys, counters of 3 and 2 remembered reports');
+    expect(taken.output).toContain(': 2 keys, counters of 3, 2 remembered reports and 0 named tokens');
     expect(taken.progress.join()).toContain('counters written');
     const backend = await openBackend(url);
     expect(
@@ -106,6 +108,39 @@ describeDatabase('keyway database', () => {
     });
     expect(await again.count({ id: 'r1', entries }, 'durable')).toMatchObject({ repeated: true });
     await again.close();
+  });
+
+  it('takes named tokens over with who made keys by them, and leaves those alone that the database has', async () => {
+    const { url, folder, run } = await stage();
+    const path = await embedded(folder);
+    const atFile = (argv: readonly string[]) => runHere([...argv, '--config', path], { folder });
+    const secretOf = ({ output }: { readonly output: string }) => output.trim();
+    const bot = secretOf(await atFile(['token', 'add', 'bot', '--may', 'create']));
+    await atFile(['token', 'add', 'gone', '--may', 'all']);
+    await atFile(['token', 'remove', 'gone']);
+    const other = secretOf(await atFile(['token', 'add', 'both', '--may', 'all']));
+    await appendFile(
+      join(`${path}.keyway`, 'records.jsonl'),
+      '[["makers","b","\\"bot\\""]]\n[["makers","a","\\"gone\\""]]\n[["notes","b","\\"mine\\""]]\n',
+    );
+    await run(['database', 'migrate']);
+    const both = secretOf(await run(['token', 'add', 'both', '--may', 'status']));
+    expect(await run(['database', 'import', '--config', path])).toMatchObject({
+      code: 0,
+      output: expect.stringContaining(' and 1 named tokens\n'),
+      complaints: expect.stringMatching(/: they stay as they are: both\n$/),
+    });
+    const records = await query(url, 'select kind, id from keyway.kept_records order by kind, id');
+    expect(records).toEqual([
+      { kind: 'makers', id: 'b' },
+      { kind: 'notes', id: 'b' },
+      { kind: 'tokens', id: 'bot' },
+      { kind: 'tokens', id: 'both' },
+    ]);
+    const gateway = await openBackend(url);
+    const named = new NamedTokens({ records: gateway.records, clock: systemClock, random: systemRandom });
+    const principalOf = async (secret: string) => (await named.principalShown(`Bearer ${secret}`))?.may ?? null;
+    expect(await Promise.all([bot, both, other].map(principalOf))).toEqual(['create', 'status', null]);
   });
 
   it('refuses to overwrite what is there, on either side, unless it is told to', async () => {
@@ -186,7 +221,6 @@ describeDatabase('keyway database', () => {
     'backup x.jsonl',
     'restore x.jsonl',
     'counters export',
-    'set-password',
   ])('keyway %s takes no file that lies there by chance for the state, unless it is named', async (words) => {
     const { folder, run } = await stage();
     const argv = words.split(' ');
@@ -254,6 +288,62 @@ describeDatabase('keyway config over a database', () => {
     expect((await backend.document.text()).toString()).toBe(TEXT);
     expect(await run(['config', 'restore', 'nothing'])).toMatchObject({ code: 1 });
   });
+
+  it('keeps what it replaces with the keys and rules that were changed since it was put', async () => {
+    const { url, run } = await stage();
+    const backend = await openBackend(url);
+    await backend.document.put(Buffer.from(TEXT));
+    await backend.document.put(Buffer.from(TEXT.replace('"listen": "203.0.113.7:50000",', '')));
+    const key = { accessKey: 'later', name: 'Later', limitBytes: 7n };
+    await backend.changes.apply(
+      [
+        { op: 'create', key },
+        { op: 'delete', accessKey: 'a' },
+      ],
+      { note: null, refuses: false },
+    );
+    await backend.replaceRules([{ domainSuffix: ['example.org'], ipCidr: [], protocol: null, action: 'block' }]);
+    const present = (await backend.document.text()).toString();
+    const [first] = JSON.parse((await run(['config', 'list', '--json'])).output) as { id: string }[];
+    await run(['config', 'restore', first?.id ?? '']);
+    await seesAll(backend);
+    const versions = await backend.document.versions.list();
+    expect((await backend.document.versions.read(versions.at(-1)?.id ?? '')).toString()).toBe(present);
+  });
+});
+
+describeDatabase('keyway set-password over a database', () => {
+  it('writes the hash, ends every session, keeps what was there, and leaves keys and rules alone', async () => {
+    const { url, folder, run } = await stage();
+    const backend = await openBackend(url);
+    const text = TEXT.replace('"token": "secret"', '"token": "secret", "username": "admin"');
+    await backend.document.put(Buffer.from(text));
+    const key = { accessKey: 'later', name: null, limitBytes: null };
+    await backend.changes.apply([{ op: 'create', key }], { note: null, refuses: false });
+    const set = (argv: readonly string[], environment = {}) =>
+      runHere(['set-password', ...argv], { folder, terminal: true, secrets: ['new', 'new'], environment });
+    expect(await set([], { KEYWAY_DATABASE_URL: url })).toMatchObject({ code: 0, complaints: '' });
+    await seesAll(backend);
+    expect(backend.settings().listener).toMatchObject({ username: 'admin', passwordHash: sha256Hash('new') });
+    expect(backend.keys.get('later')).toBeDefined();
+    expect((await backend.document.text()).toString()).toMatch(/\/\/ kept.*"later".*"password_hash"/s);
+    expect(JSON.parse((await run(['config', 'list', '--json'])).output)).not.toHaveLength(0);
+    expect(await set(['--database', url, '--username', 'other'])).toMatchObject({ code: 0 });
+    await seesAll(backend);
+    expect(backend.settings().listener).toMatchObject({ username: 'other' });
+  });
+
+  it('says what is in the way before it asks, and takes no file beside the database', async () => {
+    const { url, folder } = await stage();
+    const backend = await openBackend(url);
+    await backend.document.put(Buffer.from(TEXT));
+    const set = (...argv: string[]) => runHere(['set-password', '--database', url, ...argv], { folder });
+    expect(await set()).toMatchObject({ code: 1, complaints: expect.stringContaining('give it with --username') });
+    expect(await set('--config', 'x.jsonc')).toMatchObject({
+      code: 2,
+      complaints: expect.stringContaining('either this or --config'),
+    });
+  });
 });
 
 describeDatabase('keyway serve over a database', () => {
@@ -262,7 +352,7 @@ describeDatabase('keyway serve over a database', () => {
     const beside = await run(['serve', '--config', 'x.jsonc']);
     expect(beside).toMatchObject({
       code: 2,
-      complaints: expect.stringContaining('no configuration file beside --database'),
+      complaints: expect.stringContaining('no configuration file with --database'),
     });
     const log = await runHere(['serve', '--no-migrate', '--log-level', 'silent', '--database', await bareDatabase()], {
       folder,

@@ -3,6 +3,7 @@ import type { KeptCounters } from '../../../src/core/keys/types.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import { forget } from '../../../src/homes/database/statements.js';
 import { exportState } from '../../../src/homes/database/transfer.js';
+import { createKey, resetKey } from '../../ports/key-changes.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report } from './gateways.js';
 import { proxyForTest } from './proxy.js';
@@ -15,7 +16,7 @@ const NOBODY = { ...report('again', 'a', 0n), entries: [] };
 async function stage() {
   const url = await freshDatabase();
   const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
-  await one.createKey(key('a'));
+  await createKey(one, key('a'));
   await one.count(NOBODY, 'durable');
   await other.count(report(null, 'a', 1n, 3n), 'durable');
   /** A report that was counted before is answered once all shows. */
@@ -128,7 +129,7 @@ describeDatabase('the sum of connections', () => {
     const told = third.count(report(null, 'a', 1n, 4n), 'durable');
     await expect.poll(() => proxy.isStanding()).toBe(true);
     await expect.poll(async () => (await query(url, 'select from keyway.connections where value = 4')).length).toBe(1);
-    await other.resetKey('a');
+    await resetKey(other, 'a');
     await third.live?.key('nobody');
     proxy.goOn();
     await told;

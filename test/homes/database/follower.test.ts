@@ -4,6 +4,7 @@ import { type Connections, openConnections } from '../../../src/homes/database/c
 import { Follower } from '../../../src/homes/database/follower.js';
 import { createReplica } from '../../../src/homes/database/replica.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
+import { createKey } from '../../ports/key-changes.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, report, silent } from './gateways.js';
 
@@ -50,7 +51,7 @@ async function stage() {
 describeDatabases('a follower', () => {
   it('reads everything anew where a batch is lost of which it has seen the connections alone', async () => {
     const { url, writer, keys, follower } = await stage();
-    await writer.createKey(key('a'));
+    await createKey(writer, key('a'));
     await writer.count(report(null, 'a', 1n, 3n), 'durable');
     await follower.fresh('all');
     await writer.count(report(null, 'a', 1n, 4n), 'durable');
@@ -68,7 +69,7 @@ describeDatabases('a follower', () => {
   it('keeps newer connections where those of a gateway that fell silent are answered later', async () => {
     const { url, writer, keys, follower, holdNext, isHeld } = await stage();
     const other = await openBackend(url);
-    await writer.createKey(key('a'));
+    await createKey(writer, key('a'));
     await writer.count(report(null, 'a', 1n, 1n), 'durable');
     await other.count(report(null, 'a', 1n, 5n), 'durable');
     await follower.fresh('all');

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { arraysOf } from '../../../src/homes/database/key-columns.js';
 import { forget, WRITES } from '../../../src/homes/database/statements.js';
+import { createKey, deleteKey } from '../../ports/key-changes.js';
 import { describeDatabase, freshDatabase, holding, query, waiting } from './database.js';
 import { key, openBackend, report } from './gateways.js';
 
@@ -9,7 +10,7 @@ describeDatabase('writes that wait', () => {
   it('for one another hold up no report, however many they are', async () => {
     const url = await freshDatabase();
     const one = await openBackend(url);
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     const release = await holding(url, "select from keyway.heads where name = 'state' for update");
     const created = Promise.all(Array.from({ length: 8 }, (_, n) => one.createBareKeys([key(`${n}`)])));
     await waiting(url, 5);
@@ -26,7 +27,7 @@ describeDatabase('writes that wait', () => {
     };
     const write = async () => {
       await one.count(report(null, 'a', 1n), 'durable');
-      await one.createKey(key('d'));
+      await createKey(one, key('d'));
       return { counting: await saying('count_usage'), creating: await saying('create_keys') };
     };
     const before = await write();
@@ -52,7 +53,7 @@ describeDatabase('writes that wait', () => {
   it('are those of the state, while a configuration is replaced that they go on changing, and nothing else', async () => {
     const { url, one, put } = await stage();
     const release = await holding(url, 'select keyway.hold_changes()');
-    const created = one.createKey(key('d'));
+    const created = createKey(one, key('d'));
     await waiting(url, 1);
     await one.count(report('r', 'a', 1n), 'durable');
     await put(['a']);
@@ -67,7 +68,7 @@ describeDatabase('writes that wait', () => {
     const other = await openBackend(url);
     let isOver = false;
     const creating = (async () => {
-      for (let n = 0; !isOver; n += 1) await other.createKey(key(`beside-${n}`));
+      for (let n = 0; !isOver; n += 1) await createKey(other, key(`beside-${n}`));
     })();
     const names = ['d', 'e', 'f', 'g'];
     for (const name of names)
@@ -76,14 +77,14 @@ describeDatabase('writes that wait', () => {
     await creating;
     expect(one.keys.get('g')).toBeDefined();
     expect(one.keys.get('f')).toBeUndefined();
-    expect(await one.document.versions()).toHaveLength(1 + names.length);
+    expect(await one.document.versions.list()).toHaveLength(1 + names.length);
   });
 
   it('are never waited for by what forgets, which could lock them in: it leaves what they hold to the next time', async () => {
     const { url, one, put } = await stage();
-    for (const name of ['c', 'b']) await one.deleteKey(name);
+    for (const name of ['c', 'b']) await deleteKey(one, name);
     await put([]);
-    await one.createKey(key('new'));
+    await createKey(one, key('new'));
     const old = "clock_timestamp() - interval '40 days'";
     await query(
       url,
@@ -121,7 +122,7 @@ describeDatabase('writes that wait', () => {
       connections: 3,
     });
     for (const release of releases) await release();
-    await one.createKey(key('newer'));
+    await createKey(one, key('newer'));
     await query(url, `update keyway.operations set at = ${old}`);
     await forgetNow();
     expect(await left()).toEqual({ keys: null, reports: null, counters: 0, gateways: null, connections: 0 });

@@ -1,5 +1,6 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RecordChange } from '../../../src/core/kept-records.js';
+import { createKey } from '../../ports/key-changes.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, seesAll } from './gateways.js';
 
@@ -19,10 +20,10 @@ describeDatabases('records of Keyway itself', () => {
     const body = '{"n":18446744073709551615,  "t":"\\u0000 \' \\\\ \u2028"}';
     expect(await one.records.change([put('a', body), { kind: 'jobs', id: 'a', body: '[]' }])).toBe(true);
     expect(one.records.of('tokens').get('a')).toBe(body);
-    await vi.waitFor(() => expect(other.records.of('tokens').get('a')).toBe(body), 5_000);
+    await expect.poll(() => other.records.of('tokens').get('a')).toBe(body);
     await one.records.change([put('a', null), put('b', '1')]);
     expect([...one.records.of('tokens')]).toEqual([['b', '1']]);
-    await vi.waitFor(() => expect([...other.records.of('tokens')]).toEqual([['b', '1']]), 5_000);
+    await expect.poll(() => [...other.records.of('tokens')]).toEqual([['b', '1']]);
     expect(told).toEqual(['a', 'a', 'b']);
     const third = await openBackend(url);
     expect([...third.records.of('tokens')]).toEqual([['b', '1']]);
@@ -47,7 +48,7 @@ describeDatabases('records of Keyway itself', () => {
     await backend.records.change([put('a', '1'), put('b', '1')]);
     await query(url, "delete from keyway.kept_records where id = 'b'");
     await query(url, "update keyway.operations set id = gen_random_uuid() where head = 'state'");
-    await vi.waitFor(() => expect([...backend.records.of('tokens')]).toEqual([['a', '1']]), 5_000);
+    await expect.poll(() => [...backend.records.of('tokens')]).toEqual([['a', '1']]);
   });
 
   it('leave nothing once they were removed and every gateway has had the time to see it', async () => {
@@ -55,7 +56,7 @@ describeDatabases('records of Keyway itself', () => {
     const backend = await openBackend(url);
     await backend.records.change([put('a', '1'), put('b', '1')]);
     await backend.records.change([put('a', null)]);
-    await backend.createKey(key('later'));
+    await createKey(backend, key('later'));
     await seesAll(backend);
     await query(url, "update keyway.operations set at = at - interval '2 hours'");
     await query(url, "select keyway.forget(10, interval '1 day')");

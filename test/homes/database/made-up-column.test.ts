@@ -4,6 +4,7 @@ import type { AccessKey } from '../../../src/core/model.js';
 import { readDocument } from '../../../src/document/document.js';
 import { createMemoryFiles } from '../../../src/platform/memory-files.js';
 import { runHere } from '../../commands/context.js';
+import { createKey, updateKey } from '../../ports/key-changes.js';
 import { bareDatabase, describeDatabase } from './database.js';
 import { key, openBackend } from './gateways.js';
 
@@ -20,11 +21,11 @@ describeDatabase('a made-up column', () => {
   it('is kept by a database, told to other gateways, and in the configuration that is read and put', async () => {
     const url = await bareDatabase();
     const [one, other] = [await openBackend(url), await openBackend(url)];
-    await one.createKey(made('a', 2n ** 64n - 1n));
-    await one.updateKey('a', { limitBytes: 5n });
+    await createKey(one, made('a', 2n ** 64n - 1n));
+    await updateKey(one, 'a', { limitBytes: 5n });
     expect(one.keys.get('a')).toMatchObject({ madeUp: 2n ** 64n - 1n, limitBytes: 5n });
     await expect.poll(() => other.keys.get('a')).toMatchObject({ madeUp: 2n ** 64n - 1n, limitBytes: 5n });
-    await one.updateKey('a', Object.assign({ limitBytes: 5n }, { madeUp: 7n }));
+    await updateKey(one, 'a', Object.assign({ limitBytes: 5n }, { madeUp: 7n }));
     await expect.poll(() => other.keys.get('a')).toMatchObject({ madeUp: 7n });
     const text = (await other.document.text()).toString();
     expect(JSON.parse(text).access_keys).toEqual([{ access_key: 'a', limit_bytes: 5, made_up: 7 }]);
@@ -47,7 +48,7 @@ describeDatabase('a made-up column', () => {
     expect(await run('import', '/etc/in.jsonc')).toMatchObject({ complaints: '', code: 0 });
     const backend = await openBackend(url);
     expect([...backend.keys.entries()]).toMatchObject([made('b', null), made('a', 2n ** 64n - 1n)]);
-    await backend.updateKey('b', Object.assign({ limitBytes: null }, { madeUp: 3n }));
+    await updateKey(backend, 'b', Object.assign({ limitBytes: null }, { madeUp: 3n }));
     await backend.close();
     expect(await run('export', '/etc/out.jsonc')).toMatchObject({ complaints: '', code: 0 });
     const exported = await fileSystem.read('/etc/out.jsonc', FILE_LIMITS.configuration);

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { expectModelled, type Home } from '../../core/backend-model.js';
+import { createKey, deleteKey, updateKey } from '../../ports/key-changes.js';
 import type { Outside } from '../../ports/memory-backend.js';
 import { tries } from '../../tries.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
@@ -15,8 +16,8 @@ describeDatabase('the core over a database that another gateway changes, too', (
     const outside = async (change: Outside): Promise<void> => {
       if ('put' in change) {
         const { accessKey, name, limitBytes } = change.put;
-        await other.updateKey(accessKey, { name, limitBytes }).catch(() => other.createKey(change.put));
-      } else if ('remove' in change) await other.deleteKey(change.remove).catch(() => undefined);
+        await updateKey(other, accessKey, { name, limitBytes }).catch(() => createKey(other, change.put));
+      } else if ('remove' in change) await deleteKey(other, change.remove).catch(() => undefined);
       await seesAll(backend);
     };
     const open = async (): Promise<Home> => {

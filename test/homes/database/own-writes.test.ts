@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { DomainError } from '../../../src/core/errors.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import type { DatabaseBackend } from '../../../src/homes/database/backend.js';
+import { createKey, deleteKey, resetKey, updateKey } from '../../ports/key-changes.js';
 import { tries } from '../../tries.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
@@ -40,15 +41,15 @@ const step: fc.Arbitrary<Step> = fc
 describeDatabases('a write of one key', () => {
   it('shows without a look where it was written onto what is there', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
-    await one.createKey(key('a', 'n', 1n));
+    await createKey(one, key('a', 'n', 1n));
     // The first change that takes something away keeps a version, and looks at what it is of.
-    await one.updateKey('a', { limitBytes: 3n });
+    await updateKey(one, 'a', { limitBytes: 3n });
     const { looks } = one.status();
-    await one.createKey(key('b'));
-    await one.updateKey('a', { limitBytes: 2n });
+    await createKey(one, key('b'));
+    await updateKey(one, 'a', { limitBytes: 2n });
     expect(one.keys.get('a')).toMatchObject({ name: 'n', limitBytes: 2n, counters: { bytesUp: 0n } });
-    await one.resetKey('a');
-    await one.deleteKey('a');
+    await resetKey(one, 'a');
+    await deleteKey(one, 'a');
     expect(one.keys.get('a')).toBe(undefined);
     expect(one.status().looks).toBe(looks);
   });
@@ -56,10 +57,10 @@ describeDatabases('a write of one key', () => {
   it('shows with all that others have written before it', async () => {
     const url = await freshDatabase();
     const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
-    await one.createKey(key('a'));
-    await other.createKey(key('b'));
-    await other.updateKey('a', { name: 'theirs', limitBytes: 1n });
-    await one.updateKey('a', { limitBytes: 2n });
+    await createKey(one, key('a'));
+    await createKey(other, key('b'));
+    await updateKey(other, 'a', { name: 'theirs', limitBytes: 1n });
+    await updateKey(one, 'a', { limitBytes: 2n });
     expect(one.keys.get('a')).toMatchObject({ name: 'theirs', limitBytes: 2n });
     expect(one.keys.get('b')).toBeDefined();
   });
@@ -68,7 +69,7 @@ describeDatabases('a write of one key', () => {
 describeDatabases('what a gateway counts itself', () => {
   it('shows without a look where it was counted onto what is there', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     const { looks } = one.status();
     for (let n = 0; n < 20; n += 1) await one.count(report(null, 'a', 3n), 'durable');
     expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 60n, bytesDown: 60n });
@@ -79,7 +80,7 @@ describeDatabases('what a gateway counts itself', () => {
   it('shows with all that others have counted before it', async () => {
     const url = await freshDatabase();
     const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     await other.count(report(null, 'a', 1n, 4n), 'durable');
     await one.count(report(null, 'a', 2n, 1n), 'durable');
     expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 3n, connections: 5n });
@@ -88,9 +89,9 @@ describeDatabases('what a gateway counts itself', () => {
   it('is not added to what another gateway has set to zero meanwhile', async () => {
     const url = await freshDatabase();
     const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
-    await one.createKey(key('a'));
+    await createKey(one, key('a'));
     await one.count(report(null, 'a', 5n), 'durable');
-    await other.resetKey('a');
+    await resetKey(other, 'a');
     await one.count(report(null, 'a', 2n), 'durable');
     expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 2n });
   });
@@ -162,14 +163,14 @@ async function play(gateway: DatabaseBackend, one: Step, model: Map<string, Coun
       return;
     }
     case 'reset':
-      if (await isFound(gateway.resetKey(one.key))) model.set(one.key, { up: 0n, told: new Map() });
+      if (await isFound(resetKey(gateway, one.key))) model.set(one.key, { up: 0n, told: new Map() });
       return;
     case 'remove':
-      await isFound(gateway.deleteKey(one.key));
+      await isFound(deleteKey(gateway, one.key));
       model.delete(one.key);
       return;
     case 'create':
-      await gateway.createKey(key(one.key));
+      await createKey(gateway, key(one.key));
       model.set(one.key, { up: 0n, told: new Map() });
       return;
     case 'look':

@@ -1,4 +1,5 @@
 import { itPatches } from '../../core/patches.js';
+import { createKey } from '../../ports/key-changes.js';
 import { describeDatabase, freshDatabase } from './database.js';
 import { openBackend } from './gateways.js';
 
@@ -10,9 +11,9 @@ describeDatabase('a patch of the configuration in a database', () => {
     return {
       backend,
       patch: (patch) => document.patch(patch),
-      createKey: (accessKey) => backend.createKey({ accessKey, name: null, limitBytes: null }),
+      createKey: (accessKey) => createKey(backend, { accessKey, name: null, limitBytes: null }),
       text: async () => (await document.text()).toString(),
-      versions: async () => (await document.versions()).length,
+      versions: async () => (await document.versions.list()).length,
       close,
     };
   });

@@ -1,14 +1,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Scenario } from '../../../src/replay/format/scenario.js';
-import { type Difference, type PlayOptions, playScenario } from '../../../src/replay/play/play.js';
+import type { Scenario } from '../../../src/lab/format/scenario.js';
+import { type Difference, type PlayOptions, playScenario } from '../../../src/lab/play/play.js';
 import { createDatabase, dropDatabase } from './database.js';
 import { emptyDatabase, stageOverDatabase } from './scenario-stage.js';
 
 /**
  * Scenarios of what only a file has: one that is broken, is missing, cannot be written, or is read with its comments. And of an object with
- * its key alone: a file has it as a text once it was written, a document here is what it was put as where keys are the same.
+ * its key alone: a file has it as a text once it was written, a document here is what it was put as where keys are the same. And of kept
+ * versions: here they have those of the scenarios before.
  */
 export const OF_FILES: ReadonlySet<string> = new Set([
   '0.4.6-dns-unwritable',
@@ -21,6 +22,7 @@ export const OF_FILES: ReadonlySet<string> = new Set([
   'rules-write-failure',
   'run-time-only',
   'save-failure',
+  'versions',
   'write-failure',
 ]);
 

@@ -8,7 +8,7 @@ describeDatabase('the configuration in a database', () => {
     await document.put(Buffer.from(before));
     return {
       replace: (body) => document.replace(body),
-      versions: async () => (await document.versions()).map(({ forever }) => forever),
+      versions: async () => (await document.versions.list()).map(({ forever }) => forever),
       close,
     };
   });

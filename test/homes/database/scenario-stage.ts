@@ -1,9 +1,10 @@
 import { createGateway } from '../../../src/gateway/create-gateway.js';
 import { type DatabaseBackend, openDatabaseBackend } from '../../../src/homes/database/backend.js';
+import { DEFAULT_ADDRESSES } from '../../../src/lab/format/addresses.js';
+import type { CounterState, Scenario } from '../../../src/lab/format/scenario.js';
+import { givenFile, type PlayOptions, type Stage } from '../../../src/lab/play/play.js';
 import { systemClock, systemRandom } from '../../../src/platform/system-ports.js';
-import { DEFAULT_ADDRESSES } from '../../../src/replay/format/addresses.js';
-import type { CounterState, Scenario } from '../../../src/replay/format/scenario.js';
-import { givenFile, type PlayOptions, type Stage } from '../../../src/replay/play/play.js';
+import { resetKey } from '../../ports/key-changes.js';
 import { query } from './database.js';
 
 const EMPTIED = [
@@ -69,7 +70,7 @@ function createStage(backend: DatabaseBackend): Stage {
   return {
     async counters(list: readonly CounterState[]) {
       for (const { access_key: accessKey, bytes_up: bytesUp, bytes_down: bytesDown, connections } of list) {
-        if (backend.keys.get(accessKey)?.counters != null) await backend.resetKey(accessKey);
+        if (backend.keys.get(accessKey)?.counters != null) await resetKey(backend, accessKey);
         const entries = [{ accessKey, bytesUp, bytesDown, connections }];
         const { unknownKeys } = await backend.count({ id: null, entries }, 'durable');
         if (unknownKeys.length > 0) throw new Error(`counters of a key that is not registered: ${accessKey}`);

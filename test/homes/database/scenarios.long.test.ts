@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { REVISIONS } from '../../../revisions/all.js';
 import { resolveRevision } from '../../../revisions/index.js';
-import { differenceInWords } from '../../../src/replay/format/json-difference.js';
+import { differenceInWords } from '../../../src/lab/format/json-difference.js';
 import { scenariosOf } from '../../acceptance/pack.js';
 import { stageScenario } from '../../acceptance/stage.js';
 import { scenariosFor, textOf } from '../upstream/matrix.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { differenceInWords } from '../../../src/replay/format/json-difference.js';
+import { differenceInWords } from '../../../src/lab/format/json-difference.js';
 import { scenariosOf } from '../../acceptance/pack.js';
 import { describeDatabase } from './database.js';
 import { OF_FILES, openScenarioDatabase } from './play-over-database.js';

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import type { LogPort } from '../../../src/core/ports.js';
 import { withColumns } from '../../../src/homes/database/key-columns.js';
 import { runHere } from '../../commands/context.js';
+import { createKey } from '../../ports/key-changes.js';
 import { bareDatabase, describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
 
@@ -25,7 +26,7 @@ describeDatabase('a Keyway over a schema of another version', () => {
     await bringTo(url, 4, 4);
     await bringTo(url, 5, 1);
     const backend = await openBackend(url);
-    await backend.createKey(key('a'));
+    await createKey(backend, key('a'));
     expect(await backend.problems()).toEqual([]);
     const { code, output } = await runHere(['database', 'migrate'], {
       folder: '/',
@@ -57,7 +58,7 @@ describeDatabase('a Keyway over a schema of another version', () => {
     const url = await freshDatabase();
     const backend = await openBackend(url);
     await bringTo(url, 4, 1);
-    await backend.createKey(key('a'));
+    await createKey(backend, key('a'));
     await expect.poll(() => backend.status().looks).toBeGreaterThan(5);
     expect(await backend.problems()).toEqual([]);
   });
@@ -67,13 +68,13 @@ describeDatabase('a Keyway over a schema of another version', () => {
     const said: string[] = [];
     const log: LogPort = { debug() {}, info() {}, warn() {}, error: (_, text) => said.push(text) };
     const backend = await openBackend(url, { stale: 500, log });
-    await backend.createKey(key('a'));
+    await createKey(backend, key('a'));
     await bringTo(url, 4, 4);
     await expect
       .poll(() => backend.problems())
       .toEqual([{ problem: 'database_away', reason: expect.stringContaining('this Keyway is too old for') }]);
     const report = { id: 'r', entries: [{ accessKey: 'a', bytesUp: 1n, bytesDown: 1n, connections: null }] };
-    await expect(backend.createKey(key('b'))).rejects.toMatchObject({ code: 'saveFailed' });
+    await expect(createKey(backend, key('b'))).rejects.toMatchObject({ code: 'saveFailed' });
     await expect(backend.count(report, 'durable')).rejects.toMatchObject({
       code: 'backendAway',
       detail: /too old for/,
@@ -92,7 +93,7 @@ describeDatabase('a Keyway over a schema of another version', () => {
     await query(url, 'delete from keyway.schema_versions where version = 4');
     await expect.poll(() => backend.problems()).toEqual([]);
     await expect.poll(() => backend.keys.get('a')?.counters?.bytesUp).toBe(1n);
-    await backend.createKey(key('b'));
+    await createKey(backend, key('b'));
   });
 });
 
@@ -142,7 +143,7 @@ describeDatabase('a database of version 1', () => {
     expect(backend.keys.get('old')).toMatchObject({ name: 'Old', limitBytes: 5n });
     expect(await backend.records.change([{ kind: 'tokens', id: 'a', body: '1' }])).toBe(true);
     const create = { op: 'create', key: key('new') } as const;
-    expect(await backend.batches?.apply([create], 'note')).toEqual([null]);
+    expect(await backend.changes.apply([create], { note: 'note', refuses: false })).toEqual([null]);
     expect(await query(url, 'select version, serves_from from keyway.schema_versions order by version')).toEqual([
       { version: 1, serves_from: 1 },
       { version: 2, serves_from: 1 },
@@ -161,7 +162,7 @@ describeDatabase('a database of version 1', () => {
   it('goes on being changed by the Keyway of version 1 beside a newer one, which sees that', async () => {
     const url = await ofVersionOne();
     const backend = await openBackend(url);
-    await backend.createKey(key('new'));
+    await createKey(backend, key('new'));
     await query(url, OLD_CREATE.replace("'old'", "'later'"));
     await query(url, "select * from keyway.delete_key(gen_random_uuid(), 'old')");
     await query(url, "select keyway.forget(10, interval '1 day')");
@@ -211,7 +212,7 @@ describeDatabase('a database of version 2', () => {
       firstOfVersionTwo(await schemaFile('002-own-records.sql')),
     );
     const backend = await openBackend(url);
-    for (const accessKey of ['other', 'new']) await backend.createKey(key(accessKey));
+    for (const accessKey of ['other', 'new']) await createKey(backend, key(accessKey));
     // A rotation with a grace, as it was one batch.
     await query(
       url,

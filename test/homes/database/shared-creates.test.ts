@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DomainError } from '../../../src/core/errors.js';
 import { createSharedCreates } from '../../../src/homes/database/shared-creates.js';
 import { LEAST_PATIENCE, WRITE_PATIENCE, type Written } from '../../../src/homes/database/writes.js';
+import { createKey } from '../../ports/key-changes.js';
 import { describeDatabase, freshDatabase, holding, query, waiting } from './database.js';
 import { key, openBackend, seesAll } from './gateways.js';
 
@@ -186,12 +187,12 @@ describeDatabase('creates of a gateway', () => {
   it('that wait for a commit are one commit, show at once, and stand in one order everywhere', async () => {
     const url = await freshDatabase();
     const [one, other] = [await openBackend(url), await openBackend(url)];
-    await one.createKey(key('a', 'before'));
+    await createKey(one, key('a', 'before'));
     const release = await holding(url, HEAD);
-    const first = one.createKey(key('first'));
+    const first = createKey(one, key('first'));
     await waiting(url, 1);
     const names = ['z', 'a', ...Array.from({ length: 40 }, (_, n) => `key-${n}`)];
-    const others = Promise.all(names.map((name) => one.createKey(key(name, `name of ${name}`))));
+    const others = Promise.all(names.map((name) => createKey(one, key(name, `name of ${name}`))));
     // In the turn in which they come all of them wait behind the first.
     await pause(0);
     await release();
@@ -207,13 +208,13 @@ describeDatabase('creates of a gateway', () => {
   it('fail each for itself: the database refuses one of them, and two become the same key there', async () => {
     const url = await freshDatabase();
     const one = await openBackend(url);
-    await one.createKey(key('there', 'before'));
+    await createKey(one, key('there', 'before'));
     await query(url, "alter table keyway.keys add constraint no_bad check (access_key not like 'bad%')");
     const release = await holding(url, HEAD);
-    const first = one.createKey(key('first'));
+    const first = createKey(one, key('first'));
     await waiting(url, 1);
     const names = ['a', 'bad', 'b', 'there', '\ud800', 'c', '\ud801', 'bad-2', 'd'];
-    const ends = endsOf(names.map((name) => one.createKey(key(name, 'new'))));
+    const ends = endsOf(names.map((name) => createKey(one, key(name, 'new'))));
     await pause(0);
     await release();
     await first;

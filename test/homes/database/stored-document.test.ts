@@ -4,6 +4,7 @@ import type { DatabaseBackend } from '../../../src/homes/database/backend.js';
 import { openConnections } from '../../../src/homes/database/connection.js';
 import { SNAPSHOT } from '../../../src/homes/database/statements.js';
 import { readStoredDocument, type StoredDocument } from '../../../src/homes/database/stored-document.js';
+import { createKey, deleteKey, resetKey, updateKey } from '../../ports/key-changes.js';
 import { tries } from '../../tries.js';
 import { describeDatabase, freshDatabase } from './database.js';
 import { key, openBackend } from './gateways.js';
@@ -26,7 +27,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(name, fc.option(name)).map(
     ([one, called]): Change =>
       (backend) =>
-        backend.createKey(key(one, called)),
+        createKey(backend, key(one, called)),
   ),
   name.map(
     (one): Change =>
@@ -36,17 +37,17 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   name.map(
     (one): Change =>
       (backend) =>
-        backend.deleteKey(one),
+        deleteKey(backend, one),
   ),
   name.map(
     (one): Change =>
       (backend) =>
-        backend.resetKey(one),
+        resetKey(backend, one),
   ),
   fc.tuple(name, fc.option(fc.bigInt(0n, 2n ** 64n - 1n))).map(
     ([one, limitBytes]): Change =>
       (backend) =>
-        backend.updateKey(one, { name: null, limitBytes }),
+        updateKey(backend, one, { name: null, limitBytes }),
   ),
   fc.constantFrom('direct', 'block').map(
     (action): Change =>
@@ -62,10 +63,10 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 
 /** A listed key goes, another comes again at the end, and one has another name. */
 const REMOVALS: Change[] = [
-  (to) => to.deleteKey('a'),
-  (to) => to.deleteKey('c'),
-  (to) => to.createKey(key('c')),
-  (to) => to.updateKey('b', { name: 'other', limitBytes: null }),
+  (to) => deleteKey(to, 'a'),
+  (to) => deleteKey(to, 'c'),
+  (to) => createKey(to, key('c')),
+  (to) => updateKey(to, 'b', { name: 'other', limitBytes: null }),
 ];
 
 async function stored(url: string): Promise<StoredDocument> {
@@ -91,7 +92,7 @@ describeDatabase('the configuration that is read without a gateway', () => {
         const { number, bytes } = await other.document.at().finally(other.close);
         const read = await stored(url);
         expect(read.bytes.toString()).toBe(bytes.toString());
-        expect(read.number).toBe(number);
+        expect(read.seen.state).toBe(number);
       }),
       { numRuns: tries(10), examples: [[(to) => to.document.put(Buffer.from(DOCUMENTS[0] ?? '')), REMOVALS]] },
     );

@@ -3,6 +3,7 @@ import { MAX_U64 } from '../../../src/core/model.js';
 import { createGateway } from '../../../src/gateway/create-gateway.js';
 import type { DatabaseBackend } from '../../../src/homes/database/backend.js';
 import { forget } from '../../../src/homes/database/statements.js';
+import { createKey, deleteKey, updateKey } from '../../ports/key-changes.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { poolerForTest } from './pooler.js';
@@ -37,7 +38,7 @@ for (const [way, by] of WAYS)
 
     it('count a report once that is sent to both, also at the same time', async () => {
       const { one, other } = await pair();
-      await one.createKey(key('a'));
+      await createKey(one, key('a'));
       await Promise.all([one, other].map((backend) => backend.count(report('r', 'a', 3n), 'durable')));
       const again = await other.count(report('r', 'a', 3n), 'durable');
       expect(again).toMatchObject({ repeated: true, durability: 'durable' });
@@ -48,7 +49,7 @@ for (const [way, by] of WAYS)
 
     it('remember as many reports as they shall, however often one is told again', async () => {
       const { url, one, other } = await pair();
-      await one.createKey(key('a'));
+      await createKey(one, key('a'));
       for (const id of ['r1', 'r2']) await one.count(report(id, 'a', 1n), 'durable');
       for (let n = 0; n < 5; n += 1) await other.count(report('r2', 'a', 1n), 'durable');
       await one.count(report('r3', 'a', 1n), 'durable');
@@ -58,7 +59,7 @@ for (const [way, by] of WAYS)
 
     it('remember a report for a day, however many come', async () => {
       const { url, one } = await pair();
-      await one.createKey(key('a'));
+      await createKey(one, key('a'));
       for (const id of ['old', 'young']) await one.count(report(id, 'a', 1n), 'durable');
       await query(url, "update keyway.reports set at = at - interval '23 hours 50 minutes'");
       await query(url, "update keyway.reports set at = at - interval '20 minutes' where id = 'old'");
@@ -68,10 +69,10 @@ for (const [way, by] of WAYS)
 
     it('have a key that two of them write at once as one of them wrote it, the same at both', async () => {
       const { one, other } = await pair();
-      await one.createKey(key('a'));
+      await createKey(one, key('a'));
       await seesAll(other);
       const writes = Array.from({ length: 40 }, (_, n) =>
-        (n % 2 === 0 ? one : other).updateKey('a', { name: `${n}`, limitBytes: BigInt(n) }),
+        updateKey(n % 2 === 0 ? one : other, 'a', { name: `${n}`, limitBytes: BigInt(n) }),
       );
       await Promise.all(writes);
       await Promise.all([seesAll(one), seesAll(other)]);
@@ -85,7 +86,7 @@ for (const [way, by] of WAYS)
       const made = await one.createBareKeys(Array.from({ length: 50 }, (_, n) => key(`b${n}`)));
       await seesAll(other);
       await Promise.all([
-        ...made.slice(0, 25).map((accessKey) => other.deleteKey(accessKey)),
+        ...made.slice(0, 25).map((accessKey) => deleteKey(other, accessKey)),
         one.createBareKeys(Array.from({ length: 50 }, (_, n) => key(`c${n}`))),
       ]);
       await Promise.all([seesAll(one), seesAll(other)]);
@@ -122,7 +123,7 @@ for (const [way, by] of WAYS)
 
     it('add up what each counts, exactly, and both stop at 2^64-1', async () => {
       const { one, other } = await pair();
-      await one.createKey(key('a', null, MAX_U64));
+      await createKey(one, key('a', null, MAX_U64));
       await seesAll(other);
       const part = 2n ** 58n + 1n;
       const countAtOnce = (count: number, bytes: bigint, first: string) =>

@@ -3,7 +3,7 @@ import type { ConfigurationChange } from '../../../src/core/model.js';
 import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
 import { readDocument } from '../../../src/document/document.js';
 import { createKeptVersions } from '../../../src/files/kept-versions.js';
-import { listVersions } from '../../../src/files/restore-version.js';
+import { listVersions } from '../../../src/files/versions-of-file.js';
 import {
   type ConfigurationFile,
   createConfigurationFile,
@@ -90,7 +90,7 @@ function createTeller(story: Story, disk: ForgetfulFileSystem, wrap: (port: File
       clock,
       log: silent,
       inPlace: story.inPlace,
-      unreadMilliseconds: 0,
+      unconfirmedMilliseconds: 0,
       pollMilliseconds: 0,
       watch: false,
       processes: onlyProcess(pid),

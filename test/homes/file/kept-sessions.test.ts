@@ -1,8 +1,12 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LocalRecords, RecordTable } from '../../../src/core/kept-records.js';
+import { openKeptSessions } from '../../../src/homes/file/kept-sessions.js';
 import { createGateway } from '../../../src/index.js';
+import { createFileSystem } from '../../../src/platform/file-system.js';
 
 const PASSWORD_HASH = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8';
 const OTHER_HASH = 'd74ff0ee8da3b9806b18c877dbf29bbde50b5bd8e4dad7a3a725000feb82e8f1';
@@ -35,7 +39,8 @@ async function statusWith(gateway: Gateway, token: string): Promise<number> {
   return (await gateway.inject({ url: '/panel/api/server/status', headers })).statusCode;
 }
 
-const kept = () => join(`${config}.keyway`, 'sessions.json');
+const kept = () => join(`${config}.keyway`, 'records.jsonl');
+const earlier = () => join(`${config}.keyway`, 'sessions.json');
 
 it('a session outlives the gateway, by a digest that only its owner can read, and another token does not pass', async () => {
   const first = await open();
@@ -71,14 +76,70 @@ it('credentials that changed while nobody served end it, and putting them back d
   await third.close();
 });
 
-it('what cannot be read is as if nothing were kept, and the next login is kept again', async () => {
-  await (await open()).close();
-  for (const text of ['{', '[]', '{"credentials":1}', '{"credentials":"x","sessions":{"/panel/api":5}}']) {
-    await writeFile(kept(), text);
-    const gateway = await open();
-    expect(await statusWith(gateway, 'x')).toBe(401);
-    await logIn(gateway);
-    await gateway.close();
-    expect(await readFile(kept(), 'utf8')).toContain('/panel/api');
-  }
+it('a session that ended while the disk was full does not come back with the next one that is kept', async () => {
+  const table = new RecordTable();
+  let isFull = false;
+  const records = new LocalRecords(table, async () => {
+    if (isFull) throw new Error('ENOSPC');
+  });
+  const silent = { debug() {}, info() {}, warn() {}, error() {} };
+  const openOver = () => openKeptSessions({ records, dataFolder: folder, fileSystem: createFileSystem(), log: silent });
+  const first = await openOver();
+  first.holdTo('old');
+  for (const mount of ['/a', '/b', '/c']) await first.session(mount).begin(`token of ${mount}`);
+  isFull = true;
+  await first.session('/a').end();
+  first.holdTo('new');
+  await records.close();
+  isFull = false;
+  await first.session('/c').begin('another');
+  await records.close();
+  const next = await openOver();
+  next.holdTo('new');
+  const held = ['/a', '/b', '/c'].map((mount) => next.session(mount).isHeld());
+  expect(held).toEqual([false, false, true]);
+});
+
+describe('the file in which Keyways up to 0.9 kept sessions', () => {
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+  it('is taken over, and gone', async () => {
+    await (await open()).close();
+    const records = (await readFile(kept(), 'utf8')).trim();
+    const [, credentials] = /"credentials","\\"([0-9a-f]{64})/.exec(records) ?? [];
+    await writeFile(earlier(), JSON.stringify({ credentials, sessions: { '/panel/api': sha256('a token') } }));
+    for (const _start of [1, 2]) {
+      const gateway = await open();
+      expect(await statusWith(gateway, 'a token')).toBe(200);
+      expect(await statusWith(gateway, 'another')).toBe(401);
+      await gateway.close();
+      await expect(stat(earlier())).rejects.toThrow('ENOENT');
+    }
+  });
+
+  it('takes the place of what a later Keyway had kept before', async () => {
+    const first = await open();
+    const token = await logIn(first);
+    await first.close();
+    const [, credentials] = /"credentials","\\"([0-9a-f]{64})/.exec(await readFile(kept(), 'utf8')) ?? [];
+    await writeFile(earlier(), JSON.stringify({ credentials, sessions: {} }));
+    const second = await open();
+    expect(await statusWith(second, token)).toBe(401);
+    await second.close();
+  });
+
+  it('counts no more than none where it cannot be read, or is of other credentials', async () => {
+    await (await open()).close();
+    const others = JSON.stringify({ credentials: sha256('other'), sessions: { '/panel/api': sha256('x') } });
+    for (const text of ['{', '[]', '{"credentials":1}', '{"credentials":"x","sessions":{"/panel/api":5}}', others]) {
+      await writeFile(earlier(), text);
+      const gateway = await open();
+      expect(await statusWith(gateway, 'x')).toBe(401);
+      const token = await logIn(gateway);
+      await gateway.close();
+      const next = await open();
+      expect(await statusWith(next, token)).toBe(200);
+      await next.close();
+    }
+  });
 });

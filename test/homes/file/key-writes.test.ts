@@ -4,6 +4,7 @@ import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import type { AccessKey } from '../../../src/core/model.js';
 import { createRenewals } from '../../../src/homes/file/counters/recreated-keys.js';
 import { createKeyWrites } from '../../../src/homes/file/key-writes.js';
+import { createKey, deleteKey } from '../../ports/key-changes.js';
 
 interface Call {
   readonly keys: readonly string[];
@@ -56,7 +57,7 @@ function stage() {
     await settled();
   };
   keys.create({ accessKey: 'k', name: 'old', limitBytes: null });
-  const create = (accessKey: string, name = 'new') => changes.createKey({ accessKey, name, limitBytes: null });
+  const create = (accessKey: string, name = 'new') => createKey(changes, { accessKey, name, limitBytes: null });
   return { keys, renewals, changes, saves, flushes, end, create };
 }
 
@@ -134,7 +135,7 @@ describe('a key that is created again while the write of a create before waits',
 describe('a key that is deleted', () => {
   it('keeps its counters until the file is written, by the next write where its own failed', async () => {
     const { keys, changes, saves, flushes, end, create } = stage();
-    const failing = changes.deleteKey('k');
+    const failing = deleteKey(changes, 'k');
     await Promise.all([expect(failing).rejects.toThrow('saveFailed'), end(saves, new DomainError('saveFailed'))]);
     expect(keys.kept('k')).not.toBe(null);
     const other = create('m');

@@ -1,11 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../../src/core/errors.js';
+import { changeKey } from '../../../src/core/keys/change-key.js';
 import { restoreConfiguration } from '../../../src/homes/upstream/restore-configuration.js';
 import type { FakeServer } from '../../client/fake-server.js';
-import { held, key, type StagedOptions, staged } from './staged.js';
+import { createKey, deleteKey, updateKey } from '../../ports/key-changes.js';
+import { held, key, type Staged, type StagedOptions, staged } from './staged.js';
 
 const TOR = { domainSuffix: ['.onion'], ipCidr: [], protocol: null, action: 'proxy' as const };
 const ROUTED = '{"mode":"server","access_keys":["a"],"outbound":{"enabled":true,"rules":[]},"other":1.50}';
+
+/** The server has the key `a`. */
+const hasKey = ({ keys }: FakeServer) => void keys.set('a', held('a'));
+
+const LAST = { op: 'delete', accessKey: 'a' } as const;
 
 describe('the configuration of a running server', () => {
   it('is replaced as it was sent, and holds key writes back until a list shows its keys', async () => {
@@ -19,7 +26,7 @@ describe('the configuration of a running server', () => {
     await world.until(
       backend.document?.replace(Buffer.from('{"mode":"server","access_keys":["a"]}')) ?? Promise.reject(),
     );
-    const created = backend.createKey(key('b'));
+    const created = createKey(backend, key('b'));
     await world.pass(2_000);
     expect(server.calls).not.toContain('create');
     await world.until(created);
@@ -33,7 +40,7 @@ describe('the configuration of a running server', () => {
     await world.until(
       backend.document?.replace(Buffer.from('{"mode":"server","access_keys":["a"]}')) ?? Promise.reject(),
     );
-    const created = backend.createKey(key('b'));
+    const created = createKey(backend, key('b'));
     await world.pass(6_500);
     expect(server.calls).not.toContain('create');
     await world.pass(2_000);
@@ -54,10 +61,23 @@ describe('the configuration of a running server', () => {
     await backend.close();
   });
 
+  it('is no problem any more once a patch has mended it', async () => {
+    const good = '{"mode":"server","listen":"0.0.0.0:50000","access_keys":["a"]}';
+    const { world, backend } = await staged({ configuration: good, before: hasKey });
+    await world.pass(2_000);
+    const { document } = backend;
+    await world.until(document?.replace(Buffer.from(good.replace('"0.0.0.0:50000"', '5'))) ?? Promise.reject());
+    await world.pass(10_000);
+    const body = Buffer.from('{"listen":"0.0.0.0:50000"}');
+    await world.until(document?.patch({ form: 'merge', body, condition: () => undefined }) ?? Promise.reject());
+    expect((await backend.problems()).map(({ problem }) => problem)).toEqual([]);
+    await world.until(backend.close());
+  });
+
   it('of which the server does not start any more is a problem, after a restart too, until it gets one of which it does', async () => {
     const good = '{"mode":"server","listen":"0.0.0.0:50000","access_keys":["a"]}';
     const bad = '{"mode":"server","listen":5,"access_keys":["a"]}';
-    const { world, server, backend, files, again } = await staged({ configuration: good });
+    const { world, server, backend, files, again } = await staged({ configuration: good, before: hasKey });
     await world.pass(2_000);
     const troubles = async (of: Pick<typeof backend, 'problems'>) =>
       (await of.problems()).filter(({ problem }) => problem === 'config_unreadable_by_server').map((one) => one.reason);
@@ -92,7 +112,7 @@ describe('the configuration of a running server', () => {
       return logged.filter((message) => message.includes('were removed'));
     };
     const destroyed = (server: FakeServer) => void Object.assign(server, { configuration: '' });
-    expect(await logOf({})).toEqual(['12 keys were removed; the version before is kept for ever']);
+    expect(await logOf({})).toEqual(['12 keys were removed; the version before is kept for good']);
     expect(await logOf({}, destroyed)).toEqual(['12 keys were removed; no version of before is kept']);
     expect(await logOf({ dataFolder: null })).toEqual(['12 keys were removed; no version of before is kept']);
   });
@@ -222,6 +242,65 @@ describe('a version that is sent back', () => {
     const done = await world.until(restoreConfiguration({ server, versions, clock: world.clock }, 'v'));
     expect([done.version, kept, server.configuration]).toEqual([version, [], '{"mode":"client"}']);
   });
+
+  it('is refused where the server would not start from it, and does from what it has', async () => {
+    const configuration = '{"mode":"server","listen":"0.0.0.0:50000","access_keys":["a"]}';
+    const { world, server } = await staged({ configuration });
+    const versions = {
+      find: async () => ({ id: 'v', keptAt: 0, forever: false }),
+      read: async () => Buffer.from('{"mode":"server","listen":5,"access_keys":["a"]}'),
+      keep: async () => undefined,
+    };
+    const sent = world.until(restoreConfiguration({ server, versions, clock: world.clock }, 'v'));
+    await expect(sent).rejects.toThrow('no server starts from version v: listen: expected a string');
+    expect(server.configuration).toBe(configuration);
+  });
+});
+
+/** What is said of a server that would not start again. */
+async function unstarted({ backend }: Pick<Staged, 'backend'>): Promise<readonly string[]> {
+  const problems = await backend.problems();
+  return problems.flatMap(({ problem, reason }) => (problem === 'config_unreadable_by_server' ? [reason] : []));
+}
+
+describe('the last key of a server', () => {
+  const configuration = '{"mode":"server","listen":"0.0.0.0:50000","access_keys":["a"]}';
+
+  it('goes as the protocol wants it, which is a problem until there is another one, and a version stays for ever', async () => {
+    const front = await staged({ configuration, before: hasKey });
+    const { world, backend, files, logged } = front;
+    await world.pass(2_000);
+    await world.until(deleteKey(backend, 'a'));
+    const told = 'has no key any more, and does not start again without one';
+    expect(await unstarted(front)).toEqual([expect.stringContaining(told)]);
+    expect(logged.filter((message) => message.includes(told))).toHaveLength(1);
+    expect(await files.list('/var/keyway/versions')).toContainEqual(expect.stringContaining('-forever'));
+    await world.until(createKey(backend, { accessKey: 'b', name: null, limitBytes: null }));
+    expect(await unstarted(front)).toEqual([]);
+    await world.until(backend.close());
+  });
+
+  it("is not taken away by Keyway's own interface, unless somebody has made another one meanwhile", async () => {
+    const { world, server, backend } = await staged({ configuration, before: hasKey });
+    await world.pass(2_000);
+    await expect(world.until(changeKey(backend, LAST, { refuses: true }))).rejects.toMatchObject({
+      code: 'unreadableByServer',
+    });
+    expect([...server.keys.keys()]).toEqual(['a']);
+    server.outside({ put: { accessKey: 'b', name: null, limitBytes: null } });
+    await world.until(changeKey(backend, LAST, { refuses: true }));
+    expect([...server.keys.keys()]).toEqual(['b']);
+    await world.until(backend.close());
+  });
+
+  it('may go where the server starts with those of its file, whatever its API did', async () => {
+    const front = await staged({ revision: '0.2.25', before: hasKey });
+    const { world, backend } = front;
+    await world.pass(2_000);
+    await world.until(changeKey(backend, LAST, { refuses: true }));
+    expect(await unstarted(front)).toEqual([]);
+    await world.until(backend.close());
+  });
 });
 
 /** Somebody has put a release in its place that no record stands for; only its status tells. */
@@ -242,7 +321,7 @@ describe('names of a line that does not tell them', () => {
     });
     expect(backend.keys.get('a')?.name).toBe('Anna');
     expect(await world.until(Promise.resolve(backend.live?.key('a')))).toMatchObject({ name: 'Anna' });
-    await world.until(backend.updateKey('a', { name: 'Ada', limitBytes: 1n }));
+    await world.until(updateKey(backend, 'a', { name: 'Ada', limitBytes: 1n }));
     expect(backend.keys.get('a')).toMatchObject({ name: 'Ada', limitBytes: 1n });
     server.configuration = NAMED.replace('Anna', 'Ada');
     await world.pass(10_000);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createKey, deleteKey, updateKey } from '../../ports/key-changes.js';
 import { held, key, staged } from './staged.js';
 
 const lists = (calls: readonly string[]): number => calls.filter((call) => call === 'list').length;
@@ -15,12 +16,12 @@ describe('keys behind which a running server stands', () => {
     await world.pass(2_000);
     const list = Promise.resolve(backend.replica?.freshen());
     await world.pass(10);
-    await world.until(backend.createKey(key('new', 5n)));
-    await world.until(backend.updateKey('old', { limitBytes: 9n }));
+    await world.until(createKey(backend, key('new', 5n)));
+    await world.until(updateKey(backend, 'old', { limitBytes: 9n }));
     await world.until(list);
     expect(backend.keys.get('new')?.limitBytes).toBe(5n);
     expect(backend.keys.get('old')?.limitBytes).toBe(9n);
-    await world.until(backend.deleteKey('old'));
+    await world.until(deleteKey(backend, 'old'));
     expect(backend.keys.get('old')).toBe(undefined);
     expect(server.keys.has('old')).toBe(false);
     await backend.close();
@@ -31,7 +32,7 @@ describe('keys behind which a running server stands', () => {
       trip: (call) => (call === 'create' ? { there: 100, back: 5_000 } : { there: 0, back: 10 }),
     });
     await world.pass(2_000);
-    const made = backend.createKey(key('a', 7n));
+    const made = createKey(backend, key('a', 7n));
     await world.pass(1_000);
     expect(server.keys.has('a')).toBe(true);
     await world.until(Promise.resolve(backend.replica?.freshen()));
@@ -47,7 +48,7 @@ describe('keys behind which a running server stands', () => {
       before: ({ keys }) => keys.set('a', held('a')),
     });
     server.failsToSave = true;
-    await expect(world.until(backend.updateKey('a', { limitBytes: 3n }))).rejects.toMatchObject({
+    await expect(world.until(updateKey(backend, 'a', { limitBytes: 3n }))).rejects.toMatchObject({
       code: 'savedInMemory',
     });
     expect(backend.keys.get('a')?.limitBytes).toBe(3n);
@@ -153,7 +154,7 @@ describe('the status of a running server', () => {
       total: 1,
       uptimeSeconds: 2,
     });
-    await world.until(backend.createKey(key('b')));
+    await world.until(createKey(backend, key('b')));
     expect(await world.until(Promise.resolve(backend.live?.status()))).toMatchObject({ total: 2 });
     for (let i = 0; i < 20; i += 1) await world.until(Promise.resolve(backend.live?.status()));
     expect(server.calls.slice(before).filter((call) => call === 'status')).toHaveLength(1);

@@ -13,6 +13,8 @@ export interface FrontProcess {
   readonly log: readonly { readonly message: string; readonly count?: number }[];
   /** What it answers; null where there is no answer. */
   call(method: string, path: string, body?: object): Promise<Envelope | null>;
+  /** The same of its own interface. */
+  own(method: string, path: string, body?: object): Promise<Envelope | null>;
   /** SIGKILL. */
   kill(): Promise<void>;
 }
@@ -58,7 +60,8 @@ export async function startFrontProcess({
   return {
     child,
     log,
-    call: (method, path, body) => call({ origin, agent }, method, path, body),
+    call: (method, path, body) => call({ root: `${origin}/panel/api`, agent }, method, path, body),
+    own: (method, path, body) => call({ root: `${origin}/panel/keyway/v1`, agent }, method, path, body),
     async kill() {
       child.kill('SIGKILL');
       await closed;
@@ -68,15 +71,15 @@ export async function startFrontProcess({
 }
 
 interface Peer {
-  readonly origin: string;
+  readonly root: string;
   readonly agent: Agent;
 }
 
 const NOT_REACHED: Envelope = { ok: false, error: 'not reached' };
 
-async function call({ origin, agent }: Peer, method: string, path: string, body?: object): Promise<Envelope | null> {
+async function call({ root, agent }: Peer, method: string, path: string, body?: object): Promise<Envelope | null> {
   const headers = { authorization: 'Bearer front-token', ...(body && { 'content-type': 'application/json' }) };
-  const outgoing = request(`${origin}/panel/api${path}`, { method, headers, agent });
+  const outgoing = request(`${root}${path}`, { method, headers, agent });
   try {
     outgoing.end(body && JSON.stringify(body));
     const [answer] = await once(outgoing, 'response');

@@ -4,6 +4,7 @@ import { readDocument } from '../../../src/document/document.js';
 import { withKnownKeys } from '../../../src/document/known-keys.js';
 import { createKeptVersions } from '../../../src/files/kept-versions.js';
 import { readKnownKeys } from '../../../src/homes/upstream/known-keys.js';
+import { createKey, deleteKey } from '../../ports/key-changes.js';
 import { held, key, type Staged, staged } from './staged.js';
 
 const MINUTE = 60_000;
@@ -26,7 +27,7 @@ describe('the configuration of a server', () => {
     await kept(staging, 1);
     server.configuration = configurationOf(['a', 'b']);
     for (let n = 0; n < 5; n += 1) {
-      await world.until(backend.createKey(key(`n${n}`)));
+      await world.until(createKey(backend, key(`n${n}`)));
       await world.pass(MINUTE);
     }
     expect([(await versionsOf(staging)).length, readsOf(staging)]).toEqual([1, 1]);
@@ -49,10 +50,10 @@ describe('the configuration of a server', () => {
     const { world, server, backend, files } = staging;
     await world.pass(1_000);
     await kept(staging, 1);
-    for (const name of ['a', 'b', 'c']) await world.until(backend.createKey(key(name)));
+    for (const name of ['a', 'b', 'c']) await world.until(createKey(backend, key(name)));
     server.configuration = configurationOf(['a', 'b']);
-    await world.until(backend.deleteKey('b'));
-    await world.until(backend.deleteKey('c'));
+    await world.until(deleteKey(backend, 'b'));
+    await world.until(deleteKey(backend, 'c'));
     const versions = createKeptVersions({ fileSystem: files, folder: '/var/keyway/versions', clock: world.clock });
     const [newest] = (await versions.list()).slice(-1);
     const { keys } = readDocument(await versions.read(newest?.id ?? '')).configuration;
@@ -85,7 +86,7 @@ describe('the configuration of a server', () => {
     for (let n = 0; n < 4; n += 1) {
       const whole = configurationOf(many(4 + n));
       server.configuration = whole.slice(0, 20);
-      await world.until(backend.createKey(key(`n${n}`)));
+      await world.until(createKey(backend, key(`n${n}`)));
       const reads = readsOf(staging);
       while (readsOf(staging) < reads + 3) await world.pass(1_000);
       server.configuration = whole;
@@ -105,7 +106,7 @@ describe('the configuration of a server', () => {
     const full = { create: () => Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' })) };
     Object.assign(files, full);
     server.configuration = configurationOf(many(4));
-    await world.until(backend.createKey(key('n')));
+    await world.until(createKey(backend, key('n')));
     await expect
       .poll(() => world.pass(MINUTE).then(() => lines.filter(({ message }) => /could not be kept/.test(message))))
       .toMatchObject([{ reason: expect.stringContaining('ENOSPC') }]);
@@ -118,7 +119,10 @@ describe('the configuration of a server', () => {
   });
 
   it('that cannot be read is a problem that health names, until it can', async () => {
-    const staging = await staged({ configuration: configurationOf(many(3)) });
+    const staging = await staged({
+      configuration: configurationOf(many(3)),
+      before: ({ keys }) => keys.set('a', held('a')),
+    });
     const { world, server, backend } = staging;
     const broken = async () => (await backend.problems()).map(({ problem }) => problem);
     await world.pass(1_000);
@@ -146,12 +150,12 @@ describe('the keys as Keyway knew them last', () => {
   it('are in the data folder within seconds, what is not settled before that, also after a kill', async () => {
     const { world, server, backend, files } = await staged();
     const known = async () => [...(await readKnownKeys(files, '/var/keyway', [])).keys()].sort();
-    await world.until(backend.createKey(key('a', 5n, 'Anna')));
+    await world.until(createKey(backend, key('a', 5n, 'Anna')));
     await world.pass(5_000);
     expect(await known()).toEqual(['a']);
-    await world.until(backend.createKey(key('b')));
+    await world.until(createKey(backend, key('b')));
     expect(await known()).toEqual(['a', 'b']);
-    await world.until(backend.deleteKey('a'));
+    await world.until(deleteKey(backend, 'a'));
     expect(await known()).toEqual(['b']);
     // What somebody else has changed, once a list has shown it.
     await world.pass(20_000);
@@ -164,7 +168,7 @@ describe('the keys as Keyway knew them last', () => {
 
   it('stay where a Keyway has come and gone while the server was away', async () => {
     const { world, server, backend, files, again } = await staged();
-    await world.until(backend.createKey(key('a')));
+    await world.until(createKey(backend, key('a')));
     await world.pass(20_000);
     server.becomes('away');
     const second = await again();
@@ -176,7 +180,7 @@ describe('the keys as Keyway knew them last', () => {
 
   it('are what they were where a key was made while no list could be had', async () => {
     const { world, server, backend, files, again } = await staged();
-    await world.until(backend.createKey(key('a')));
+    await world.until(createKey(backend, key('a')));
     await world.pass(20_000);
     await backend.close();
     Object.assign(server, {
@@ -184,7 +188,7 @@ describe('the keys as Keyway knew them last', () => {
         Promise.reject(new UpstreamError('upstreamAway', 'no list', { mayHaveHappened: false, retryAfter: 1 })),
     });
     const second = await again();
-    await world.until(second.createKey(key('b')));
+    await world.until(createKey(second, key('b')));
     await world.pass(60_000);
     await second.close();
     expect([...(await readKnownKeys(files, '/var/keyway', [])).keys()]).toContain('a');

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createGateway } from '../../../src/index.js';
 import { isJsonObject, parseJson } from '../../../src/wire/json/json.js';
 import type { Revision } from '../../../src/wire/traits/revision.js';
@@ -111,10 +111,7 @@ const connectionsOf =
       const { data } = await ask('new', 'GET', path);
       return Array.isArray(data) ? data.find((each) => member(each, 'access_key') === 'alpha') : data;
     };
-    await vi.waitFor(async () => expect(member(await shown(), 'bytes_up')).toBe(USED), {
-      timeout: 10_000,
-      interval: 200,
-    });
+    await expect.poll(async () => member(await shown(), 'bytes_up'), { interval: 200 }).toBe(USED);
     return member(await shown(), 'connections') === 1;
   };
 

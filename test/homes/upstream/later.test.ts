@@ -5,6 +5,7 @@ import { createGateway } from '../../../src/index.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 import { call } from '../../client/called-server.js';
+import { createKey } from '../../ports/key-changes.js';
 import { folderForTest } from '../../serve/serve-here.js';
 import { apiOf, CREDENTIALS, fileOf } from '../../stand-in/files.js';
 import type { StandIn } from '../../stand-in/stand-in.js';
@@ -190,7 +191,7 @@ test('a server of a version that nobody knows is served as the last line, and it
       reason: expect.stringMatching(/version 0\.4\.99: .*--upstream-revision names a line$/),
     },
   ]);
-  await backend.createKey({ accessKey: 'made', name: null, limitBytes: null });
+  await createKey(backend, { accessKey: 'made', name: null, limitBytes: null });
   const refused = { code: 'configRefused', detail: expect.stringContaining('--upstream-revision') };
   await expect(backend.replaceRules([RULE])).rejects.toMatchObject(refused);
   await expect(backend.changeDns({ enabled: true })).rejects.toMatchObject(refused);

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { resolveRevision } from '../../../revisions/index.js';
 import { type Loss, lossesShown } from '../../../src/client/losses.js';
-import { givenStateOf } from '../../../src/replay/format/given-state.js';
-import { differenceInWords, jsonDifferences } from '../../../src/replay/format/json-difference.js';
-import { isExchange, type Scenario } from '../../../src/replay/format/scenario.js';
-import { type Difference, playScenario } from '../../../src/replay/play/play.js';
+import { givenStateOf } from '../../../src/lab/format/given-state.js';
+import { differenceInWords, jsonDifferences } from '../../../src/lab/format/json-difference.js';
+import { isExchange, type Scenario } from '../../../src/lab/format/scenario.js';
+import { type Difference, playScenario } from '../../../src/lab/play/play.js';
 import { writeJson } from '../../../src/wire/json/write-json.js';
 import type { Subject } from '../../../src/wire/operations/operation.js';
 import { OPERATIONS, type OperationName, operationNamed } from '../../../src/wire/operations.js';
@@ -56,10 +56,12 @@ export function scenariosFor({ id }: Revision): readonly NamedScenario[] {
 const KEPT_IN_FILE: ReadonlySet<string> = new Set(['putDnsSettings', 'putOvernet']);
 
 /** Why a scenario cannot be played over a line, or null where it can. */
-export function whyNot({ scenario }: NamedScenario, { capabilities }: Revision): string | null {
+export function whyNot({ scenario }: NamedScenario, { capabilities, storing }: Revision): string | null {
   if (capabilities.audit?.access === 'protected' && asksForAuditOpenly(scenario))
     return 'the server of the line protects its audit list';
   if (changesCredentials(scenario)) return 'it writes credentials into the file: those of a front are its own';
+  if (capabilities.bulk === true && !storing.startsWithKeys && changesBulkKey(scenario))
+    return 'a key named bulk is neither renamed nor removed in front of the line';
   const subjects = new Set(scenario.exchanges.filter(isExchange).flatMap(({ operation }) => subjectOf(operation)));
   const has = (subject: Subject) => subjects.has(subject);
   const isKept = scenario.exchanges.filter(isExchange).some(({ operation }) => KEPT_IN_FILE.has(operation));
@@ -78,6 +80,12 @@ function asksForAuditOpenly({ exchanges }: Scenario): boolean {
     .filter(isExchange)
     .filter(({ operation }) => subjectOf(operation).includes('audit'))
     .some(({ request, response }) => request.headers?.authorization === undefined && response.status !== 401);
+}
+
+function changesBulkKey({ exchanges }: Scenario): boolean {
+  return exchanges.some(
+    (step) => isExchange(step) && /^(PUT|DELETE) .*\/users\/bulk$/.test(`${step.request.method} ${step.request.path}`),
+  );
 }
 
 function subjectOf(operation: string): readonly Subject[] {

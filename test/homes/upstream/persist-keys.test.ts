@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FakeServer } from '../../client/fake-server.js';
+import { createKey, deleteKey } from '../../ports/key-changes.js';
 import { held, key, type Staged, staged } from './staged.js';
 
 interface User {
@@ -64,8 +65,8 @@ describe('keys of a server that starts from its inbounds alone', () => {
   it('are put there 2 s after the last write, with name and limit, and the root list is taken out', async () => {
     const stage = await beside();
     const { world, server, backend, restart } = stage;
-    await world.until(backend.createKey(key('a', 5n, 'Anna')));
-    await world.until(backend.createKey(key('b')));
+    await world.until(createKey(backend, key('a', 5n, 'Anna')));
+    await world.until(createKey(backend, key('b')));
     await world.pass(1_500);
     expect(writesOf(stage, 'putConfig')).toBe(0);
     await world.pass(1_500);
@@ -83,7 +84,7 @@ describe('keys of a server that starts from its inbounds alone', () => {
     const stage = await beside();
     const { world, backend } = stage;
     for (let i = 0; i < 31; i += 1) {
-      await world.until(backend.createKey(key(`k${i}`)));
+      await world.until(createKey(backend, key(`k${i}`)));
       await world.pass(1_000);
     }
     expect(writesOf(stage, 'putConfig')).toBe(1);
@@ -97,7 +98,7 @@ describe('keys of a server that starts from its inbounds alone', () => {
     takes(server, [held('old')]);
     await world.pass(2_000);
     await world.until(Promise.resolve(backend.replica?.freshen()));
-    await world.until(backend.deleteKey('old'));
+    await world.until(deleteKey(backend, 'old'));
     await world.pass(20_000);
     expect(users(server)).toEqual([{ key: 'edited' }]);
     restart();
@@ -107,7 +108,7 @@ describe('keys of a server that starts from its inbounds alone', () => {
 
   it('are made again, and it is said, when the server is started anew before that', async () => {
     const { world, server, backend, restart, logged } = await beside();
-    await world.until(backend.createKey(key('a', 5n)));
+    await world.until(createKey(backend, key('a', 5n)));
     await world.pass(1_000);
     restart();
     expect(server.keys.size).toBe(0);
@@ -122,7 +123,7 @@ describe('keys of a server that starts from its inbounds alone', () => {
   it('that wait for it outlive a Keyway that is killed and a server that is started anew meanwhile', async () => {
     const { world, server, again, restart } = await beside();
     const first = await again();
-    await world.until(first.createKey(key('a', 5n)));
+    await world.until(createKey(first, key('a', 5n)));
     restart();
     const second = await again();
     await world.pass(30_000);
@@ -133,7 +134,7 @@ describe('keys of a server that starts from its inbounds alone', () => {
 
   it('stay in the root list, as servers write it, where the version drops every key without one', async () => {
     const { world, server, backend } = await beside({ version: '0.3.9' });
-    await world.until(backend.createKey(key('a', 5n)));
+    await world.until(createKey(backend, key('a', 5n)));
     await world.pass(20_000);
     expect(read(server).access_keys).toEqual([{ access_key: 'a', limit_bytes: 5 }]);
     expect(users(server)).toEqual([{ key: 'a', limit_bytes: 5 }]);
@@ -185,7 +186,7 @@ describe('a server that is updated while keys wait to be stored', () => {
   it('to a version that nobody knows gets no configuration of Keyway', async () => {
     const stage = await beside();
     const { world, server, backend } = stage;
-    await world.until(backend.createKey(key('a')));
+    await world.until(createKey(backend, key('a')));
     server.onStatus = () => {
       server.later = true;
     };
@@ -202,7 +203,7 @@ describe('a server of a named line that tells no version', () => {
     '0.3.x',
   ])('(%j) is taken for one of the last that is known of the line, and starts with what its API made', async (version) => {
     const { world, server, backend, logged } = await beside({ version });
-    await world.until(backend.createKey(key('a', 5n)));
+    await world.until(createKey(backend, key('a', 5n)));
     await world.pass(60_000);
     expect(users(server)).toEqual([{ key: 'a', limit_bytes: 5 }]);
     expect(read(server).access_keys).toBe(undefined);
@@ -223,7 +224,7 @@ describe('a server with a flat file that is called as one with inbounds', () => 
         fake.later = later;
       },
     });
-    await world.until(backend.createKey(key('a', 5n)));
+    await world.until(createKey(backend, key('a', 5n)));
     await world.pass(60_000);
     expect(writesOf({ server }, 'putConfig')).toBe(0);
     expect(backend.status().unsettled).toBe(0);

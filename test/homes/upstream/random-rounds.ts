@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../free-ports.js';
 import { apiOf, fileOf } from '../../stand-in/files.js';
 import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
-import { type Change, createExpectedKeys, type ExpectedKeys, type Seen } from './expected-keys.js';
+import { type Change, createExpectedKeys, type ExpectedKeys, type Seen } from '../expected-keys.js';
 import { createFastClock } from './fast-time.js';
 import { type FrontProcess, type FrontSettings, startFrontProcess } from './front-process.js';
 

@@ -5,6 +5,7 @@ import { DEFAULT_RESOLVER } from '../../../src/core/dns-settings.js';
 import type { OutboundRule } from '../../../src/core/model.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { freePort } from '../../free-ports.js';
+import { createKey } from '../../ports/key-changes.js';
 import { folderForTest } from '../../serve/serve-here.js';
 import type { Step } from '../../stand-in/file.js';
 import { apiOf, CREDENTIALS, INBOUNDS_FILE, ROOT_LIST_FILE } from '../../stand-in/files.js';
@@ -97,7 +98,7 @@ describe.each([
       code: 'configRefused',
       detail: expect.stringMatching(/^the server refuses \d+ bytes for their size$/),
     });
-    await backend.createKey({ accessKey: 'one', name: null, limitBytes: null });
+    await createKey(backend, { accessKey: 'one', name: null, limitBytes: null });
     expect(
       standIn
         .keys()
@@ -114,7 +115,7 @@ test('of the rules that are stored for 0.3.21 a start keeps those that proxy, an
   await backend.replaceRules(rules);
   expect(standIn.rules()).toEqual(rules);
   const inFile = async () => JSON.parse(await readFile(file, 'utf8')).routing.rules;
-  await expect.poll(async () => (await inFile().catch(() => [])).length, { timeout: 10_000 }).toBe(3);
+  await expect.poll(async () => (await inFile().catch(() => [])).length).toBe(3);
   await standIn.restart();
   expect(standIn.rules()).toEqual([rules[1]]);
 });

@@ -23,7 +23,7 @@ interface InFront {
   ask(path: string, init?: RequestInit): Promise<Response>;
   /** The body of an answer to a request whose path is sent as it is written: `fetch` takes `..` away. */
   raw(method: string, path: string, body?: string): Promise<string>;
-  health(): Promise<{ readonly status: string; readonly problems?: readonly { readonly problem: string }[] }>;
+  health(): Promise<Health>;
 }
 
 const AUTHORIZED = { authorization: `Bearer ${CREDENTIALS.token}` };
@@ -60,12 +60,18 @@ async function inFront(line: string, given: Partial<StandInOptions> = {}, text?:
       const call = { method, path: `${base}/api${path}`, headers, body: body === undefined ? body : Buffer.from(body) };
       return (await caller.send(call)).body.toString();
     },
-    async health() {
-      const { ops } = (await served.log()).find((record) => record.ops !== undefined) ?? {};
-      const { origin } = new URL(String(ops));
-      return (await (await fetch(`${origin}/healthz`)).json()) as Awaited<ReturnType<InFront['health']>>;
-    },
+    health: () => healthOf(served),
   };
+}
+
+interface Health {
+  readonly status: string;
+  readonly problems?: readonly { readonly problem: string }[];
+}
+
+async function healthOf(served: ServedHere): Promise<Health> {
+  const { ops } = (await served.log()).find((record) => record.ops !== undefined) ?? {};
+  return (await (await fetch(`${new URL(String(ops)).origin}/healthz`)).json()) as Health; // As the listener answers.
 }
 
 const keysOf = (standIn: StandIn): readonly string[] =>
@@ -183,22 +189,30 @@ describe('a connection on which things go wrong', () => {
     expect(keysOf(front.standIn)).toEqual(['alpha', 'beta']);
   });
 
-  it('a certificate that nobody vouches for keeps the server away, and --upstream-ca lets it in', async () => {
+  it('an address without TLS, and a certificate that nobody vouches for, are named, until both are right', async () => {
     const standIn = await standInOf('0.2.96');
     const proxy = await startFaultyProxy(standIn.origin, { key: PRIVATE_KEY, cert: CERTIFICATE });
     onTestFinished(() => proxy.close());
     const folder = await folderForTest();
     await writeFile(join(folder, 'ca.pem'), CERTIFICATE);
-    const serve = (name: string, more: readonly string[]) => {
-      const argv = ['serve', '--upstream', `${proxy.origin.replace('127.0.0.1', 'localhost')}/panel`, ...more];
-      const listener = ['--bind', '127.0.0.1:0', '--data-dir', join(folder, name)];
-      return serveHere([...argv, ...listener], { folder, environment: { KEYWAY_UPSTREAM_TOKEN: CREDENTIALS.token } });
+    // The folder of the wrong address is that of the right one, since nothing was learned there.
+    const data = ['--data-dir', join(folder, 'data'), '--bind', '127.0.0.1:0', '--ops-bind', '127.0.0.1:0'];
+    const serve = async (protocol: string, more: readonly string[]) => {
+      const address = `${proxy.origin.replace('https://127.0.0.1', `${protocol}://localhost`)}/panel`;
+      const environment = { KEYWAY_UPSTREAM_TOKEN: CREDENTIALS.token };
+      const served = await serveHere(['serve', '--upstream', address, ...data, ...more], { folder, environment });
+      const url = await served.url;
+      const answer = await fetch(`${new URL(url).origin}/panel/api/server/status`, { headers: AUTHORIZED });
+      const told = [await healthOf(served), (await served.log()).map(({ reason }) => reason), await answer.json()];
+      await served.stop();
+      return { status: answer.status, told: told.map((each) => JSON.stringify(each)) };
     };
-    const status = async (served: ServedHere) =>
-      fetch(`${new URL(await served.url).origin}/panel/api/server/status`, { headers: AUTHORIZED });
-    const refused = await status(await serve('without', []));
-    expect([refused.status, await refused.text()]).toEqual([502, expect.stringMatching(/certificate/i)]);
-    expect((await status(await serve('with', ['--upstream-ca', 'ca.pem']))).status).toBe(200);
+    for (const [protocol, words] of [
+      ['http', 'if it speaks TLS there, give the address as https://'],
+      ['https', 'give that certificate with --upstream-ca FILE'],
+    ] as const)
+      expect(await serve(protocol, [])).toEqual({ status: 502, told: Array(3).fill(expect.stringContaining(words)) });
+    expect((await serve('https', ['--upstream-ca', 'ca.pem'])).status).toBe(200);
   });
 });
 
@@ -254,7 +268,7 @@ const pathOf = (key: string) => `/users/${encodeURIComponent(key)}`;
 
 const BY_SERVER = LOSSES.filter(({ shownBy }) => shownBy === 'server');
 
-/** Those that mounts of later revisions alone show are looked at in later-losses.test.ts. */
+/** Those that mounts of later revisions alone show are looked at in later-losses.long.test.ts. */
 const isOfLater = ({ operation, member, sentence }: Loss) =>
   Object.entries(LATER_LOSSES).some(
     ([beginning, places]) => sentence.startsWith(beginning) && `${operation} ${member}` in places,
@@ -305,7 +319,7 @@ it.each(linesOf('A rule with `block`'))('a rule of $id that blocks does so until
   expect((await api('GET', '/router/rules')).data).toEqual([{ ...BLOCKS, action: 'proxy' }]);
 });
 
-it.each(linesOf('Rules are followed at once'))('rules of $id for which its file has no outbound end with it', async ({
+it.each(linesOf('Rules take effect at once'))('rules of $id for which its file has no outbound end with it', async ({
   reportedVersion,
 }) => {
   const { outbounds, ...file } = JSON.parse(fileOf(reportedVersion));

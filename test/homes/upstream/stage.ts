@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Backend } from '../../../src/core/backend.js';
 import type { ClockPort } from '../../../src/core/ports.js';
 import { type StagedGateway, stageScenario } from '../../../src/embedded/stage.js';
+import { givenStateOf } from '../../../src/lab/format/given-state.js';
+import { type GivenListener, isExchange, type Scenario } from '../../../src/lab/format/scenario.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
-import { givenStateOf } from '../../../src/replay/format/given-state.js';
-import { type GivenListener, isExchange, type Scenario } from '../../../src/replay/format/scenario.js';
 
 /** With what the Keyway in front signs in to the one behind: credentials of the scenario decide who may call the front. */
 export const UPSTREAM_CREDENTIALS = { token: 'upstream-token', username: 'upstream', password: 'upstream-password' };

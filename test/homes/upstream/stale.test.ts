@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../../src/index.js';
-import { startLiveServer, TOKEN } from '../../replay/live-server.js';
+import { startLiveServer, TOKEN } from '../../lab/live-server.js';
 import { createLeapingClock } from './stage.js';
 
 /** Milliseconds that a list may be known before it is asked for again, whatever the last one cost. */

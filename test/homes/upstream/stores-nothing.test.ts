@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createKey, deleteKey, updateKey } from '../../ports/key-changes.js';
 import { held, key, staged } from './staged.js';
 
 /** A server of the oldest lines: what its API changes is in its memory alone, and its file has `old` and `other`. */
@@ -25,9 +26,9 @@ describe.each(['0.2.0', '0.2.25'])('keys of a server of %s, which stores nothing
   it('are made, limited and deleted again whenever it has been started anew, also long after they were changed', async () => {
     const { world, server, backend, restart, logged } = await forgetful(revision);
     await world.until(Promise.resolve(backend.replica?.freshen()));
-    await world.until(backend.createKey(key('made', 5n, 'Anna')));
-    await world.until(backend.updateKey('other', { limitBytes: 7n }));
-    await world.until(backend.deleteKey('old'));
+    await world.until(createKey(backend, key('made', 5n, 'Anna')));
+    await world.until(updateKey(backend, 'other', { limitBytes: 7n }));
+    await world.until(deleteKey(backend, 'old'));
     for (let start = 0; start < 2; start += 1) {
       await world.pass(HOUR);
       restart();
@@ -44,7 +45,7 @@ describe.each(['0.2.0', '0.2.25'])('keys of a server of %s, which stores nothing
 
   it('are made again by a Keyway that was started after both were gone', async () => {
     const { world, server, backend, again, restart } = await forgetful(revision);
-    await world.until(backend.createKey(key('made', 5n)));
+    await world.until(createKey(backend, key('made', 5n)));
     await world.pass(HOUR);
     restart();
     const second = await again();
@@ -61,9 +62,9 @@ describe.each(['0.2.0', '0.2.25'])('keys of a server of %s, which stores nothing
     const { world, server, backend, restart } = await forgetful(revision);
     await world.pass(2_000);
     await world.until(Promise.resolve(backend.replica?.freshen()));
-    if (how === 'limited') await world.until(backend.updateKey('old', { limitBytes: 5n }));
-    else await world.until(backend.deleteKey('old'));
-    await world.until(backend.updateKey('other', { limitBytes: 7n }));
+    if (how === 'limited') await world.until(updateKey(backend, 'old', { limitBytes: 5n }));
+    else await world.until(deleteKey(backend, 'old'));
+    await world.until(updateKey(backend, 'other', { limitBytes: 7n }));
     await world.pass(HOUR);
     server.keys.set('old', held('old'));
     await world.pass(60_000);
@@ -79,7 +80,7 @@ describe.each(['0.2.0', '0.2.25'])('keys of a server of %s, which stores nothing
   it('that somebody deletes there while it runs stay deleted', async () => {
     const { world, server, backend, logged } = await forgetful(revision);
     await world.pass(2_000);
-    await world.until(backend.createKey(key('made')));
+    await world.until(createKey(backend, key('made')));
     await world.pass(HOUR);
     server.keys.delete('made');
     await world.until(Promise.resolve(backend.replica?.freshen()));

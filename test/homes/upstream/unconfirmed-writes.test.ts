@@ -4,6 +4,7 @@ import { openWriteJournal, WRITE_JOURNAL_FILE } from '../../../src/homes/upstrea
 import { createMemoryFiles } from '../../../src/platform/memory-files.js';
 import { keptLog } from '../../client/called-server.js';
 import type { FakeServer } from '../../client/fake-server.js';
+import { createKey, deleteKey, resetKey, updateKey } from '../../ports/key-changes.js';
 import { held, key, type Staged, type StagedOptions, staged } from './staged.js';
 
 /** A server that is so slow that it may lose what it acknowledges. */
@@ -17,10 +18,10 @@ describe('a write that a running server has acknowledged', () => {
       before: ({ keys }) => keys.set('old', held('old', 1n)),
     });
     await world.pass(2_000);
-    await world.until(backend.createKey(key('new', 5n)));
-    await world.until(backend.updateKey('old', { limitBytes: 2n }));
-    await world.until(backend.createKey(key('gone')));
-    await world.until(backend.deleteKey('gone'));
+    await world.until(createKey(backend, key('new', 5n)));
+    await world.until(updateKey(backend, 'old', { limitBytes: 2n }));
+    await world.until(createKey(backend, key('gone')));
+    await world.until(deleteKey(backend, 'gone'));
     server.lose('new');
     server.lose('old');
     server.lose('gone');
@@ -38,11 +39,24 @@ describe('a write that a running server has acknowledged', () => {
   it('is shown as it should be while it is undone', async () => {
     const { world, server, backend } = await staged(LOSSY);
     await world.pass(2_000);
-    await world.until(backend.createKey(key('a', 5n)));
+    await world.until(createKey(backend, key('a', 5n)));
     server.lose('a');
     expect(await world.until(Promise.resolve(backend.live?.key('a')))).toMatchObject({ limitBytes: 5n });
     await world.pass(100);
     expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
+  it('is made again before the next change, which is made where the server stores neither', async () => {
+    const { world, server, backend } = await staged(LOSSY);
+    await world.pass(2_000);
+    await world.until(createKey(backend, key('a', 5n)));
+    server.lose('a');
+    server.failsToSave = true;
+    await world.until(updateKey(backend, 'a', { limitBytes: 6n }));
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(6n);
+    expect(backend.keys.get('a')?.limitBytes).toBe(6n);
     await backend.close();
   });
 
@@ -52,7 +66,7 @@ describe('a write that a running server has acknowledged', () => {
       before: ({ keys }) => keys.set('a', held('a', 1n)),
     });
     await world.pass(2_000);
-    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    await world.until(updateKey(backend, 'a', { limitBytes: 2n }));
     server.outside({ put: key('a', 3n) });
     await world.pass(20_000);
     expect(server.keys.get('a')?.record.limitBytes).toBe(3n);
@@ -64,7 +78,7 @@ describe('a write that a running server has acknowledged', () => {
   it('is settled with a list that was sent 7 s later, after which the same change is somebody else’s', async () => {
     const { world, server, backend } = await staged();
     await world.pass(2_000);
-    await world.until(backend.createKey(key('a')));
+    await world.until(createKey(backend, key('a')));
     await world.pass(6_900);
     expect(backend.status().unsettled).toBe(1);
     await world.pass(1_500);
@@ -84,7 +98,7 @@ describe('a write that a running server has acknowledged', () => {
   it('outlives a Keyway that is killed', async () => {
     const { world, server, again } = await staged();
     const first = await again();
-    await world.until(first.createKey(key('a', 7n)));
+    await world.until(createKey(first, key('a', 7n)));
     server.lose('a');
     const second = await again();
     await world.pass(15_000);
@@ -96,7 +110,7 @@ describe('a write that a running server has acknowledged', () => {
   it('of a Keyway that was away for longer than ten minutes is left as it is found', async () => {
     const { world, server, again } = await staged();
     const first = await again();
-    await world.until(first.createKey(key('a', 7n)));
+    await world.until(createKey(first, key('a', 7n)));
     server.outside({ remove: 'a' });
     await first.close();
     await world.pass(601_000);
@@ -109,7 +123,7 @@ describe('a write that a running server has acknowledged', () => {
   it('is given up with an error where somebody undoes it again and again', async () => {
     const { world, server, backend, logged } = await staged(LOSSY);
     await world.pass(2_000);
-    await world.until(backend.createKey(key('a')));
+    await world.until(createKey(backend, key('a')));
     for (let i = 0; i < 40; i += 1) {
       server.outside({ remove: 'a' });
       await world.pass(4_000);
@@ -122,10 +136,10 @@ describe('a write that a running server has acknowledged', () => {
   it('is changed by the next write as it should be, although the server has lost it', async () => {
     const { world, server, backend } = await staged({ ...LOSSY, dataFolder: null });
     await world.pass(2_000);
-    await world.until(backend.createKey(key('a', 1n, 'n')));
+    await world.until(createKey(backend, key('a', 1n, 'n')));
     server.lose('a');
     await world.pass(1);
-    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    await world.until(updateKey(backend, 'a', { limitBytes: 2n }));
     expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'n'));
     await world.until(backend.close());
   });
@@ -134,7 +148,7 @@ describe('a write that a running server has acknowledged', () => {
     const { world, server, backend } = await staged({ dataFolder: null });
     await world.pass(5_000);
     server.outside({ put: key('a', 1n) });
-    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    await world.until(updateKey(backend, 'a', { limitBytes: 2n }));
     server.lose('a');
     await world.pass(20_000);
     expect(server.keys.get('a')?.record.limitBytes).toBe(2n);
@@ -150,7 +164,7 @@ describe('a key that was just made and is gone from the server', () => {
     const staging = await staged(options);
     const { world, server, backend } = staging;
     await world.pass(5_000);
-    await world.until(backend.createKey(MADE));
+    await world.until(createKey(backend, MADE));
     await world.pass(500);
     happens(staging);
     server.outside({ remove: MADE.accessKey });
@@ -201,9 +215,9 @@ describe('a key that was just made and is gone from the server', () => {
       trip: (call) => (call === 'create' ? slow : { there: 1, back: 1 }),
     });
     await world.pass(5_000);
-    for (let n = 0; n < 10; n += 1) await world.until(backend.createKey(key(`k${n}`)));
-    for (let n = 0; n < 10; n += 1) await world.until(backend.resetKey('k0'));
-    await world.until(backend.createKey(MADE));
+    for (let n = 0; n < 10; n += 1) await world.until(createKey(backend, key(`k${n}`)));
+    for (let n = 0; n < 10; n += 1) await world.until(resetKey(backend, 'k0'));
+    await world.until(createKey(backend, MADE));
     server.lose(MADE.accessKey);
     await world.pass(20_000);
     expect([server.keys.has(MADE.accessKey), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1 }]);
@@ -219,7 +233,7 @@ describe('a key that was just made and is gone from the server', () => {
       }),
     });
     await world.pass(5_000);
-    for (let n = 0; n < 30; n += 1) await world.until(backend.createKey(key(`k${n}`)));
+    for (let n = 0; n < 30; n += 1) await world.until(createKey(backend, key(`k${n}`)));
     isRefusing = true;
     for (let n = 0; n < 30; n += 1) server.outside({ remove: `k${n}` });
     await world.pass(120_000);
@@ -238,7 +252,7 @@ describe('a key that was just made and is gone from the server', () => {
       trip: (call) => ({ there: 1, back: call === 'create' ? back : 1 }),
     });
     await world.pass(5_000);
-    await world.until(backend.createKey(MADE));
+    await world.until(createKey(backend, MADE));
     // One that went on would judge by its own writes.
     await world.until(backend.close());
     server.outside({ remove: MADE.accessKey });
@@ -251,7 +265,7 @@ describe('a key that was just made and is gone from the server', () => {
   it('one of many is named in one line for all of them', async () => {
     const { world, server, backend, lines } = await staged();
     await world.pass(5_000);
-    for (let n = 0; n < 30; n += 1) await world.until(backend.createKey(key(`k${n}`, null, `Key ${n}`)));
+    for (let n = 0; n < 30; n += 1) await world.until(createKey(backend, key(`k${n}`, null, `Key ${n}`)));
     for (let n = 0; n < 30; n += 1) server.outside({ remove: `k${n}` });
     await world.pass(20_000);
     expect(lines.filter(({ message }) => /deleted at the server/.test(message))).toMatchObject([
@@ -267,7 +281,7 @@ describe('a key that was just made and is gone from the server', () => {
       before: ({ keys }) => keys.set('a', held('a', 1n)),
     });
     await world.pass(5_000);
-    await world.until(backend.deleteKey('a'));
+    await world.until(deleteKey(backend, 'a'));
     server.outside({ put: key('a', 1n) });
     await world.pass(20_000);
     expect([server.keys.has('a'), backend.status().madeAgain]).toEqual([false, 1]);
@@ -277,7 +291,7 @@ describe('a key that was just made and is gone from the server', () => {
   it('is not named by a name that tells the key', async () => {
     const { world, server, backend, lines } = await staged();
     await world.pass(5_000);
-    await world.until(backend.createKey(key('telling', null, 'is telling')));
+    await world.until(createKey(backend, key('telling', null, 'is telling')));
     server.outside({ remove: 'telling' });
     await world.pass(20_000);
     expect(lines.filter(({ message }) => /deleted at the server/.test(message))).toMatchObject([
@@ -316,7 +330,7 @@ describe('a name on a line whose lists tell none', () => {
 
   it('that was changed alone and lost is made again once the configuration is read 7 s later', async () => {
     const { world, server, backend, logged } = await named();
-    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    await world.until(updateKey(backend, 'a', { name: 'second', limitBytes: 1n }));
     server.lose('a');
     store(server);
     await world.pass(6_900);
@@ -331,9 +345,9 @@ describe('a name on a line whose lists tell none', () => {
 
   it('that was lost before a change of the limit is made again with that', async () => {
     const { world, server, backend } = await named();
-    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    await world.until(updateKey(backend, 'a', { name: 'second', limitBytes: 1n }));
     server.lose('a');
-    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    await world.until(updateKey(backend, 'a', { limitBytes: 2n }));
     expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'first'));
     await world.pass(20_000);
     expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'second'));
@@ -344,8 +358,8 @@ describe('a name on a line whose lists tell none', () => {
   it('that is there is settled by the configuration, asked for no more often than the list and once for all that wait', async () => {
     const { world, server, backend } = await named();
     for (let i = 0; i < 20; i += 1) {
-      await world.until(backend.createKey(key(`b${i}`, null, 'of b')));
-      await world.until(backend.updateKey(`b${i}`, { name: 'other', limitBytes: null }));
+      await world.until(createKey(backend, key(`b${i}`, null, 'of b')));
+      await world.until(updateKey(backend, `b${i}`, { name: 'other', limitBytes: null }));
     }
     const asked = callsOf(server, 'getConfig');
     await world.pass(6_000);
@@ -360,7 +374,7 @@ describe('a name on a line whose lists tell none', () => {
 
   it('that somebody else has changed since stays as they want it', async () => {
     const { world, server, backend } = await named();
-    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    await world.until(updateKey(backend, 'a', { name: 'second', limitBytes: 1n }));
     server.outside({ put: key('a', 1n, 'theirs') });
     store(server);
     await world.pass(20_000);
@@ -371,7 +385,7 @@ describe('a name on a line whose lists tell none', () => {
 
   it('is given up with an error where somebody undoes it again and again', async () => {
     const { world, server, backend, logged } = await named();
-    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    await world.until(updateKey(backend, 'a', { name: 'second', limitBytes: 1n }));
     for (let i = 0; i < 40; i += 1) {
       server.outside({ put: key('a', 1n, 'first') });
       store(server);
@@ -384,7 +398,7 @@ describe('a name on a line whose lists tell none', () => {
 
   it('waits no more after 14 s where the server has no configuration that can be read', async () => {
     const { world, server, backend } = await named();
-    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    await world.until(updateKey(backend, 'a', { name: 'second', limitBytes: 1n }));
     server.configuration = '';
     await world.pass(12_000);
     expect(backend.status().unsettled).toBe(1);
@@ -397,7 +411,7 @@ describe('a name on a line whose lists tell none', () => {
     const { world, server, backend, again } = await named({});
     // What is kept before the change takes no time of the test's then.
     await world.until(backend.document?.keepVersion() ?? Promise.resolve());
-    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    await world.until(updateKey(backend, 'a', { name: 'second', limitBytes: 1n }));
     server.lose('a');
     store(server);
     const second = await again();
@@ -413,7 +427,7 @@ describe('a write to a server with one session, which somebody else has taken', 
 
   it('is looked for with a session of its own when it is due, and made again', async () => {
     const { world, server, backend } = await staging();
-    await world.until(backend.createKey(key('a', 5n)));
+    await world.until(createKey(backend, key('a', 5n)));
     server.lose('a');
     server.signsIn();
     const calls = server.calls.length;
@@ -427,7 +441,7 @@ describe('a write to a server with one session, which somebody else has taken', 
 
   it('is found although they keep taking it, by one session each time that is waited for twice as long', async () => {
     const { world, server, backend } = await staging();
-    await world.until(backend.createKey(key('a', 5n)));
+    await world.until(createKey(backend, key('a', 5n)));
     server.lose('a');
     let begun = 0;
     let theirs = server.signsIn();
@@ -445,7 +459,7 @@ describe('a write to a server with one session, which somebody else has taken', 
 
   it('and that is settled takes no session back: nobody looks, and a poll may not', async () => {
     const { world, server, backend } = await staging();
-    await world.until(backend.createKey(key('a', 5n)));
+    await world.until(createKey(backend, key('a', 5n)));
     await world.pass(10_000);
     expect(backend.status().unsettled).toBe(0);
     const theirs = server.signsIn();
@@ -473,7 +487,7 @@ describe('a write whose answer is lost', () => {
     const { trip, lose } = losing('create', 'after');
     const { world, server, backend } = await staged({ trip });
     lose();
-    await world.until(backend.createKey(key('a', 5n)));
+    await world.until(createKey(backend, key('a', 5n)));
     expect(server.calls.filter((call) => call === 'create')).toHaveLength(1);
     expect(backend.keys.get('a')?.limitBytes).toBe(5n);
     await backend.close();
@@ -484,11 +498,11 @@ describe('a write whose answer is lost', () => {
     const { world, server, backend } = await staged({
       trip,
       dataFolder: null,
-      before: ({ keys }) => keys.set('a', held('a')),
+      before: ({ keys }) => keys.set('a', held('a')).set('b', held('b')),
     });
     await world.pass(2_000);
     lose();
-    const deleted = backend.deleteKey('a').catch((error: unknown) => error);
+    const deleted = deleteKey(backend, 'a').catch((error: unknown) => error);
     await world.pass(3);
     server.becomes('away');
     expect(await world.until(deleted)).toMatchObject({ code: 'upstreamAway' });
@@ -505,7 +519,7 @@ describe('a write whose answer is lost', () => {
     const { trip, lose } = losing('create', 'before');
     const { world, server, backend } = await staged({ trip });
     lose();
-    await expect(world.until(backend.createKey(key('a')))).rejects.toMatchObject({ code: 'upstreamAway' });
+    await expect(world.until(createKey(backend, key('a')))).rejects.toMatchObject({ code: 'upstreamAway' });
     expect([server.keys.size, backend.keys.size]).toEqual([0, 0]);
     await backend.close();
   });

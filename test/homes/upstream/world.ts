@@ -21,7 +21,7 @@ interface Due {
 
 /** How far time goes on at once, ms, and for how long, in real ms, it stands still before it goes further. */
 const SOON = 120_000;
-const PATIENCE = 50;
+const PATIENCE = 5_000;
 
 /** What waits for a turn of the real event loop has had it. */
 const settled = async (): Promise<void> => {

@@ -6,7 +6,8 @@ import { expect } from 'vitest';
 import { ROOT } from '../../clone.js';
 
 const PATH = '/axe.js';
-const AXE = join(ROOT, 'node_modules/axe-core/axe.min.js');
+/** The file of axe, for pages whose policy lets them load nothing. */
+export const AXE = join(ROOT, 'node_modules/axe-core/axe.min.js');
 
 /** Has a gateway serve axe, which its pages then load by themselves: handing half a megabyte to each takes a third of a second. */
 export function serveAxe(app: FastifyInstance): void {

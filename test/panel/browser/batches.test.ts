@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { gate } from '../gate.js';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
-import { goTo, type Stage } from './stage.js';
+import { goTo, holdTime, type Stage } from './stage.js';
 
 const bar = (page: Page) => page.getByRole('region', { name: 'Jobs' });
 
@@ -28,7 +28,7 @@ it('a deletion of all keys is undone within its time, and can be stopped after a
     await goTo(page, 'Overview');
     await expectAccessible(page);
     await bar(page).getByRole('button', { name: 'Undo' }).click();
-    await page.getByText('Nothing was deleted.').waitFor();
+    await page.getByText('Stopped after 0 of').waitFor();
     await bar(page).waitFor({ state: 'detached' });
     await deleteAll(page, 33);
     await page.reload();
@@ -135,6 +135,9 @@ it("without Keyway's interface the browser asks before a batch is left, of which
       await goTo(page, 'Keys');
       await page.getByLabel('Select Guests').check();
       await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).waitFor();
+      // The time to undo is not over before it is left.
+      await holdTime(page);
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
       await bar(page).getByText('Deleting Guests in 5 s.').waitFor();
       const asked = page.waitForEvent('dialog');
@@ -143,11 +146,12 @@ it("without Keyway's interface the browser asks before a batch is left, of which
       expect(dialog.type()).toBe('beforeunload');
       await dialog.accept();
       await reloaded;
+      await page.clock.resume();
       await page.getByRole('link', { name: 'Guests' }).waitFor();
       expect(await bar(page).count()).toBe(0);
       expect(await stage.fileText()).toContain('guest-2026');
     },
-    { stage: { ownApi: false } },
+    { clock: true, stage: { ownApi: false } },
   );
 });
 
@@ -160,7 +164,7 @@ it('what is half typed of a change, of many keys, of a table or of a rule surviv
           await page.getByRole('link', { name: 'Guests' }).click();
           await page.getByRole('dialog', { name: 'Guests' }).getByRole('button', { name: 'Edit' }).click();
         },
-        field: page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Name', { exact: true }),
+        field: page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Label', { exact: true }),
         fresh: 'Guests',
       },
       {

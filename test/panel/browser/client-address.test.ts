@@ -4,7 +4,7 @@ import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
 import { contentOf, goTo } from './stage.js';
 
-it('a server whose links name 0.0.0.0 hands out no link, code or sheet before the page is told where clients reach it, and that once', async () => {
+it('a server whose links name 0.0.0.0 hands out no link, code or sheet before it is told where clients reach it, and that once for every browser', async () => {
   await withPanel(
     'current',
     async (page) => {
@@ -15,16 +15,18 @@ it('a server whose links name 0.0.0.0 hands out no link, code or sheet before th
       expect(await drawer.getByRole('img', { name: 'QR code of the link' }).count()).toBe(0);
       expect(await drawer.getByText('ostp://').count()).toBe(0);
       await expectAccessible(page);
-      await drawer.getByLabel('Address for clients').fill('localhost');
-      await drawer.getByRole('button', { name: 'Use this address' }).click();
-      await drawer.getByText('Type an address that clients can reach').waitFor();
+      await drawer.getByRole('button', { name: 'Set address' }).click();
+      const question = page.getByRole('dialog', { name: 'Address for clients' });
+      await question.getByLabel('Address for clients').fill('localhost');
+      await question.getByRole('button', { name: 'Use this address' }).click();
+      await question.getByText('Type an address that clients can reach').waitFor();
       await expect.poll(() => page.evaluate('document.activeElement.value')).toBe('localhost');
-      await drawer.getByLabel('Address for clients').fill('vpn.example.com');
+      await question.getByLabel('Address for clients').fill('vpn.example.com');
       await page.keyboard.press('Enter');
       await drawer.getByText('ostp://guest-2026@vpn.example.com:50000').waitFor();
       await drawer.getByRole('img', { name: 'QR code of the link' }).waitFor();
       await drawer.getByRole('button', { name: 'Subscription URL' }).click();
-      await drawer.getByText('A client that fetches this is told 0.0.0.0').waitFor();
+      await drawer.getByText('No subscriptions are served.').waitFor();
       await expectAccessible(page);
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'detached' });

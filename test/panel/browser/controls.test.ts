@@ -8,7 +8,7 @@ it('every control of every page is the element at its own centre, on a phone wit
   await lookAtPages(PHONE_AND_SCREEN);
 });
 
-it('so it is in the list: with a selection, a row that is edited, an order that is kept, and the sheet of a key', async () => {
+it('so it is in the list: with a selection, an order that is kept, and the sheet of a key', async () => {
   await lookAtList(PHONE_AND_SCREEN);
 });
 
@@ -24,7 +24,7 @@ it('on a phone a row shows the limit and the pencil, which opens a window, the s
       const row = page.locator('.row', { hasText: 'Guests' });
       await row.getByText('of 50 GiB').waitFor();
       await row.getByRole('button', { name: 'Edit: Guests' }).click();
-      await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Name').fill('Visitors');
+      await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Label').fill('Visitors');
       await page.keyboard.press('Enter');
       await page.locator('.row', { hasText: 'Visitors' }).waitFor();
       await page.getByRole('dialog').waitFor({ state: 'detached' });

@@ -3,7 +3,7 @@ import { parseExact } from '../../../panel/text/exact-json.js';
 import { withPanel } from './in-browser.js';
 import { contentOf, goTo } from './stage.js';
 
-const COLUMNS = 'name,access_key,link,limit_bytes,bytes_up,bytes_down,bytes_used,connections,online,status';
+const COLUMNS = 'name,access_key,link,note,limit_bytes,bytes_up,bytes_down,bytes_used,connections,online,status';
 
 it('selected keys are saved with all columns as CSV, without a formula, and as JSON with every digit', async () => {
   await withPanel('current', async (page, stage) => {
@@ -19,7 +19,7 @@ it('selected keys are saved with all columns as CSV, without a formula, and as J
       /^'=1\+1,formula,ostp:\/\/formula@.*,,0,0,0,0,false,unused$/,
     );
     expect(lines.find((line) => line.includes('exact-limit'))).toMatch(
-      /,18446744073709551615,9007199254740993,9007199254740995,18014398509481988,0,false,active$/,
+      /,18446744073709551615,9007199254740993,9007199254740995,18014398509481988,0,false,used$/,
     );
     const json = page.waitForEvent('download');
     await page.getByRole('button', { name: 'JSON' }).click();
@@ -29,13 +29,14 @@ it('selected keys are saved with all columns as CSV, without a formula, and as J
       name: 'Exact',
       access_key: 'exact-limit',
       link: expect.stringContaining('ostp://exact-limit@'),
+      note: null,
       limit_bytes: 2n ** 64n - 1n,
       bytes_up: 9_007_199_254_740_993n,
       bytes_down: 9_007_199_254_740_995n,
       bytes_used: 18_014_398_509_481_988n,
       connections: 0,
       online: false,
-      status: 'active',
+      status: 'used',
     });
   });
 });

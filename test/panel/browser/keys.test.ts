@@ -8,7 +8,7 @@ it('a key is created, limited, reset and deleted through the page, as the API an
   await withPanel('current', async (page, stage) => {
     await goTo(page, 'Keys');
     await page.getByRole('button', { name: 'New key' }).click();
-    await page.getByLabel('Name', { exact: true }).fill('<script>window.hit=1</script>');
+    await page.getByLabel('Label', { exact: true }).fill('<script>window.hit=1</script>');
     await page.getByLabel('Limit', { exact: true }).fill('18446744073709551615');
     await page.getByLabel('Unit').selectOption('B');
     await page.getByText('= 18,446,744,073,709,551,615 bytes').waitFor();
@@ -93,7 +93,7 @@ it('a keyboard alone signs in, creates a key and deletes it', async () => {
       await page.keyboard.press('Enter');
       await page.getByRole('dialog', { name: 'New key' }).waitFor();
       expect(await page.evaluate('document.activeElement.closest(".field").querySelector("label").textContent')).toBe(
-        'Name',
+        'Label',
       );
       for (let pressed = 0; pressed < 12; pressed += 1) {
         await page.keyboard.press('Tab');
@@ -212,13 +212,13 @@ it('a name of 10,000 characters is kept, a longer one refused at its field, and 
     await goTo(page, 'Keys');
     await page.getByRole('button', { name: 'New key' }).click();
     const dialog = page.getByRole('dialog', { name: 'New key' });
-    await dialog.getByLabel('Name', { exact: true }).fill('n'.repeat(10_001));
+    await dialog.getByLabel('Label', { exact: true }).fill('n'.repeat(10_001));
     await dialog.getByText('10,001 characters is too long: at most 10,000.').waitFor();
     await dialog.getByRole('button', { name: 'Create' }).click();
     await dialog.getByLabel('Key', { exact: true }).fill('guest-2026');
     await dialog.getByText('This key already exists.').waitFor();
     expect(stage.app.keyway.core.keys.size).toBe(4);
-    await dialog.getByLabel('Name', { exact: true }).fill('n'.repeat(10_000));
+    await dialog.getByLabel('Label', { exact: true }).fill('n'.repeat(10_000));
     const key = '"><img src=x onerror="window.hit=1">/../?#%00é';
     await dialog.getByLabel('Key', { exact: true }).fill(key);
     await dialog.getByRole('button', { name: 'Create' }).click();

@@ -22,7 +22,7 @@ it('the first steps of a server lead from an empty list to the first client, and
       expect(await page.locator('.board').count()).toBe(0);
       expect(await steps(page).getByRole('button', { name: 'Show link and code' }).isDisabled()).toBe(true);
       await steps(page).getByRole('button', { name: 'Create the first key' }).click();
-      await page.getByLabel('Name').fill('Anna');
+      await page.getByLabel('Label').fill('Anna');
       await page.getByLabel('Key', { exact: true }).fill('first-key');
       await page.getByRole('button', { name: 'Create', exact: true }).click();
       await page.getByRole('dialog', { name: 'Anna' }).waitFor();

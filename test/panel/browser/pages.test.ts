@@ -23,7 +23,7 @@ it('a server that lacks some pages has them grey, and says why', async () => {
   });
 });
 
-it('on a phone the list is the page: one line of header, a menu of filters, and what is selected at the bottom', async () => {
+it('on a phone the list is the page, messages stand above the bar of pages and above a sheet, and a code fills the screen', async () => {
   await withPanel(
     'current',
     async (page) => {
@@ -33,6 +33,8 @@ it('on a phone the list is the page: one line of header, a menu of filters, and 
         (await page.locator(selector).first().boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
       expect((await box('.brand')).height).toBeLessThan(56);
       expect((await box('.grid')).height).toBeGreaterThan(390);
+      const card = page.locator('.row', { hasText: 'Guests' });
+      expect(await card.innerText(), 'a card has a name and no digits of the key').not.toContain('guest-2026');
       await page.getByRole('combobox', { name: 'Show' }).selectOption('near');
       await expect.poll(() => page.locator('.row:not(.row-head)').count()).toBe(1);
       await page.getByRole('combobox', { name: 'Show' }).selectOption('all');
@@ -45,10 +47,35 @@ it('on a phone the list is the page: one line of header, a menu of filters, and 
       await page.getByRole('button', { name: 'Copy link: Guests' }).click();
       await page.locator('.toast').waitFor();
       const nav = await box('nav');
-      expect((await box('.toast')).y).toBeGreaterThanOrEqual(nav.y + nav.height);
+      const toast = await box('.toast');
+      expect(nav.y + nav.height, 'the tab bar stays where it is').toBe(780);
+      expect(toast.y + toast.height, 'the message stands above it').toBeLessThanOrEqual(nav.y);
+      const list = await box('.grid');
+      expect(list.y + list.height, 'and covers nothing of the list').toBeLessThanOrEqual(toast.y);
       await page.clock.resume();
       await page.getByRole('button', { name: 'Show QR code: Guests' }).click();
-      await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+      const code = page.getByRole('img', { name: 'QR code of the link' });
+      await code.click();
+      const large = page.getByRole('dialog', { name: 'QR code of the link' });
+      expect((await large.getByRole('img').boundingBox())?.width, 'the code is as wide as the phone').toBeGreaterThan(
+        350,
+      );
+      await expectFits(page);
+      await large.getByRole('img').click();
+      await large.waitFor({ state: 'detached' });
+      const sheet = page.getByRole('dialog', { name: 'Guests' });
+      await sheet.getByRole('button', { name: 'Edit' }).click();
+      const limit = page.getByLabel('Limit', { exact: true });
+      expect(await limit.getAttribute('inputmode'), 'a keyboard of digits alone has no unit').toBeNull();
+      await limit.fill('10 GB');
+      expect(await page.getByLabel('Unit').inputValue()).toBe('GB');
+      await page.getByRole('button', { name: 'Save' }).click();
+      const undo = sheet.getByRole('button', { name: 'Undo' });
+      const foot = (await sheet.locator('> .dialog-foot').boundingBox())?.y ?? 0;
+      const offer = (await undo.boundingBox()) ?? { y: 0, height: 0 };
+      expect(offer.y + offer.height, 'the message stands above the foot of the sheet').toBeLessThan(foot);
+      await undo.click();
+      await page.getByText('The key is as it was.').waitFor();
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'Language, theme and sign-out' }).click();
       await page.getByRole('button', { name: 'Sign out' }).click();
@@ -68,7 +95,8 @@ it('the list ends with its last row where all of them fit, and else scrolls in i
     const bottom = async (box: typeof grid) =>
       box.boundingBox().then((found) => (found?.y ?? 0) + (found?.height ?? 0));
     expect((await bottom(grid)) - (await bottom(rows.last()))).toBeLessThanOrEqual(1);
-    for (let key = 0; key < 10; key += 1) await stage.call('POST', '/users', {});
+    for (let key = 0; key < 10; key += 1)
+      await stage.call('POST', '/users', { name: key === 0 ? 'Anna from Frankfurt' : '' });
     await expect.poll(() => rows.count()).toBe(14);
     expect(await grid.evaluate((element) => element.scrollHeight > element.clientHeight)).toBe(true);
     await expectFits(page);
@@ -77,8 +105,49 @@ it('the list ends with its last row where all of them fit, and else scrolls in i
       const [list, actions] = [await grid.boundingBox(), await rows.first().locator('.cell-actions').boundingBox()];
       const room = (list?.x ?? 0) + (list?.width ?? 0) - ((actions?.x ?? 0) + (actions?.width ?? 0));
       expect(room, `right of the actions at ${width} pixels`).toBeGreaterThanOrEqual(0);
+      const name = page.getByRole('link', { name: 'Anna from Frankfurt' });
+      const isWhole = await name.evaluate(
+        ({ parentElement: cell }) => cell !== null && cell.scrollWidth <= cell.clientWidth,
+      );
+      expect(isWhole, `the name is whole at ${width} pixels`).toBe(true);
     }
   });
+});
+
+it('is printed as the page or the window that it shows, with every row and in dark ink, whatever the theme', async () => {
+  const file = SERVER_FILE.replace(
+    '"access_keys": [',
+    `$&${Array.from({ length: 80 }, (_, key) => `{ "access_key": "print-${key}", "name": "Printed ${key}" },`).join('\n')}`,
+  );
+  const test = async (page: Page) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('link', { name: 'Guests' }).waitFor();
+    const isShown = (selector: string) =>
+      page.locator(selector).evaluate((element) => element.checkVisibility({ visibilityProperty: true }));
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    await expect.poll(() => page.locator('.row:not(.row-head)').count()).toBe(84);
+    const tops = await page.locator('.row').evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().top));
+    expect(tops, 'rows stand below each other').toEqual([...new Set(tops)].sort((a, b) => a - b));
+    expect(await page.evaluate('document.documentElement.scrollHeight'), 'and none is cut').toBeGreaterThan(84 * 40);
+    expect([await isShown('.side'), await isShown('.toolbar .button-primary'), await isShown('h1')]).toEqual([
+      ...[false, false, true],
+    ]);
+    expect(
+      await page
+        .locator('.grid .row')
+        .nth(1)
+        .evaluate((row) => getComputedStyle(row).color),
+    ).toBe('rgb(0, 0, 0)');
+    await page.emulateMedia({ media: 'screen' });
+    await page.getByRole('link', { name: 'Guests' }).click();
+    await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+    await page.emulateMedia({ media: 'print' });
+    expect([await isShown('.share .qr'), await isShown('.dialog-head h2'), await isShown('.dialog-foot')]).toEqual([
+      ...[true, true, false],
+    ]);
+    expect([await isShown('h1'), await isShown('.page-keys')]).toEqual([false, false]);
+  };
+  await withPanel('current', test, { colorScheme: 'dark', stage: { file } });
 });
 
 it('a page without entries has one button in the accent: that of its invitation', async () => {

@@ -45,7 +45,7 @@ it('a session that somebody else ended leads back to the login, says so, and los
   await withPanel('current', async (page, stage) => {
     await goTo(page, 'Keys');
     await page.getByRole('link', { name: 'Guests' }).waitFor();
-    await page.getByLabel('Search by name or key').fill('Gue');
+    await page.getByLabel('Search by name, note or key').fill('Gue');
     await fetch(`${stage.api}/login`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -59,7 +59,7 @@ it('a session that somebody else ended leads back to the login, says so, and los
     await page.getByLabel('API token').fill(TOKEN);
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'Guests' }).waitFor();
-    expect(await page.getByLabel('Search by name or key').inputValue()).toBe('Gue');
+    expect(await page.getByLabel('Search by name, note or key').inputValue()).toBe('Gue');
   });
 });
 
@@ -76,7 +76,7 @@ it('speaks to an earliest server on another origin, whose host stands above the 
   // The list of such a server tells no names, its configuration does.
   await page.getByRole('link', { name: 'Guests' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Edit' }).click();
-  expect(await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Name').inputValue()).toBe('Guests');
+  expect(await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Label').inputValue()).toBe('Guests');
   await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Limit', { exact: true }).fill('60');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog', { name: 'Edit key' }).waitFor({ state: 'detached' });

@@ -25,6 +25,10 @@ overHomes(
         await expectAccessible();
         expect(secret).toMatch(/^kw_/);
         await shown.getByRole('button', { name: 'I have it' }).click();
+        await shown.getByText('It was not copied yet.').waitFor();
+        expect(await shown.locator('code').textContent(), 'it stays until it is declined twice').toBe(secret);
+        await page.keyboard.press('Escape');
+        await shown.waitFor({ state: 'detached' });
         expect(await page.getByText(secret).count()).toBe(0);
         const [token] = (await own('GET', '/tokens')) as readonly { readonly expires_at: string }[]; // docs/api.md
         expect(token).toMatchObject({ name: 'relay-eu', may: 'relay', made_by: 'session' });
@@ -53,6 +57,15 @@ overHomes(
         await page.getByRole('button', { name: 'Remove relay-eu' }).click();
         await asked.getByRole('button', { name: 'Remove' }).click();
         await page.getByText('Token removed: relay-eu.').waitFor();
+        await page.getByRole('button', { name: 'New token' }).click();
+        await form.getByLabel('Name').fill('relay-us');
+        await form.getByRole('button', { name: 'Create' }).click();
+        const next = page.getByRole('dialog', { name: 'The token relay-us' });
+        await next.getByRole('button', { name: 'Copy: Token' }).click();
+        await next.getByRole('button', { name: 'Copied' }).waitFor();
+        await next.getByRole('button', { name: 'I have it' }).click();
+        await next.waitFor({ state: 'detached' });
+        await own('DELETE', '/tokens/relay-us');
         expect(await own('GET', '/tokens')).toEqual([]);
         const refused = await fetch(`${base}/api/users`, { headers: { authorization: `Bearer ${secret}` } });
         expect(refused.status).toBe(401);

@@ -2,13 +2,13 @@ import { expect, it } from 'vitest';
 import { withPanel } from './in-browser.js';
 import { goTo, holdTime, picture } from './stage.js';
 
-it('a server that does not answer is told of until it is back, and the list says of when it is', async () => {
+it('a server that does not answer is told of until it is back, the list says of when it is, and one that cannot be had counts nothing', async () => {
   await withPanel(
     'current',
     async (page) => {
       await goTo(page, 'Keys');
       await page.getByRole('link', { name: 'Guests' }).waitFor();
-      await page.getByLabel('Search by name or key').fill('gue');
+      await page.getByLabel('Search by name, note or key').fill('gue');
       let isAway = true;
       await page.route(/\/api\/|\/keyway\//, (route) => (isAway ? route.abort() : route.continue()));
       const bar = page.getByRole('alert').filter({ hasText: 'No connection since' });
@@ -29,7 +29,14 @@ it('a server that does not answer is told of until it is back, and the list says
       await page.clock.resume();
       await bar.waitFor({ state: 'detached' });
       await age.waitFor({ state: 'detached' });
-      expect(await page.getByLabel('Search by name or key').inputValue()).toBe('gue');
+      expect(await page.getByLabel('Search by name, note or key').inputValue()).toBe('gue');
+      await page.route(/\/api\/users|\/keyway\/v1\/keys/, (route) => route.abort());
+      await page.reload();
+      await page.getByRole('main').getByText('The server does not answer.').first().waitFor();
+      const filters = page.getByRole('group', { name: 'Show' }).getByRole('button');
+      expect((await filters.allInnerTexts()).map((text) => text.trim())).toEqual([
+        ...['All', 'Over limit', 'Near limit', 'Online', 'Used', 'Never used', 'No limit'],
+      ]);
     },
     { clock: true, expected: /ERR_FAILED/ },
   );

@@ -29,7 +29,7 @@ it('a key of a server that nobody can print is deleted in the page, which says o
     await page.getByRole('checkbox', { name: `Select ${name}` }).check();
   await page.getByRole('button', { name: 'Delete' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('A browser cannot address this key').waitFor();
+  await dialog.getByText('A browser cannot address 1 key.').waitFor();
   expect(await dialog.locator('code').textContent()).toBe(command);
   await expectAccessible(page);
   await dialog.getByRole('button', { name: 'Copy the command' }).click();
@@ -41,7 +41,7 @@ it('a key of a server that nobody can print is deleted in the page, which says o
   expect(present()).toContain('');
   await page.getByRole('checkbox', { name: 'Select (digest e3b0c442)' }).check();
   await page.getByRole('button', { name: 'Delete' }).click();
-  await dialog.getByText('cannot address this key').waitFor();
+  await dialog.getByText('cannot address 1 key.').waitFor();
   expect(await sure.count()).toBe(0);
   expectClean();
 

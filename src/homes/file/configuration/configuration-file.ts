@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import type { ConfigurationFingerprint, ConfigurationPatch } from '../../../core/backend.js';
+import type { ConfigurationFingerprint, ConfigurationPatch, VersionSource } from '../../../core/backend.js';
 import type { ConfigurationObserverPort } from '../../../core/configuration-observer.js';
-import { DomainError } from '../../../core/errors.js';
+import { DomainError, messageOf } from '../../../core/errors.js';
 import type { KeptRecords } from '../../../core/kept-records.js';
 import { onMonotonicClock } from '../../../core/kept-time.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
@@ -14,14 +14,14 @@ import { type Hold, holdForServing } from '../../../files/hold.js';
 import { createInPlaceWriting, type InPlaceWriting } from '../../../files/in-place.js';
 import { createKeptVersions } from '../../../files/kept-versions.js';
 import { lockPorts } from '../../../files/lock.js';
-import { isMeantContent } from '../../../files/meant-content.js';
-import type { VersionsOptions } from '../../../files/rewrite-file.js';
+import type { VersionsOptions } from '../../../files/versions-of-file.js';
 import { readTarget, removeStaleTemporaries, type TargetFile } from '../../../files/write-file.js';
 import { failureCode, failureWords } from '../../../platform/failure-words.js';
 import type { ProcessesPort } from '../../../platform/processes.js';
 import { compactJsonSteps, JsonSyntaxError } from '../../../wire/json/json.js';
 import { type FileServer, oldestReading } from '../../../wire/traits/server-file.js';
 import { SETTLED_AFTER } from '../../../wire/traits/storing.js';
+import { type ChangeJournal, createChangeJournal } from './change-journal.js';
 import { CommitQueue } from './commit-queue.js';
 import { EditWatch } from './edit-watch.js';
 import { FileState, type ServedFile } from './file-state.js';
@@ -29,9 +29,9 @@ import { FileWrites } from './file-writes.js';
 import { InboundsWatch } from './inbounds-watch.js';
 import { BrokenFileError, type FoundFile, KnownFile, readFirst } from './known-file.js';
 import { changeCount } from './pending-changes.js';
-import { ReappliedChanges } from './reapplied-changes.js';
 import { type ReloadListener, Reloads } from './reloads.js';
-import { createUnreadJournal, type UnreadJournal } from './unread-journal.js';
+import { presentPart, UnconfirmedChanges } from './unconfirmed-changes.js';
+import type { WholeContent } from './whole-content.js';
 
 /**
  * The configuration file of a server on disk. Changes whose write failed stay pending, are laid over every configuration
@@ -53,6 +53,7 @@ export interface ConfigurationFile {
   patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint>;
   /** Keeps a version as the port does. */
   keepVersion(): Promise<void>;
+  readonly versions: VersionSource;
   /** Called synchronously with each configuration that became live from outside or by `replace`. */
   onReload(listener: ReloadListener): void;
   /** The last good configuration, with the changes that are not written yet laid over it. */
@@ -63,14 +64,11 @@ export interface ConfigurationFile {
   /** The data folder, which is this process's as the file is. */
   readonly hold: Hold;
   /**
-   * Makes the file, byte for byte, what a backup has; the present content is kept first. It is live when this resolves,
-   * for listeners with the reason `restored`. Rejects with the reason why these bytes are no configuration, or with
-   * `configWriteFailed`. The changes whose write failed come over it, unless `dropWaiting` gives them up; resolves to
-   * those that were given up.
+   * Makes the file, byte for byte, this content; the present one is kept first. It is live when this resolves, for
+   * listeners with the reason `restored`. Rejects with the reason why these bytes are no configuration, with
+   * `configWriteFailed` or `ContentChangedError`. Resolves to the changes whose write had failed.
    */
-  restore(bytes: Buffer, options?: { readonly dropWaiting?: boolean }): Promise<ConfigurationChange>;
-  /** The changes whose write failed. */
-  waiting(): ConfigurationChange;
+  restore(bytes: Buffer, how?: WholeContent): Promise<ConfigurationChange>;
   /** The servers that start from the file, or did before a write of Keyway's. */
   started(): readonly FileServer[];
   /** Remembers in these records the servers that do not start any more, and recalls those of a Keyway before. */
@@ -98,13 +96,13 @@ export interface ConfigurationFileStatus {
 export interface ConfigurationFileOptions extends VersionsOptions {
   /** The servers that may read the file; default none that is known. */
   readonly servers?: readonly FileServer[];
-  /** A change whose write fails is given up, and nothing of it comes later: for a process that ends then. Default false. */
+  /** Gives a change up for good if its write fails, for a process that ends then. Default false. */
   readonly givesUpUnsaved?: boolean;
-  /** The time that a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
-  readonly unreadMilliseconds?: number;
-  /** The time between looks at the file, in milliseconds, 0 for never; default 500. */
+  /** Milliseconds that a server of the same file may take to read a change; 0 without such a server. Default 7 s. */
+  readonly unconfirmedMilliseconds?: number;
+  /** Milliseconds between checks of the file, 0 for never; default 500. */
   readonly pollMilliseconds?: number;
-  /** The system is asked for events of the folder, too; default true. */
+  /** Asks the system for events of the folder, too; default true. */
   readonly watch?: boolean;
   /** The processes that may hold the file; by default as `/proc` tells them, which needs Linux. */
   readonly processes?: ProcessesPort;
@@ -115,7 +113,7 @@ export interface ConfigurationFileOptions extends VersionsOptions {
 
 /** The configuration file cannot be served from at start; the message says why. */
 export class ConfigurationFileError extends Error {
-  /** `missing`: there is none; `unreadable`: the system refuses; `broken`: it is no configuration. */
+  /** `missing`: there is no file; `unreadable`: the system refuses; `broken`: it is not a configuration. */
   readonly reason: 'missing' | 'unreadable' | 'broken';
 
   constructor(path: string, cause: unknown) {
@@ -141,7 +139,7 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
   const path = resolve(options.path);
   const held = { fileSystem, processes, wait, log, dataFolder, configurationPath: path };
   const hold = await holdForServing({ ...held, lookMilliseconds: pollMilliseconds }).catch(async (error: unknown) => {
-    // Whoever may not read the file may not write beside it, as a rule: the file is what is to be said.
+    // A user who may not read the file usually may not write to its folder either: report the file.
     throw (await refusedReading(fileSystem, path)) ?? error;
   });
   try {
@@ -149,7 +147,7 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
     const versions = createKeptVersions({ fileSystem, folder: folder.versions, clock });
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
     const first = await openFile({ fileSystem, path, wait, log }, overwriting);
-    const { reapplied, journal } = await openUnread(options, processes, hold, first);
+    const { unconfirmed, journal } = await openUnconfirmed(options, processes, hold, first);
     const { observer, watch = true, servers = [], givesUpUnsaved = false } = options;
     const own = await processes.own();
     const served: ServedFile = {
@@ -157,7 +155,7 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
       process: own === null ? 'this process' : `process ${own.pid}`,
       ...(observer && { observer }),
       ...{ hold, versions, journal, overwriting: options.inPlace ? overwriting : null },
-      state: new FileState(first.configuration, reapplied),
+      state: new FileState(first.configuration, unconfirmed),
       inbounds: new InboundsWatch({ path, log, legacyListReading: oldestReading(servers) }),
       starts: new StartWatch({ of: { file: path }, log, servers: () => servers }),
     };
@@ -206,33 +204,39 @@ async function openFile(
   }
 }
 
-/** Takes over what the Keyway before noted for servers beside, unless a person has replaced the file since. */
-async function openUnread(
-  { fileSystem, clock, log, unreadMilliseconds: milliseconds = SETTLED_AFTER }: ConfigurationFileOptions,
+/** Takes over the changes that the previous Keyway recorded as unconfirmed. */
+async function openUnconfirmed(
+  { fileSystem, clock, log, unconfirmedMilliseconds: milliseconds = SETTLED_AFTER }: ConfigurationFileOptions,
   processes: ProcessesPort,
   { folder }: Hold,
   { target, configuration }: FirstReading,
-): Promise<{ readonly reapplied: ReappliedChanges; readonly journal: UnreadJournal }> {
-  const reapplied = new ReappliedChanges(clock.monotonic, milliseconds);
+): Promise<{ readonly unconfirmed: UnconfirmedChanges; readonly journal: ChangeJournal }> {
+  const unconfirmed = new UnconfirmedChanges(clock.monotonic, milliseconds);
   const boot = await processes.boot();
-  const journal = createUnreadJournal({ path: folder.unreadChanges, boot, milliseconds, fileSystem, clock, log });
-  const isMeant = await isMeantContent(fileSystem, folder, target.bytes, { atStart: true });
-  for (const { at, former, written } of isMeant ? [] : await journal.read())
-    reapplied.record(former, written, onMonotonicClock(clock, at));
-  // Before the file changes: after another kill, what was written before would count again.
-  const superseded = reapplied.findSuperseded(configuration, onMonotonicClock(clock, writtenAt(target)));
-  if (changeCount(superseded) > 0) {
-    reapplied.record(superseded, superseded);
-    await journal.add({ at: clock.now(), former: superseded, written: superseded });
+  const journal = createChangeJournal({ path: folder.unreadChanges, boot, milliseconds, fileSystem, clock, log });
+  const { written: noted, intended } = await journal.read();
+  for (const { at, former, written } of noted) unconfirmed.record(former, written, onMonotonicClock(clock, at));
+  if (intended !== null) {
+    const made = { former: intended.former, written: presentPart(intended.written, configuration) };
+    if (changeCount(made.written) > 0) {
+      unconfirmed.record(made.former, made.written, onMonotonicClock(clock, intended.at));
+      await journal.add(made);
+    }
   }
-  return { reapplied, journal };
+  // Before the file changes: after another kill, what was written before would count again.
+  const superseded = unconfirmed.findSuperseded(configuration, onMonotonicClock(clock, writtenAt(target)));
+  if (changeCount(superseded) > 0) {
+    unconfirmed.record(superseded, superseded);
+    await journal.add({ former: superseded, written: superseded });
+  }
+  return { unconfirmed, journal };
 }
 
 /** Milliseconds since the epoch. */
 const writtenAt = ({ stat }: TargetFile): number => Number(stat.mtimeNs / 1_000_000n);
 
 function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
-  const { fileSystem, clock, path, log, hold, versions, overwriting, state, inbounds, starts } = served;
+  const { fileSystem, clock, path, log, hold, versions, journal, overwriting, state, inbounds, starts } = served;
   const { mode } = first.configuration;
   if (mode !== 'server')
     log.warn(
@@ -266,6 +270,7 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
     // The next edit may be bad, and this the last good content before it.
     if (writes.hasWritten) await versions.keep(file.document.bytes).catch(() => undefined);
     await versions.idle();
+    await journal.close();
     await hold.release().catch((error: unknown) => {
       log.warn({ file: path, reason: failureWords(error) }, 'the file and its data folder could not be given back');
     });
@@ -283,12 +288,13 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
       state.accepted.add(change);
       return queue.add(change);
     },
-    restore: async (bytes, restoreOptions) => {
+    restore: async (bytes, how) => {
       refuseWhenClosing();
       const whole = readDocument(bytes);
-      return queue.exclusive(() => writes.putWhole(whole, 'restored', restoreOptions));
+      const waiting = await queue.exclusive(() => writes.putWhole(whole, 'restored', how));
+      void writePending();
+      return waiting;
     },
-    waiting: () => state.pending,
     started: () => starts.started,
     rememberStarts(records) {
       starts.remember(records);
@@ -305,6 +311,11 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
       return queue.exclusive(() => writes.patch(patch));
     },
     keepVersion: () => queue.exclusive(() => writes.keepVersion()),
+    versions: {
+      list: versions.list,
+      read: versions.read,
+      present: async () => (await readTarget(fileSystem, path)).bytes,
+    },
     readAsJson: () => {
       // Only while it is being overwritten does the file hold half a configuration.
       if (overwriting !== null) return queue.exclusive(() => readAsCompactJson(fileSystem, path));
@@ -336,6 +347,6 @@ async function readAsCompactJson(fileSystem: FileSystemPort, path: string): Prom
     return await inTurns(compactJsonSteps(bytes));
   } catch (error) {
     const comments = error instanceof JsonSyntaxError && error.step === 'comments';
-    throw new DomainError(comments ? 'configStripFailed' : 'configParseFailed', failureWords(error));
+    throw new DomainError(comments ? 'configStripFailed' : 'configParseFailed', messageOf(error));
   }
 }

@@ -1,15 +1,15 @@
 import type { ConfigurationObserverPort } from '../../../core/configuration-observer.js';
-import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
+import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import type { StartWatch } from '../../../document/check/start-watch.js';
 import type { Hold } from '../../../files/hold.js';
 import type { InPlaceWriting } from '../../../files/in-place.js';
 import type { KeptVersions } from '../../../files/kept-versions.js';
 import type { FileServer } from '../../../wire/traits/server-file.js';
+import type { ChangeJournal } from './change-journal.js';
 import type { InboundsWatch } from './inbounds-watch.js';
-import { changeCount, layOver, mergeChanges } from './pending-changes.js';
-import type { ReappliedChanges } from './reapplied-changes.js';
-import type { UnreadJournal } from './unread-journal.js';
+import { layOver, mergeChanges } from './pending-changes.js';
+import type { UnconfirmedChanges } from './unconfirmed-changes.js';
 
 /** A configuration file that is served, as every part that serves it is handed it. */
 export interface ServedFile {
@@ -31,7 +31,7 @@ export interface ServedFile {
   readonly versions: KeptVersions;
   /** Null where the file is replaced. */
   readonly overwriting: InPlaceWriting | null;
-  readonly journal: UnreadJournal;
+  readonly journal: ChangeJournal;
   readonly state: FileState;
   readonly inbounds: InboundsWatch;
   readonly starts: StartWatch;
@@ -46,10 +46,12 @@ export type LastReading = 'good' | 'broken' | 'unavailable';
 /** Written changes are gathered up to this count, because laying them over goes through all keys. */
 const GATHERED = 4096;
 
+const NO_KEYS: ReadonlyMap<string, AccessKey | null> = new Map();
+
 /** The configuration of a file that is served: what the file holds, and the changes that it does not hold yet. */
 export class FileState {
-  /** The changes that a server beside need not have read. */
-  readonly reapplied: ReappliedChanges;
+  /** The changes that a server of the same file may not have read yet. */
+  readonly unconfirmed: UnconfirmedChanges;
   /** Changes that are asked for and not written yet, in their order, those on their way first. */
   readonly accepted = new Set<ConfigurationChange>();
   /** The changes that wait for a write: those whose write failed, and those that another program took back. */
@@ -58,16 +60,16 @@ export class FileState {
   keepsNext = true;
   reading: LastReading = 'good';
   #read: ServerConfiguration;
-  #writtenSince: ConfigurationChange = {};
+  #writtenKeys = new Map<string, AccessKey | null>();
+  #writtenSettings: ConfigurationChange = {};
 
-  constructor(read: ServerConfiguration, reapplied: ReappliedChanges) {
+  constructor(read: ServerConfiguration, unconfirmed: UnconfirmedChanges) {
     this.#read = read;
-    this.reapplied = reapplied;
+    this.unconfirmed = unconfirmed;
   }
 
   inFile(): ServerConfiguration {
-    this.#read = layOver(this.#read, this.#writtenSince);
-    this.#writtenSince = {};
+    this.becomes(layOver(this.#read, { ...this.#writtenSettings, keys: this.#writtenKeys }));
     return this.#read;
   }
 
@@ -82,14 +84,16 @@ export class FileState {
   }
 
   /** Notes that a change was written into the file. */
-  wrote(change: ConfigurationChange): void {
-    this.#writtenSince = mergeChanges(this.#writtenSince, change);
-    if (changeCount(this.#writtenSince) > GATHERED) this.inFile();
+  wrote({ keys = NO_KEYS, ...settings }: ConfigurationChange): void {
+    for (const [accessKey, record] of keys) this.#writtenKeys.set(accessKey, record);
+    this.#writtenSettings = mergeChanges(this.#writtenSettings, settings);
+    if (this.#writtenKeys.size > GATHERED) this.inFile();
   }
 
   /** Notes that another configuration was read. */
   becomes(configuration: ServerConfiguration): void {
     this.#read = configuration;
-    this.#writtenSince = {};
+    this.#writtenKeys.clear();
+    this.#writtenSettings = {};
   }
 }

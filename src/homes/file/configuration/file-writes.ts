@@ -8,7 +8,7 @@ import { judgeReplacement } from '../../../core/replace-policy.js';
 import { inTurns } from '../../../core/steps.js';
 import { UNDO_GAP } from '../../../core/undo-versions.js';
 import { changeDocument } from '../../../document/change.js';
-import { refuseEndedStartSteps, refuseLockOut } from '../../../document/check/keeps-starting.js';
+import { refuseEndedStartSteps, refuseLockOutSteps } from '../../../document/check/keeps-starting.js';
 import {
   type ConfigurationDocument,
   lossesBetween,
@@ -25,12 +25,14 @@ import {
   type TargetFile,
   undisturbed,
 } from '../../../files/write-file.js';
-import { failureWords } from '../../../platform/failure-words.js';
+import { failureCode, failureWords } from '../../../platform/failure-words.js';
 import { unlessMissing } from '../../../platform/presence.js';
+import type { FileChange } from './change-journal.js';
 import type { ServedFile } from './file-state.js';
 import type { FoundFile, KnownFile } from './known-file.js';
 import { changeCount, differences, mergeChanges } from './pending-changes.js';
 import type { Reloads } from './reloads.js';
+import { ContentChangedError, refuseOtherContent, type WholeContent } from './whole-content.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -41,6 +43,8 @@ export class FileWrites {
   readonly #reloads: Reloads;
   readonly #buffers = createBufferReuse();
   #isWriting = false;
+  /** Until it has resolved, nothing goes into the data folder or takes the place of the file. */
+  #held: Promise<void> = Promise.resolve();
   #hasWritten = false;
   #lastError: string | null = null;
   /** The error of a read that failed just now; it may hold the whole content. */
@@ -84,11 +88,11 @@ export class FileWrites {
     const ended = this.#beginning('changes', changeCount(change));
     this.#isWriting = true;
     try {
-      const { change: all, refused, former } = await this.#undisturbed(() => this.#write(change));
+      const { refused, made } = await this.#attempts(() => this.#write(change));
       this.#accounted(changes, this.#waiting(refused));
-      const carried = without(all, refused);
+      const carried = made.written;
       state.wrote(carried);
-      await this.#note(former, carried);
+      await this.#note(made);
       if (changeCount(refused) === 0) this.#succeeded();
       ended({ failed: changeCount(refused) > 0 });
       return changes.map((one) => (isRefused(one, refused) ? this.#unsaved() : carried));
@@ -102,35 +106,25 @@ export class FileWrites {
     }
   }
 
-  /**
-   * Makes the file this document. With `dropWaiting`, the changes whose write failed are given up with it; resolves to those.
-   * Rejects with configRefused/WriteFailed.
-   */
-  async putWhole(
-    whole: ReadConfiguration,
-    reason: WholeReason,
-    { dropWaiting = false }: { readonly dropWaiting?: boolean } = {},
-  ): Promise<ConfigurationChange> {
+  /** Makes the file this document; resolves to the changes whose write had failed. Rejects with configRefused/WriteFailed, or `ContentChangedError`. */
+  async putWhole(whole: ReadConfiguration, reason: WholeReason, how: WholeContent = {}): Promise<ConfigurationChange> {
     const { state } = this.#served;
     return this.#asWhole(async () => {
-      const before = state.inFile();
-      await this.#undisturbed(() => this.#replaceWith(whole, reason));
-      const { former, written } = differences(before, whole.configuration);
-      await this.#note(former, written);
-      const dropped = dropWaiting ? state.pending : {};
-      if (dropWaiting) state.pending = {};
-      return { result: dropped, follow: () => this.#reloads.replaced(whole, reason) };
+      const change = differences(state.inFile(), whole.configuration);
+      await this.#undisturbed(() => this.#replaceWith(whole, reason, change, how));
+      await this.#note(change);
+      const waiting = state.pending;
+      if (how.dropWaiting) state.pending = {};
+      return { result: waiting, follow: () => this.#reloads.replaced(whole, reason) };
     });
   }
 
   /** Makes a patch over what the file holds now, with the changes that wait. Rejects as `patchDocumentSteps` throws, and with configWriteFailed. */
   async patch(patch: ConfigurationPatch): Promise<ConfigurationFingerprint> {
-    const { state } = this.#served;
     return this.#asWhole(async () => {
-      const before = state.inFile();
-      const { document, configuration, fingerprint } = await this.#undisturbed(() => this.#writePatched(patch));
-      const { former, written } = differences({ ...before, keys: [] }, { ...configuration, keys: [] });
-      await this.#note(former, written);
+      const { patched, change } = await this.#undisturbed(() => this.#writePatched(patch));
+      const { document, configuration, fingerprint } = patched;
+      await this.#note(change);
       return { result: fingerprint, follow: () => this.#reloads.patched(configuration, document) };
     });
   }
@@ -158,7 +152,7 @@ export class FileWrites {
       await this.#served.starts.noted();
       return result;
     } catch (error) {
-      if (error instanceof DomainError) throw error;
+      if (error instanceof DomainError || error instanceof ContentChangedError) throw error;
       this.#failed(error);
       ended({ failed: true });
       throw new DomainError('configWriteFailed', failureWords(error));
@@ -167,7 +161,9 @@ export class FileWrites {
     }
   }
 
-  async #writePatched(patch: ConfigurationPatch): Promise<PatchedDocument> {
+  async #writePatched(
+    patch: ConfigurationPatch,
+  ): Promise<{ readonly patched: PatchedDocument; readonly change: FileChange }> {
     const { state, versions, servers } = this.#served;
     const file = this.#file;
     const found = await this.#reading(() => file.settled());
@@ -175,41 +171,75 @@ export class FileWrites {
     const { document, refused } = this.#applyParts(found.document, waiting);
     const patched = await inTurns(patchDocumentSteps(document, patch));
     await inTurns(refuseEndedStartSteps(document, patched.document, servers));
-    if (patch.mayLockOut !== true) refuseLockOut(document, patched.configuration.listener);
+    if (patch.mayLockOut !== true) await inTurns(refuseLockOutSteps(document, patched.configuration.listener));
+    const change = differences({ ...state.inFile(), keys: [] }, { ...patched.configuration, keys: [] });
     if (patched.document === found.document) await file.makeDurable(found);
     else {
       await versions.keep(found.document.bytes);
       file.attempts(patched.document);
-      file.holds(patched.document, await this.#put(found.target, patched.document.bytes));
+      file.holds(patched.document, await this.#put(found.target, patched.document.bytes, change));
       this.#hasWritten = true;
     }
     state.pending = refused;
     state.wrote(without(waiting, refused));
-    return patched;
+    return { patched, change };
   }
 
-  /** Notes, so that a killed Keyway knows it, what a server beside may take back. Never rejects. */
-  async #note(former: ConfigurationChange, written: ConfigurationChange): Promise<void> {
-    const { state, journal, clock } = this.#served;
-    state.reapplied.record(former, written);
-    await journal.add({ at: clock.now(), former, written });
+  /** Records what a server of the same file may revert, so that it is known even after a kill. Never rejects. */
+  async #note(change: FileChange): Promise<void> {
+    const { state, journal } = this.#served;
+    state.unconfirmed.record(change.former, change.written);
+    await journal.add(change);
   }
 
-  async #put(target: TargetFile, content: Buffer): Promise<FileStat | null> {
-    const { fileSystem, overwriting } = this.#served;
-    if (overwriting !== null) return overwriting.replace(target, content);
+  /** Notes a change that is about to take the place of the file. */
+  async #intend(change: FileChange, { path, realPath, isAssumed = false }: TargetFile): Promise<void> {
+    const { hold, journal, state } = this.#served;
+    const { keepsNext } = state;
+    await this.#held;
+    // A data folder that was made again has no version of what is replaced.
+    const isMadeAgain = state.keepsNext && !keepsNext;
+    if (isAssumed && (isMadeAgain || hold.realPath() !== realPath)) throw new TargetChangedError(path);
+    await journal.intend(change);
+  }
+
+  async #put(target: TargetFile, content: Buffer, change: FileChange): Promise<FileStat | null> {
+    const { fileSystem, overwriting, hold, journal } = this.#served;
+    const before = this.#intend(change, target);
+    // Awaited before the file is replaced, unless that has failed by then.
+    before.catch(() => undefined);
+    if (overwriting !== null) {
+      await before;
+      return overwriting.replace(target, content);
+    }
     try {
-      return await replaceTarget(fileSystem, target, content);
+      return await replaceTarget(fileSystem, target, content, { before, after: () => journal.add(change) });
     } catch (error) {
+      await this.#held;
+      // The folder went since the file was looked at last, or the path leads elsewhere.
+      const isGone = failureCode(error) === 'ENOENT' || hold.realPath() !== target.realPath;
+      if (target.isAssumed && isGone) throw new TargetChangedError(target.path);
       // The attempt itself leaves the file with another time of change, which is no news.
       if (!(error instanceof TargetChangedError)) await this.#file.look().catch(() => undefined);
       throw error;
     }
   }
 
-  async #undisturbed<T>(attempt: () => Promise<T>): Promise<T> {
-    const { path, overwriting } = this.#served;
-    await this.#served.hold.renew();
+  /** Makes an attempt while the file and its data folder are held. */
+  #undisturbed<T>(attempt: () => Promise<T>): Promise<T> {
+    return this.#attempts(async () => {
+      await this.#held;
+      return attempt();
+    });
+  }
+
+  /** Makes an attempt that awaits by itself that all is held. */
+  async #attempts<T>(attempt: () => Promise<T>): Promise<T> {
+    const { path, overwriting, hold } = this.#served;
+    this.#held = hold.renew();
+    // Awaited later, and perhaps after something else has failed.
+    this.#held.catch(() => undefined);
+    if (overwriting !== null) await this.#held;
     return undisturbed(path, async () => {
       // Also where nothing is to be written: a change that such a file has already would be lost as well.
       await this.#reading(async () => overwriting?.checkThere(path));
@@ -229,26 +259,30 @@ export class FileWrites {
     }
   }
 
+  /** Writes a change over what the file is known to hold, or over what it is read to hold. */
   async #write(asked: ConfigurationChange, mayAssume = this.#served.overwriting === null): Promise<Attempt> {
     const { state, versions, inbounds, starts } = this.#served;
     const file = this.#file;
-    const assumed = mayAssume ? await file.assumed() : null;
+    const assumed = mayAssume ? file.assumed() : null;
+    if (assumed === null) await this.#held;
     const found = assumed ?? (await this.#reading(() => file.settled()));
     // Changes that this reading has shown to be taken back go with it.
     const change = mergeChanges(state.pending, asked);
     const { document, refused } = this.#applyParts(found.document, change);
-    // Only before a replacement is compared what was assumed.
-    if (document === found.document && assumed !== null) return this.#write(asked, false);
-    const former = this.#formerOf(found.document, change);
+    // What was assumed is compared before a replacement alone.
+    const isReplaced = document !== found.document && changeCount(refused) === 0;
+    if (assumed !== null && !isReplaced) return this.#write(asked, false);
+    const made = { former: this.#formerOf(found.document, change), written: without(change, refused) };
     if (document === found.document) {
       await file.makeDurable(found);
     } else {
       const isKeysAlone = change.rules === undefined && change.dns === undefined;
-      if (starts.trouble === null && starts.ended(document, { isKeysAlone }) !== null)
+      if (starts.trouble === null && starts.ended(document, { isKeysAlone }) !== null) {
+        await this.#held;
         await versions.keep(found.document.bytes, { forever: true });
-      else await this.#keepBeforeChange(found, former);
+      } else await this.#keepBeforeChange(found, made.former);
       file.attempts(document);
-      file.holds(document, await this.#put(found.target, document.bytes));
+      file.holds(document, await this.#put(found.target, document.bytes, made));
       this.#hasWritten = true;
       this.#isNewer ||= adds(change);
       if (!versions.isKeeping(found.document.bytes)) this.#buffers.retire(found.document.bytes);
@@ -256,7 +290,7 @@ export class FileWrites {
       starts.wrote(document, { isKeysAlone });
       await starts.noted();
     }
-    return { change, refused, former };
+    return { refused, made };
   }
 
   /** Returns what the file says of the things that a change changes. */
@@ -293,15 +327,17 @@ export class FileWrites {
   }
 
   /**
-   * A version that nobody else has must be safe before it goes, and one that has what a change takes away; the hourly one may
-   * come about beside the write.
+   * Keeps the present version: before the write if nobody else has it or the change takes something away; the hourly one
+   * may be kept during the write.
    */
   async #keepBeforeChange({ document: { bytes } }: FoundFile, former: ConfigurationChange): Promise<void> {
     const { clock, state, versions } = this.#served;
-    if (adds(former) && this.#isUndoDue()) await this.#keepForUndo(bytes);
+    const isUndone = adds(former) && this.#isUndoDue();
+    if (!isUndone && !state.keepsNext && clock.monotonic() - this.#lastKept < HOUR_MS) return;
+    await this.#held;
+    if (isUndone) await this.#keepForUndo(bytes);
     else if (state.keepsNext) await versions.keep(bytes);
-    else if (clock.monotonic() - this.#lastKept >= HOUR_MS) return this.#keepBeside(bytes);
-    else return;
+    else return this.#keepBeside(bytes);
     state.keepsNext = false;
     this.#isNewer = false;
     this.#lastKept = clock.monotonic();
@@ -343,14 +379,20 @@ export class FileWrites {
     };
   }
 
-  async #replaceWith({ document, configuration }: ReadConfiguration, reason: WholeReason): Promise<void> {
+  async #replaceWith(
+    { document, configuration }: ReadConfiguration,
+    reason: WholeReason,
+    change: FileChange,
+    how: WholeContent,
+  ): Promise<void> {
     const { path, fileSystem, log, versions, starts } = this.#served;
     const file = this.#file;
     const present = await this.#reading(() => unlessMissing(readTarget(fileSystem, path)));
+    refuseOtherContent(path, present, how.replaces);
     const before = this.#documentIn(present);
     const removed = this.#reloads.wouldRemove(configuration);
     const verdict = judgeReplacement({ reason, ...lossesBetween(before, document), removed });
-    const forever = verdict.forever || (starts.trouble === null && starts.ended(document) !== null);
+    const forever = how.forever || verdict.forever || (starts.trouble === null && starts.ended(document) !== null);
     // The last good content goes first where the file holds something else by now.
     if (forever) await versions.keep(file.document.bytes, { forever });
     if (present !== null) await versions.keep(present.bytes, { forever });
@@ -358,12 +400,12 @@ export class FileWrites {
     const stat =
       present === null
         ? await createTarget(fileSystem, path, document.bytes)
-        : await this.#put(present, document.bytes);
+        : await this.#put(present, document.bytes, change);
     file.holds(document, stat);
     verdict.report(log, { file: path });
   }
 
-  /** The found file as a document, or the last good one where it is none. */
+  /** Returns the found file as a document, or the last good one if it cannot be read as one. */
   #documentIn(present: TargetFile | null): ConfigurationDocument {
     const known = this.#file.document;
     if (present === null || present.bytes.equals(known.bytes)) return known;
@@ -400,11 +442,10 @@ export class FileWrites {
   }
 }
 
-/** The outcome of one attempt to write: all that it was to write, what of that has no place, and what stood there before. */
+/** The outcome of one attempt to write: what was written, and what has no place. */
 interface Attempt {
-  readonly change: ConfigurationChange;
+  readonly made: FileChange;
   readonly refused: ConfigurationChange;
-  readonly former: ConfigurationChange;
 }
 
 const NOTHING = { outbound: null, dns: null };

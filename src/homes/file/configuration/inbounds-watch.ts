@@ -13,8 +13,8 @@ interface InboundsWatchOptions {
 const IN_FRONT = 'stand in front of such a server, with --upstream and the address of its API';
 
 const TROUBLES = {
-  'ends reloads': `access_keys: a server has written the keys of its own API beside the inbounds, and an element with "access_key" ends its live reloads: no change of this file is live before its restart, and that reads the inbounds alone; ${IN_FRONT}`,
-  'is there': `access_keys: a server has written the keys of its own API beside the inbounds, which are all that its next start reads: keys made over its API are gone then, deleted ones are back, and names and limits that it was given are not live; ${IN_FRONT}`,
+  'ends reloads': `access_keys: a server has written the keys of its own API next to the inbounds, and an element with "access_key" ends its live reloads: no change of this file is live before its restart, and that reads the inbounds alone; ${IN_FRONT}`,
+  'is there': `access_keys: a server has written the keys of its own API next to the inbounds, which are all that its next start reads: keys made over its API are gone then, deleted ones are back, and names and limits that it was given are not live; ${IN_FRONT}`,
   'is taken back': `another program writes this file with inbounds, too, and takes changes of Keyway's back: they are live only until its next write, rules and DNS settings not before its restart; ${IN_FRONT}`,
   'lacks keys':
     'access_keys: servers before 0.3.11 drop every key of the inbounds that it lacks, 5 s after their start; the next change of a key puts all of them there',

@@ -1,9 +1,8 @@
 import { dirname } from 'node:path';
 import type { FileStat } from '../../../core/ports.js';
 import { type ConfigurationDocument, type ReadConfiguration, readDocument } from '../../../document/document.js';
-import { isMeantContent } from '../../../files/meant-content.js';
 import { readTarget, sameFile, showsChanges, type TargetFile } from '../../../files/write-file.js';
-import { failureCode } from '../../../platform/failure-words.js';
+import { failureCode, failureWords } from '../../../platform/failure-words.js';
 import type { ServedFile } from './file-state.js';
 
 export interface FoundFile {
@@ -17,7 +16,7 @@ export class BrokenFileError extends Error {
   readonly #bytes: Buffer;
 
   constructor(bytes: Buffer, options: ErrorOptions) {
-    super(options.cause instanceof Error ? options.cause.message : 'not a configuration', options);
+    super(failureWords(options.cause), options);
     this.name = 'BrokenFileError';
     this.#bytes = bytes;
   }
@@ -49,8 +48,8 @@ export async function readFirst({
   });
 }
 
-/** Told of a content that nobody here has written; `isMeant` where a person has said that the file is to hold it. */
-type EditListener = (before: Buffer, reading: ReadConfiguration, edit: { readonly isMeant: boolean }) => void;
+/** Told of a content that nobody here has written. */
+type EditListener = (before: Buffer, reading: ReadConfiguration) => void;
 
 /** The last good content of the file, and how much of it is known to be durable. */
 export class KnownFile {
@@ -85,10 +84,9 @@ export class KnownFile {
     else if (this.#attempted !== null && bytes.equals(this.#attempted.bytes)) this.#is(this.#attempted, stat, false);
     else {
       const reading = readWith(bytes);
-      const edit = { isMeant: await this.#isMeant(bytes) };
       const before = this.#document.bytes;
       this.#is(reading.document, stat, false);
-      this.#onEdit(before, reading, edit);
+      this.#onEdit(before, reading);
     }
     return { target, document: this.#document, touched };
   }
@@ -99,22 +97,15 @@ export class KnownFile {
   }
 
   /**
-   * The file as it is known, unread, where its stat is the known one: for a write, which compares what could be hidden behind
-   * that before it replaces the file. Null where the file has to be read.
+   * Returns the file as it is known, unread: for a write, which compares that with what is there before it replaces the file.
+   * Null where the file has to be read.
    */
-  async assumed(): Promise<FoundFile | null> {
-    const { fileSystem, path } = this.#served;
-    const [document, stat] = [this.#document, this.#stat];
+  assumed(): FoundFile | null {
+    const { path, hold } = this.#served;
+    const [document, stat, realPath] = [this.#document, this.#stat, hold.realPath()];
     // An attempt that did not come to its end may have met what the stat does not show.
-    if (stat === null || this.#attempted !== null) return null;
-    try {
-      const [realPath, present] = await Promise.all([fileSystem.realPath(path), fileSystem.stat(path)]);
-      return sameFile(stat, present)
-        ? { target: { path, realPath, bytes: document.bytes, stat, isAssumed: true }, document }
-        : null;
-    } catch {
-      return null;
-    }
+    if (stat === null || realPath === null || this.#attempted !== null) return null;
+    return { target: { path, realPath, bytes: document.bytes, stat, isAssumed: true }, document };
   }
 
   /** True when a file with this stat holds what is known: then there is nothing to look for. */
@@ -139,11 +130,6 @@ export class KnownFile {
     await this.#served.fileSystem.sync(target.realPath);
     await this.#served.fileSystem.syncFolder(dirname(target.realPath));
     this.#is(this.#document, target.stat, true);
-  }
-
-  async #isMeant(bytes: Buffer): Promise<boolean> {
-    const { fileSystem, hold, state } = this.#served;
-    return state.reapplied.isAny() && isMeantContent(fileSystem, hold.folder, bytes);
   }
 
   #is(document: ConfigurationDocument, stat: FileStat | null, isDurable: boolean): void {

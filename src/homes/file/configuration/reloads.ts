@@ -42,8 +42,8 @@ export class Reloads {
   /** Has the changes made again that another program's write at `at` has reverted; the file holds `reading`. */
   reapply({ document, configuration }: ReadConfiguration, at?: number): void {
     const { path, state, inbounds, log, observer } = this.#served;
-    const reverted = state.reapplied.findReverted(configuration, at);
-    const revived = keysInLegacyList(document, state.reapplied.deleted()).map((key) => [key, null] as const);
+    const reverted = state.unconfirmed.findReverted(configuration, at);
+    const revived = keysInLegacyList(document, state.unconfirmed.deleted()).map((key) => [key, null] as const);
     const again = revived.length === 0 ? reverted : mergeChanges({ keys: new Map(revived) }, reverted);
     const changes = changeCount(again);
     if (changes === 0) return;
@@ -54,14 +54,13 @@ export class Reloads {
     log.warn({ file: path, changes, total: this.#reapplied, ...namedIn(again) }, TAKEN_BACK);
   }
 
-  /** Makes live what the file holds now and nobody here has written; `isMeant` where a person said so. */
-  found(before: Buffer, reading: ReadConfiguration, { isMeant }: { readonly isMeant: boolean }): void {
+  /** Makes live what the file holds now and nobody here has written. */
+  found(before: Buffer, reading: ReadConfiguration): void {
     const { state, inbounds, starts } = this.#served;
     state.keepsNext = true;
     inbounds.look(reading.document);
     starts.found(reading.document);
-    if (isMeant) state.reapplied.forget();
-    else this.reapply(reading);
+    this.reapply(reading);
     const removed = this.#goLive(reading, 'edited');
     if (removed > 0) this.keep(before, areMany(removed));
     this.keep(reading.document.bytes);
@@ -91,7 +90,7 @@ export class Reloads {
   goneMeanwhile(removed: number, content: Buffer): void {
     const { path, versions, log } = this.#served;
     if (!areMany(removed)) return;
-    const text = `${removed} keys were removed while Keyway was not running; the newest version before is kept for ever`;
+    const text = `${removed} keys were removed while Keyway was not running; the newest version before is kept for good`;
     log.warn({ file: path, removed }, text);
     versions.keepNewestForever(content).catch((error: unknown) => this.#notKept(error));
   }

@@ -419,7 +419,7 @@ function grown(base: Pick<CounterValues, 'bytesUp' | 'bytesDown'>, { bytesUp, by
 type KnownValues = CounterValues & Pick<Base, 'runs'>;
 
 const GUESSED =
-  'a source was started anew, and nobody said whether it keeps its counters over that: this goes by their sums. "restart" in its posts says it, or --server-version';
+  'a source was restarted, and nobody said whether it keeps its counters over that: this goes by their sums. "restart" in its posts says it, or --server-version';
 
 function refused(place: string, expected: string): DomainError {
   return new DomainError('invalidBody', `${place}: expected ${expected}`);

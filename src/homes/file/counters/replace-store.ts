@@ -14,7 +14,7 @@ type ReplaceStoreOptions = Pick<CountersStoreOptions, 'fileSystem' | 'dataFolder
 
 /** The content that a store is to have; of reports and sources that are null it keeps its own. */
 export interface ReplacedStore extends Omit<StoredState, 'configuration'> {
-  /** A report that is remembered besides: that of the replacement itself. */
+  /** The report of the replacement itself, which is remembered as well. */
   readonly report: string;
   /** The keys of the configuration that goes with it; asked for where the store has counters that this has not. */
   readonly registered: () => Iterable<string>;

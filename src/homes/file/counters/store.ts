@@ -125,7 +125,7 @@ function serve(options: CountersStoreOptions, opened: Opened) {
   function compact(): Promise<void> {
     compacting ??= writeWholeState()
       .catch((error: unknown) => {
-        log.warn({ folder, reason: failureWords(error) }, 'the state of the counters could not be written anew');
+        log.warn({ folder, reason: failureWords(error) }, 'the state of the counters could not be rewritten');
         compactsAgainAt = clock.monotonic() + COMPACT_PAUSE;
       })
       .finally(() => {

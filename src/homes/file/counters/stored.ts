@@ -29,9 +29,9 @@ export interface ReadState extends StoredState {
 }
 
 /**
- * Reads configuration file, counters and remembered reports as durable at one moment, beside a Keyway that may be
- * serving. The store's sizes are taken while the configuration file is seen to stay the same, and what the store had by
- * then never changes. Without a configuration path, counters and reports alone. Changes nothing. Rejects with
+ * Reads configuration file, counters and remembered reports as they were durable at one moment, even while a Keyway
+ * serves them. The sizes of the store are taken while the configuration file stays the same, and a store only appends to
+ * what it has. Without a configuration path it reads counters and reports alone. Changes nothing. Rejects with
  * `CountersStoreError` or the file system's error.
  */
 export async function readStored(
@@ -46,7 +46,7 @@ export async function readStored(
     } catch (error) {
       // A list of files that was read while they changed may lack one.
       if (error instanceof DamagedStoreError && attempt < DAMAGED_ATTEMPTS) continue;
-      // The state was written anew meanwhile, and the files that were listed are gone.
+      // A new state was written meanwhile, and the listed files are gone.
       const isGone = failureCode(error) === 'ENOENT' && attempt < ATTEMPTS - 1;
       if (!isGone || !(await exists(fileSystem, dataFolder))) throw error;
     }

@@ -21,9 +21,9 @@ const RECORDS_AT_ONCE = 2_000;
 const TEMPORARY = '.tmp';
 
 /**
- * Writes a state beside the running log, some records at a time, under a temporary name; resolves to its size. Records
- * of later turns are newer than those of earlier ones: only together with the log that began with it, up to now, does it
- * stand for one moment. `finishState` makes it count.
+ * Writes a state under a temporary name while the log goes on, some records at a time; resolves to its size. Later
+ * records are newer than earlier ones, so the state is consistent only together with the log that was begun with it.
+ * `finishState` makes it count.
  */
 export async function writeState(
   fileSystem: FileSystemPort,

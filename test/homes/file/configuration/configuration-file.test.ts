@@ -78,11 +78,7 @@ function adding(...names: string[]) {
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('the condition never came true');
-    await new Promise((done) => setTimeout(done, 10));
-  }
+  await expect.poll(condition, { interval: 5, message: 'the condition comes true' }).toBe(true);
 }
 
 describe('the configuration file on the real file system', () => {

@@ -11,7 +11,7 @@ import { systemClock } from '../../../../src/platform/system-ports.js';
 import { createForgetfulFileSystem } from '../../../ports/forgetful-file-system.js';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-const PATIENTLY = { interval: 2, timeout: 4_000 };
+const OFTEN = { interval: 2 };
 
 const adding = (accessKey: string): ConfigurationChange => ({
   keys: new Map([[accessKey, { accessKey, name: null, limitBytes: null }]]),
@@ -39,7 +39,7 @@ function counting(port: FileSystemPort) {
 }
 
 describe('one create', () => {
-  it('takes 15 operations of the file system, of which one appends to the journal and none reads the file to change it', async () => {
+  it('takes 13 operations of the file system, of which two append to the journal and none reads the file to change it', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'keyway-operations-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const path = join(folder, 'server.json');
@@ -50,18 +50,19 @@ describe('one create', () => {
     const file = await createConfigurationFile({ ...place, fileSystem, clock: systemClock, log });
     // The first write after a start keeps a version of the file, and makes the journal.
     await file.save(adding('first'));
-    reset();
     await file.save(adding('second'));
+    reset();
+    await file.save(adding('third'));
     const { open = 0, matches = 0, ...others } = counts();
     expect(others).toEqual({
-      stat: 6,
-      realPath: 2,
+      stat: 4,
+      realPath: 1,
       createSynced: 1,
       hardLink: 1,
       rename: 1,
       remove: 1,
       syncFolder: 1,
-      append: 1,
+      append: 2,
     });
     // The stat alone says that the file is unchanged, unless it was written within one tick of the system's clock.
     expect(open + matches).toBe(1);
@@ -142,22 +143,19 @@ describe('an edit that the stat of the file does not show', () => {
     const times = (name: string) => counts()[name] ?? 0;
     const further = async (name: string, wanted: number) => {
       const before = times(name);
-      await expect.poll(() => times(name), PATIENTLY).toBeGreaterThan(before + wanted);
+      await expect.poll(() => times(name), OFTEN).toBeGreaterThan(before + wanted);
     };
     await further('matches', 5);
     disk.write(PATH, '{"mode": "server", "access_keys": ["omega"]}');
     const present = () => file.load().keys.map(({ accessKey }) => accessKey);
-    await expect.poll(present, PATIENTLY).toEqual(['omega']);
+    await expect.poll(present, OFTEN).toEqual(['omega']);
     // Two seconds' looks later it is read no more.
     await expect
-      .poll(
-        async () => {
-          const before = times('matches');
-          await further('stat', 10);
-          return times('matches') - before;
-        },
-        { ...PATIENTLY, timeout: 30_000 },
-      )
+      .poll(async () => {
+        const before = times('matches');
+        await further('stat', 10);
+        return times('matches') - before;
+      }, OFTEN)
       .toBe(0);
     await file.close();
   });

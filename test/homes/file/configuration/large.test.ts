@@ -2,17 +2,16 @@ import { mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { FILE_LIMITS } from '../../../../src/core/file-limits.js';
 import type { LogPort } from '../../../../src/core/ports.js';
 import { createInPlaceWriting } from '../../../../src/files/in-place.js';
-import { listVersions, restoreVersion } from '../../../../src/files/restore-version.js';
+import { listVersions, readVersion } from '../../../../src/files/versions-of-file.js';
 import { createTarget, readTarget, replaceTarget } from '../../../../src/files/write-file.js';
 import { createGateway } from '../../../../src/gateway/create-gateway.js';
 import { createFileSystem } from '../../../../src/platform/file-system.js';
 import { systemClock } from '../../../../src/platform/system-ports.js';
 
-const PATIENTLY = { timeout: 20_000 };
 const VAST = 3 * 2 ** 30;
 const GOOD = '{ "mode": "server", "access_keys": ["alpha"] }\n';
 
@@ -55,10 +54,9 @@ it('a configuration that grows beyond its limit while it is served is said, chan
   const keys = () => [...gateway.core.keys.ordered()].map(({ accessKey }) => accessKey);
   await truncate(path, VAST);
   const problem = 'it is larger than 256 MiB';
-  await vi.waitFor(
-    () => expect(lines).toContain(`the configuration file cannot be read; the last good state stays live: ${problem}`),
-    PATIENTLY,
-  );
+  await expect
+    .poll(() => lines)
+    .toContain(`the configuration file cannot be read; the last good state stays live: ${problem}`);
   expect(keys()).toEqual(['alpha']);
   expect(await ask('GET', '/server/config')).toEqual([400, `Failed to read config file: ${problem}`]);
   expect(await ask('PUT', '/server/config', { mode: 'server' })).toEqual([
@@ -68,8 +66,8 @@ it('a configuration that grows beyond its limit while it is served is said, chan
   expect(await ask('POST', '/users', { access_key: 'beta' })).toEqual([400, 'failed to save configuration']);
   expect(gateway.local?.configuration?.status()).toMatchObject({ parseError: problem, lastWriteError: problem });
   await writeFile(path, '{ "mode": "server", "access_keys": ["alpha", "gamma"] }');
-  await vi.waitFor(() => expect(keys()).toEqual(['alpha', 'beta', 'gamma']), PATIENTLY);
-  await vi.waitFor(async () => expect(await readFile(path, 'utf8')).toContain('beta'), PATIENTLY);
+  await expect.poll(keys).toEqual(['alpha', 'beta', 'gamma']);
+  await expect.poll(() => readFile(path, 'utf8')).toContain('beta');
 });
 
 it('a configuration is never written that could not be read again', async () => {
@@ -95,11 +93,11 @@ it('a kept version that would unpack to more than a configuration may have is no
   await writeFile(path, GOOD.replace('alpha', 'beta'));
   const place = { fileSystem: createFileSystem(), clock: systemClock, path, dataFolder: `${path}.keyway` };
   const versions = { ...place, log: { debug() {}, info() {}, warn() {}, error() {} } };
-  await vi.waitFor(async () => expect(await listVersions(versions)).not.toEqual([]), PATIENTLY);
+  await expect.poll(() => listVersions(versions)).not.toEqual([]);
   await gateway.app.close();
   const [version] = await listVersions(versions);
   const packed = join(`${path}.keyway`, 'versions', `${version?.id}.gz`);
   await writeFile(packed, gzipSync(Buffer.alloc(FILE_LIMITS.configuration + 1), { level: 1 }));
-  await expect(restoreVersion(versions, version?.id ?? '')).rejects.toThrow('larger than 256 MiB');
+  await expect(readVersion(versions, version?.id ?? '')).rejects.toThrow('larger than 256 MiB');
   expect(await readFile(path, 'utf8')).toContain('beta');
 });

@@ -47,7 +47,7 @@ describe.each(['0.2.0', '0.2.24', '0.2.30'])('beside a server of %s, which takes
   it("refuses one in a batch of Keyway's own interface, before anything changes", async () => {
     const { app, keysInFile } = await stage(['a'], version);
     const key = { accessKey: 'b', name: 'Bo', limitBytes: null };
-    const [outcome] = await (app.keyway.backend.batches?.apply([{ op: 'create', key }], 'note') ?? []);
+    const [outcome] = await app.keyway.backend.changes.apply([{ op: 'create', key }], { note: 'note', refuses: true });
     expect(outcome).toMatchObject({ code: 'unreadableByServer' });
     expect(await keysInFile()).toEqual(['a']);
     await app.close();

@@ -2,8 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { AccessKey, ConfigurationChange } from '../../../../src/core/model.js';
 import type { LogPort } from '../../../../src/core/ports.js';
 import { createKeptVersions } from '../../../../src/files/kept-versions.js';
-import { rewriteFile } from '../../../../src/files/rewrite-file.js';
-import { readTarget } from '../../../../src/files/write-file.js';
 import { createConfigurationFile } from '../../../../src/homes/file/configuration/configuration-file.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../../../ports/forgetful-file-system.js';
 
@@ -20,7 +18,7 @@ const removing = (accessKey: string): ConfigurationChange => ({ keys: new Map([[
 /** The forgetful file system counts its times from here. */
 const EPOCH = 1_000_000;
 
-function machine({ unreadMilliseconds = 7_000 } = {}) {
+function machine({ unconfirmedMilliseconds = 7_000 } = {}) {
   const boot = { id: 'this boot' };
   const disk = createForgetfulFileSystem();
   disk.write(PATH, fileOf('alpha'), { synced: true });
@@ -40,7 +38,7 @@ function machine({ unreadMilliseconds = 7_000 } = {}) {
       fileSystem: disk.port,
       clock,
       log,
-      unreadMilliseconds,
+      unconfirmedMilliseconds,
       pollMilliseconds: 5,
       watch: false,
       processes: {
@@ -131,7 +129,7 @@ describe('a server beside that writes the file from its memory', () => {
 describe('a Keyway that is killed before it notices', () => {
   it('gives again at its start what was taken back meanwhile', async () => {
     // The disk counts a second for everything that happens to it.
-    const { disk, start, meet, lines } = machine({ unreadMilliseconds: 600_000 });
+    const { disk, start, meet, lines } = machine({ unconfirmedMilliseconds: 600_000 });
     const before = await start();
     await before.file.save(adding('beta'));
     await before.file.save(removing('alpha'));
@@ -146,7 +144,7 @@ describe('a Keyway that is killed before it notices', () => {
   });
 
   it('does not make again what a later change replaced that it was killed too early to note, nor after a second kill', async () => {
-    const { disk, start, meet } = machine({ unreadMilliseconds: 600_000 });
+    const { disk, start, meet } = machine({ unconfirmedMilliseconds: 600_000 });
     const first = await start();
     await first.file.save(adding('beta'));
     disk.kill();
@@ -190,23 +188,21 @@ describe('a Keyway that is killed before it notices', () => {
   });
 });
 
-describe('a command that replaces the file beside a Keyway', () => {
+describe('a command that replaces the file', () => {
   it('is meant, whatever was changed just before', async () => {
-    const { disk, start, clock, log } = machine();
+    const { disk, start } = machine();
     const { file, keys } = await start();
     await file.save(adding('beta'));
-    const place = { fileSystem: disk.port, clock, log, path: PATH, dataFolder: DATA };
-    await rewriteFile(place, await readTarget(disk.port, PATH), Buffer.from(fileOf('alpha')), { forever: false });
-    await expect.poll(keys, { interval: 5 }).toEqual(['alpha']);
+    await file.restore(Buffer.from(fileOf('alpha')));
+    expect(keys()).toEqual(['alpha']);
     await holds(disk, 'alpha');
-    expect(disk.names(DATA)).not.toContain('meant-content');
     await file.close();
   });
 });
 
 describe('a clock that is set back by an hour while a Keyway is restarted', () => {
   it('has changes count as unread no longer than others', async () => {
-    const { disk, start, after, set, meet } = machine({ unreadMilliseconds: 600_000 });
+    const { disk, start, after, set, meet } = machine({ unconfirmedMilliseconds: 600_000 });
     const before = await start();
     await before.file.save(adding('beta'));
     disk.kill();
@@ -249,7 +245,7 @@ describe('the last good content', () => {
     return Promise.all(forever.map(async ({ id }) => (await versions.read(id)).toString()));
   };
 
-  it.each(['null', '{ broken', ''])('before the file became %j is kept for ever', async (text) => {
+  it.each(['null', '{ broken', ''])('before the file became %j is kept for good', async (text) => {
     const { disk, start, clock } = machine();
     const { file } = await start();
     await file.save(adding('beta'));
@@ -259,7 +255,7 @@ describe('the last good content', () => {
     await file.close();
   });
 
-  it('of the Keyway before is kept for ever where many keys went while none was running', async () => {
+  it('of the Keyway before is kept for good where many keys went while none was running', async () => {
     const many = Array.from({ length: 11 }, (_, index) => `key-${index}`);
     const { disk, start, clock, lines } = machine();
     const before = await start();

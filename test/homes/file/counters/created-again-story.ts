@@ -63,6 +63,7 @@ export async function play(story: Story): Promise<void> {
   const choose = createChooser(story.seed);
   let time = 1_000_000;
   let pid = 1;
+  let boots = 1;
   let names = 0;
   let living: Living | null = null;
   let possible: readonly World[] = [{ record: 'n0 0', least: 0, bytes: 0 }];
@@ -77,9 +78,7 @@ export async function play(story: Story): Promise<void> {
       dataFolder: DATA,
       pollMilliseconds: 0,
       watch: false,
-      // No server stands beside: what one takes back is the story of taken-back.test.ts.
-      unreadMilliseconds: 0,
-      processes: onlyProcess(pid),
+      processes: onlyProcess(pid, `boot ${boots}`),
       wait: async () => undefined,
     });
     const configuration = { path: PATH, keys: file.load().keys, hold: file.hold };
@@ -137,8 +136,7 @@ export async function play(story: Story): Promise<void> {
       if (during === undefined || left-- > 0) return;
       disk.before(null);
       isGone = true;
-      if (during.by === 'kill') disk.kill();
-      else disk.crash(choose);
+      fall(during.by);
     });
   }
 
@@ -200,9 +198,17 @@ export async function play(story: Story): Promise<void> {
     });
   }
 
+  /** The process goes, or the system with it, which then is booted. */
+  function fall(by: 'crash' | 'kill'): void {
+    if (by === 'kill') disk.kill();
+    else {
+      boots += 1;
+      disk.crash(choose);
+    }
+  }
+
   async function endBy(by: 'crash' | 'kill' | 'close', during?: Interruption): Promise<void> {
-    if (by === 'crash') disk.crash(choose);
-    else if (by === 'kill') disk.kill();
+    if (by !== 'close') fall(by);
     await end();
     await start(by === 'crash' && during?.by !== 'kill', during);
   }
@@ -232,10 +238,10 @@ export async function play(story: Story): Promise<void> {
 }
 
 /** Every start is another process, and the one before is dead. */
-function onlyProcess(pid: number) {
+function onlyProcess(pid: number, boot: string) {
   return {
     own: async () => ({ pid, started: '1' }),
-    boot: async () => 'this boot',
+    boot: async () => boot,
     find: async (other: number) => (other === pid ? { pid, started: '1' } : null),
   };
 }

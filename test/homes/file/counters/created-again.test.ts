@@ -86,6 +86,14 @@ describe('a key that is created again, on a disk that forgets what was not synce
     for (let seed = 0; seed < 10; seed += 1) await play({ steps, seed });
   });
 
+  it.each(
+    Array.from({ length: 20 }, (_, call) => call),
+  )('a kill at call %i of a change back is not taken for a write of a server’s', async (call) => {
+    const back: Change = { kind: 'create', limit: 0 };
+    const last: Step = { kind: 'change', changes: [{ kind: 'delete' }] };
+    await play({ seed: 0, steps: [{ kind: 'change', changes: [create] }, at('kill', call, back), last] });
+  });
+
   it('after any changes and failed writes of the file, a crash leaves record and counters of one moment', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(aStep, { minLength: 1, maxLength: 12 }), fc.nat(2 ** 31), (steps, seed) =>

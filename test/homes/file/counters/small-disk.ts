@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import type { FileSystemPort } from '../../../../src/core/ports.js';
 import { createFileSystem } from '../../../../src/platform/file-system.js';
 import { temporaryFolder } from '../../../feed/stage.js';
@@ -52,7 +52,9 @@ async function mountSmallDisk(folder: string): Promise<string | null> {
 function realDisk(folder: string): SmallDisk {
   const filler = join(folder, 'filler');
   const remount = async (mode: 'ro' | 'rw') => {
-    await run('mount', ['-o', `remount,${mode}`, folder]);
+    // A disk is busy while something is open for writing, as a note is that is written after an answer.
+    const whenIdle = { timeout: 30_000, interval: 5 };
+    await vi.waitFor(() => run('mount', ['-o', `remount,${mode}`, folder]), whenIdle);
   };
   return {
     folder,

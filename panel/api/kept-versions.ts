@@ -1,0 +1,49 @@
+import type { Whole } from '../../src/text/whole.js';
+import type { OwnInterface } from './own-interface.js';
+import { fieldsOf, itemsOf } from './wire.js';
+
+/** The change after a version for which it was kept. */
+type VersionReason = 'keys_removed' | 'settings_changed' | 'keys_changed' | 'keys_added';
+
+/** A kept version of the configuration, and what its restore would change. */
+export interface KeptVersion {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly keptAt: number;
+  /** Null where it is not known. */
+  readonly reason: VersionReason | null;
+  /** The numbers of keys that a restore adds, removes and changes; empty where they are not known. */
+  readonly counts: readonly Whole[];
+  /** The members of the root that it changes besides. */
+  readonly members: readonly string[];
+}
+
+/** Milliseconds: the versions of a configuration with 100,000 keys take long to compare. */
+const TIMEOUT = 120_000;
+
+/** Asks for the kept versions, newest first. Rejects with `ApiFailure`. */
+export async function listVersions(own: OwnInterface): Promise<readonly KeptVersion[]> {
+  const data = await own.ask({ method: 'GET', path: '/configuration/versions', timeout: TIMEOUT });
+  return itemsOf(data, ({ members, text, texts, time, whole }) => ({
+    id: text('id'),
+    keptAt: time('kept_at'),
+    // One that the page does not know has no words.
+    reason: members.reason === null ? null : (text('reason') as VersionReason),
+    counts: members.members === null ? [] : ['keys_added', 'keys_removed', 'keys_changed'].map(whole),
+    members: texts('members'),
+  }));
+}
+
+/** Reads a version; resolves to the whole answer, whose `data` is it. */
+export async function readVersion(own: OwnInterface, id: string): Promise<string> {
+  return (await own.exchange({ method: 'GET', path: pathOf(id), timeout: TIMEOUT })).text;
+}
+
+/** Restores a version; resolves to the id of the one that takes it back, null for none. Rejects with `ApiFailure`. */
+export async function restoreVersion(own: OwnInterface, id: string): Promise<string | null> {
+  const path = `${pathOf(id)}/restore`;
+  const { members, text } = fieldsOf(await own.ask({ method: 'POST', path, timeout: TIMEOUT, endsSession: true }));
+  return members.before === null ? null : text('before');
+}
+
+const pathOf = (id: string): string => `/configuration/versions/${encodeURIComponent(id)}`;

@@ -1,0 +1,84 @@
+import { useEffect } from 'preact/hooks';
+import type { KeptVersion } from '../../api/kept-versions.js';
+import { useWords, type Words } from '../../i18n/text.js';
+import { useTask } from '../../state/tasks.js';
+import { useWorkspace } from '../../state/workspace.js';
+import { useStore } from '../../store/store.js';
+import { Age } from '../../ui/age.js';
+import { Button } from '../../ui/button.js';
+import { Dialog, DialogFoot } from '../../ui/dialog.js';
+import { Difference } from '../../ui/difference.js';
+import { Empty, Failure, Loading, Notice } from '../../ui/notice.js';
+import { type OpenVersion, versionsOf } from './versions.js';
+
+/** The kept versions of the configuration: when and why each was kept, and what its restore would change. */
+export function VersionsView({ onEdit }: { readonly onEdit: () => void }) {
+  const words = useWords();
+  const versions = versionsOf(useWorkspace());
+  const { list, open } = useStore(versions.state);
+  const task = useTask();
+  useEffect(() => void task.run(versions.load), [versions]);
+  return (
+    <>
+      <Failure of={task.error} urgent />
+      {list === null && task.error === null && <Loading />}
+      {list?.length === 0 && (
+        <Empty icon="configuration" title={words('versions.none')} text={words('versions.noneText')}>
+          <Button kind="primary" onClick={onEdit}>
+            {words('key.edit')}
+          </Button>
+        </Empty>
+      )}
+      {list !== null && list.length > 0 && (
+        <ol class="card card-flush entries" aria-label={words('config.view.versions')}>
+          {list.map((version) => (
+            <li key={version.id} class="event">
+              <Age time={version.keptAt} />
+              <p>
+                {version.reason !== null && words(`versions.reason.${version.reason}`)}
+                <span class="hint"> {changesText(version, words)}</span>
+              </p>
+              <Button kind="small" aria-disabled={task.busy} onClick={() => task.run(() => versions.look(version))}>
+                {words('versions.compare')}
+              </Button>
+            </li>
+          ))}
+        </ol>
+      )}
+      {open !== null && <VersionDialog open={open} />}
+    </>
+  );
+}
+
+/** Writes what a restore would change in a few words: `+3 −1 keys, dns`; nothing where that is not known. */
+function changesText({ counts, members }: KeptVersion, words: Words): string {
+  const shown = counts.flatMap((count, index) => (count === 0 ? [] : `${'+−~'[index]}${count}`));
+  return [...(shown.length > 0 ? [`${words('page.keys')} ${shown.join(' ')}`] : []), ...members].join(', ');
+}
+
+/** A version line by line beside what is there now, and the way to restore it. */
+function VersionDialog({ open: { version, present, kept, credentials } }: { readonly open: OpenVersion }) {
+  const words = useWords();
+  const versions = versionsOf(useWorkspace());
+  const restoring = useTask();
+  const title = words('versions.restore');
+  return (
+    <Dialog title={title} kind="wide" onClose={versions.close}>
+      <div class="dialog-body">
+        <Failure of={restoring.error} urgent />
+        {credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${credentials}`)}</Notice>}
+        <p>
+          <Age time={version.keptAt} /> · {changesText(version, words)}
+        </p>
+        {present !== kept && <Difference before={present} after={kept} label={title} />}
+      </div>
+      <DialogFoot
+        onClose={versions.close}
+        aria-disabled={restoring.busy}
+        onClick={() => restoring.run(versions.restore)}
+      >
+        {title}
+      </DialogFoot>
+    </Dialog>
+  );
+}

@@ -1,0 +1,283 @@
+import { DomainError } from '../core/errors.js';
+import { FILE_LIMITS, limitWords } from '../core/file-limits.js';
+import { finish, mappedSteps, Pace, type Steps } from '../core/steps.js';
+import { styleOf } from './element.js';
+import { insertItems, removeItemsSteps, type Sequence, type SequenceStyle, sequenceStyle } from './sequence.js';
+import { type Splice, splice } from './splice.js';
+import { fileStyle, itemsFrame, lineIndent, type Rendered, type TextStyle } from './style.js';
+import type { ArrayNode, MemberNode, ObjectNode, ValueNode } from './tree.js';
+import { type ArrayValue, expectLevel, newValue, type ObjectValue, objectWith, type Value, weightOf } from './value.js';
+
+/**
+ * The factor by which indentation may enlarge the values of a patch, as it may those of a replacement; a MiB is always
+ * allowed.
+ */
+const MOST_GROWTH = 16;
+const ALWAYS_WRITTEN = 1024 * 1024;
+
+/**
+ * Returns the smallest edit after which the part of the bytes at `at` has this value: members and items that stay keep
+ * their bytes, and a member that takes over the value of a removed one is only renamed. `brought` is the number of bytes
+ * that come from a patch. Throws `configFormatFailed` before more is written than is allowed.
+ */
+export function* editSteps(
+  bytes: Buffer,
+  at: ValueNode,
+  root: Value,
+  brought: number,
+  pace: Pace,
+): Steps<readonly Splice[]> {
+  const editor = new Editor(bytes, Math.max(ALWAYS_WRITTEN, MOST_GROWTH * brought), pace);
+  yield* editor.put(at, root);
+  return editor.splices;
+}
+
+/** Does what `editSteps` does at once, for a value that no patch brings. */
+export function editsOf(bytes: Buffer, at: ValueNode, value: Value): readonly Splice[] {
+  return finish(editSteps(bytes, at, value, Number.POSITIVE_INFINITY, new Pace()));
+}
+
+/** Sets a member of an object: in place if it has the member, else after its last one. */
+export function putMember(bytes: Buffer, owner: ObjectNode, name: string, value: Rendered): readonly Splice[] {
+  return editsOf(bytes, owner, objectWith(owner, [[name, newValue(value)]]));
+}
+
+export const TOO_LONG = `it would have more than ${limitWords(FILE_LIMITS.configuration)}`;
+
+/** Returns the refusal of a change that would make the configuration larger than allowed. */
+export const tooMuch = (reason = TOO_LONG): DomainError => new DomainError('configFormatFailed', reason);
+
+class Editor {
+  readonly splices: Splice[] = [];
+  readonly #bytes: Buffer;
+  readonly #base: TextStyle;
+  readonly #pace: Pace;
+  /** Characters that may still be written of values from the patch, and of all values. */
+  readonly #left: { brought: number; all: number };
+
+  constructor(bytes: Buffer, mostBrought: number, pace: Pace) {
+    this.#bytes = bytes;
+    this.#base = fileStyle(bytes);
+    this.#pace = pace;
+    this.#left = { brought: mostBrought, all: FILE_LIMITS.configuration };
+  }
+
+  /** Replaces a value; `style` is that of its container. */
+  *put(node: ValueNode, value: Value, style: TextStyle = this.#base): Steps<void> {
+    if (this.#pace.isDue()) yield;
+    if (value.at !== node) yield* this.#replace(node, value, style);
+    else if (value.isSame) return;
+    else if (value.kind === 'object' && node.kind === 'object') yield* this.#editObject(value, node);
+    else if (value.kind === 'array' && node.kind === 'array') yield* this.#editArray(value, node);
+    else yield* this.#replace(node, value, style);
+  }
+
+  *#editObject({ members }: ObjectValue, at: ObjectNode): Steps<void> {
+    const bytes = this.#bytes;
+    const own = yield* this.#sequence(at, at.members);
+    const style = sequenceStyle(bytes, own, styleOf(bytes, at, this.#base));
+    const last = new Map<string, ValueNode>();
+    const removed = new Map<ValueNode, number>();
+    for (const [index, { name, value }] of at.members.entries()) {
+      last.set(name, value);
+      if (!members.has(name)) removed.set(value, index);
+      if (this.#pace.isDue()) yield;
+    }
+    const texts: string[] = [];
+    for (const [name, value] of members) {
+      const node = last.get(name) ?? this.#rename(at.members, removed, name, value);
+      if (node !== undefined) yield* this.put(node, value, style);
+      else texts.push(`${JSON.stringify(name)}${style.colon}${yield* this.#text(value, style, style.indent)}`);
+    }
+    yield* this.#replaceTail(own, [...removed.values()], texts, style);
+  }
+
+  /** Gives a removed member, whose value is taken over under another name, that name. Returns the place of its value. */
+  #rename(
+    members: readonly MemberNode[],
+    removed: Map<ValueNode, number>,
+    name: string,
+    { at }: Value,
+  ): ValueNode | undefined {
+    const member = at === null ? undefined : members[removed.get(at) ?? -1];
+    if (member === undefined) return undefined;
+    removed.delete(member.value);
+    this.splices.push(splice(member.start, member.nameEnd, JSON.stringify(name)));
+    return member.value;
+  }
+
+  /** Returns the places of the members of an object or the elements of an array. */
+  *#sequence({ start, end }: ValueNode, items: readonly (MemberNode | ValueNode)[]): Steps<Sequence> {
+    const starts = new Float64Array(items.length);
+    const ends = new Float64Array(items.length);
+    for (const [index, item] of items.entries()) {
+      starts[index] = item.start;
+      ends[index] = 'nameEnd' in item ? item.value.end : item.end;
+      if (this.#pace.isDue()) yield;
+    }
+    return { open: start, close: end - 1, starts, ends };
+  }
+
+  /** Removes items, and puts texts after those that stay. */
+  *#replaceTail(
+    own: Sequence,
+    removed: readonly number[],
+    texts: readonly string[],
+    style: SequenceStyle,
+  ): Steps<void> {
+    const count = own.starts.length;
+    const [text] = texts;
+    if (removed.length === count && text !== undefined && count > 0) {
+      // If no element stays, the first new one replaces the first.
+      this.splices.push(splice(own.starts[0] ?? 0, own.ends[0] ?? 0, text));
+      return yield* this.#replaceTail(own, removed.slice(1), texts.slice(1), style);
+    }
+    if (removed.length === count && count > 0 && !(yield* this.#hasCommentsBetween(own))) {
+      this.splices.push(splice(own.open + 1, own.close, ''));
+      return;
+    }
+    let kept = count - 1;
+    for (let index = removed.length - 1; index >= 0 && removed[index] === kept; index -= 1) kept -= 1;
+    const isTail = kept < count - 1;
+    this.#add(yield* removeItemsSteps(this.#bytes, own, removed, isTail && texts.length > 0, this.#pace));
+    this.#add(insertItems(this.#bytes, own, kept, texts, style, isTail));
+  }
+
+  /** Tells whether there are comments outside the items. */
+  *#hasCommentsBetween({ open, close, starts, ends }: Sequence): Steps<boolean> {
+    for (let index = 0; index <= starts.length; index += 1) {
+      const gap = this.#bytes.subarray(ends[index - 1] ?? open + 1, starts[index] ?? close);
+      if (gap.includes(HASH) || gap.includes(SLASH)) return true;
+      if (this.#pace.isDue()) yield;
+    }
+    return false;
+  }
+
+  /** Edits between items that stay: new ones replace removed ones, as far as there are any. */
+  *#editArray({ items }: ArrayValue, at: ArrayNode): Steps<void> {
+    const own = yield* this.#sequence(at, at.elements);
+    const style = sequenceStyle(this.#bytes, own, this.#base);
+    const staying = yield* this.#staying(items, at);
+    const removed: number[] = [];
+    let waiting: Value[] = [];
+    let next = 0;
+    for (const [index, item] of [...items, null].entries()) {
+      const place = item === null ? at.elements.length : (staying[index] ?? -1);
+      if (item !== null && place === -1) {
+        waiting.push(item);
+        continue;
+      }
+      const gone = at.elements.slice(next, place);
+      for (const [which, node] of gone.entries()) {
+        const value = waiting[which];
+        if (value === undefined) removed.push(next + which);
+        else yield* this.#replace(node, value, style);
+      }
+      const texts: string[] = [];
+      for (const value of waiting.slice(gone.length)) texts.push(yield* this.#text(value, style, style.indent));
+      this.#add(insertItems(this.#bytes, own, place - 1, texts, style));
+      const node = at.elements[place];
+      if (item !== null && node !== undefined) yield* this.put(node, item, style);
+      waiting = [];
+      next = place + 1;
+    }
+    yield* this.#replaceTail(own, removed, [], style);
+  }
+
+  /** Returns for each item the index of the element that it keeps; -1 for none. */
+  *#staying(items: readonly Value[], at: ArrayNode): Steps<readonly number[]> {
+    const places = new Map<ValueNode, number>();
+    for (const [index, node] of at.elements.entries()) {
+      places.set(node, index);
+      if (this.#pace.isDue()) yield;
+    }
+    const placeOf = ({ at: own }: Value): number => (own === null ? -1 : (places.get(own) ?? -1));
+    return yield* risingSteps(yield* mappedSteps(items, placeOf, this.#pace), this.#pace);
+  }
+
+  *#replace({ start, end }: ValueNode, value: Value, style: TextStyle): Steps<void> {
+    this.splices.push(splice(start, end, yield* this.#text(value, style, lineIndent(this.#bytes, start))));
+  }
+
+  #add(splices: readonly Splice[]): void {
+    for (const one of splices) this.splices.push(one);
+  }
+
+  /** Returns the text of a value; `indent` is that of the line it starts on. */
+  *#text(value: Value, style: TextStyle, indent: string): Steps<string> {
+    const parts: string[] = [];
+    yield* this.#write(value, style, indent, 0, parts);
+    return parts.join('');
+  }
+
+  *#write(value: Value, style: TextStyle, indent: string, level: number, parts: string[]): Steps<void> {
+    if (this.#pace.isDue(weightOf(value))) yield;
+    const isBrought = value.at === null;
+    const add = (part: string): void => {
+      this.#left.all -= part.length;
+      if (isBrought) this.#left.brought -= part.length;
+      if (this.#left.all < 0) throw tooMuch();
+      if (this.#left.brought < 0) throw tooMuch(`it would grow more than ${MOST_GROWTH} times by its indentation`);
+      parts.push(part);
+    };
+    if (value.at !== null && value.isSame) return yield* this.#copy(value.at, indent, add);
+    if (value.kind === 'keys') return;
+    if (value.kind !== 'array' && value.kind !== 'object') {
+      return add(value.kind === 'string' ? JSON.stringify(value.text) : value.text);
+    }
+    expectLevel(level);
+    const isArray = value.kind === 'array';
+    const { first, between, last } = itemsFrame(isArray ? '[' : '{', isArray ? ']' : '}', style, indent);
+    let isFirst = true;
+    for (const [name, child] of isArray ? value.items.map((item) => ['', item] as const) : value.members) {
+      add(isFirst ? first : between);
+      if (!isArray) add(`${JSON.stringify(name)}${style.colon}`);
+      yield* this.#write(child, style, indent + style.unit, level + 1, parts);
+      isFirst = false;
+    }
+    add(!isFirst ? last : isArray ? '[]' : '{}');
+  }
+
+  /** Adds the document's own text of a value, with its further lines indented to fit a line with `indent`. */
+  *#copy({ start, end }: ValueNode, indent: string, add: (part: string) => void): Steps<void> {
+    const own = lineIndent(this.#bytes, start);
+    if (own === indent) return add(this.#bytes.toString('utf8', start, end));
+    for (let at = start; at < end; ) {
+      const feed = this.#bytes.subarray(at, end).indexOf(LF);
+      const next = feed === -1 ? end : at + feed + 1;
+      const line = this.#bytes.toString('utf8', at, next);
+      add(at > start && line.startsWith(own) ? indent + line.slice(own.length) : line);
+      if (this.#pace.isDue()) yield;
+      at = next;
+    }
+  }
+}
+
+const LF = 0x0a;
+const HASH = 0x23;
+const SLASH = 0x2f;
+
+/** Keeps the longest rising sequence of indexes, ignoring -1; all others become -1. */
+function* risingSteps(indexes: readonly number[], pace: Pace): Steps<readonly number[]> {
+  /** For each length of a sequence, the position of the least index that ends one. */
+  const ends: number[] = [];
+  const previous: number[] = [];
+  for (const [position, index] of indexes.entries()) {
+    if (pace.isDue()) yield;
+    previous.push(-1);
+    if (index === -1) continue;
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((indexes[ends[middle] ?? 0] ?? 0) < index) low = middle + 1;
+      else high = middle;
+    }
+    previous[position] = low === 0 ? -1 : (ends[low - 1] ?? -1);
+    ends[low] = position;
+  }
+  const staying = new Array<number>(indexes.length).fill(-1);
+  for (let position = ends.at(-1) ?? -1; position !== -1; position = previous[position] ?? -1) {
+    staying[position] = indexes[position] ?? -1;
+  }
+  return staying;
+}

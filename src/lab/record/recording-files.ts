@@ -1,0 +1,65 @@
+import { join } from 'node:path';
+import type { FileSystemPort } from '../../core/ports.js';
+import { formatScenario } from '../format/format.js';
+import type { Recorder } from './recorder.js';
+
+const PRIVATE = 0o600;
+
+/**
+ * The files of one recording in a folder, one for each session, rewritten as the session grows. An existing file is
+ * never touched: the next free number is used.
+ */
+export class RecordingFiles {
+  /** The files so far, by session. */
+  readonly paths = new Map<number, string>();
+  readonly #folder: string;
+  readonly #recorder: Pick<Recorder, 'scenario'>;
+  readonly #fileSystem: FileSystemPort;
+  readonly #waiting = new Set<number>();
+  #work: Promise<void> = Promise.resolve();
+  #number = 0;
+
+  constructor(folder: string, recorder: Pick<Recorder, 'scenario'>, fileSystem: FileSystemPort) {
+    this.#folder = folder;
+    this.#recorder = recorder;
+    this.#fileSystem = fileSystem;
+  }
+
+  /** Notes that a session has something new; null for no session. */
+  changed(session: number | null): void {
+    if (session !== null) this.#waiting.add(session);
+  }
+
+  /** Writes every session that has something new. */
+  flush(): Promise<void> {
+    this.#work = this.#work.catch(() => undefined).then(() => this.#writeWaiting());
+    return this.#work;
+  }
+
+  async #writeWaiting(): Promise<void> {
+    for (const session of [...this.#waiting]) {
+      this.#waiting.delete(session);
+      await this.#write(session).catch((error: unknown) => {
+        this.#waiting.add(session);
+        throw error;
+      });
+    }
+  }
+
+  async #write(session: number): Promise<void> {
+    const content = Buffer.from(formatScenario(this.#recorder.scenario(session)));
+    const path = this.paths.get(session);
+    if (path === undefined) this.paths.set(session, await this.#create(content));
+    else await this.#fileSystem.overwrite(path, content);
+  }
+
+  async #create(content: Buffer): Promise<string> {
+    for (;;) {
+      this.#number += 1;
+      const path = join(this.#folder, `session-${String(this.#number).padStart(3, '0')}.json`);
+      const problem = await this.#fileSystem.create(path, content, PRIVATE).catch((error: unknown) => error);
+      if (problem === undefined) return path;
+      if (!(problem instanceof Error && 'code' in problem && problem.code === 'EEXIST')) throw problem;
+    }
+  }
+}

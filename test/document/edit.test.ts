@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import type { ConfigurationChange, OutboundRule } from '../../src/core/model.js';
+import { finish } from '../../src/core/steps.js';
+import { changeDocument } from '../../src/document/change.js';
+import { readDocument } from '../../src/document/document.js';
+import { patchDocumentSteps } from '../../src/document/patch/patch-document.js';
+
+const changed = (text: string, change: ConfigurationChange): string =>
+  changeDocument(readDocument(Buffer.from(text)).document, change).bytes.toString();
+
+function patched(text: string, body: unknown): string {
+  const patch = { form: 'json' as const, body: Buffer.from(JSON.stringify(body)), condition: () => undefined };
+  return finish(patchDocumentSteps(readDocument(Buffer.from(text)).document, patch)).document.bytes.toString();
+}
+
+const rule = (domain: string, action: OutboundRule['action'] = 'proxy'): OutboundRule => {
+  return { domainSuffix: [domain], ipCidr: [], protocol: null, action };
+};
+
+const FILE = `{
+  "mode": "server",
+  "outbound": {
+    "rules": [
+      // ours
+      { "domain_suffix": [".a" /* home */], "ip_cidr": [], "protocol": null, "action": "proxy" },
+      { "domain_suffix": [".b"], "action": "block", "note": 1 } // theirs
+    ]
+  },
+  "dns": {
+    "adblock_urls": ["https://a.example/1", /* slow */ "https://a.example/2"], // lists
+    "refresh_hours": 24.0
+  }
+}
+`;
+
+describe('one edit for rules, DNS settings and patches', () => {
+  it('adds a domain to a rule and leaves the rest of its list alone', () => {
+    const first = { ...rule('.a'), domainSuffix: ['.a', '.c'] };
+    expect(changed(FILE, { rules: [first, rule('.b', 'block')] })).toBe(
+      FILE.replace('[".a" /* home */]', '[".a", /* home */ ".c"]'),
+    );
+  });
+
+  it('moves an equal rule with its text, even one that leaves members out', () => {
+    const text = changed(FILE, { rules: [rule('.b', 'block'), rule('.a')] });
+    expect(text).toContain('{ "domain_suffix": [".b"], "action": "block", "note": 1 }');
+    expect(text).toContain('[".a" /* home */]');
+  });
+
+  it('writes a list that becomes empty as an empty one, unless a comment stays in it', () => {
+    const plain = FILE.replace('      // ours\n', '').replace(' // theirs', '').replace(' /* home */', '');
+    expect(changed(plain, { rules: [] })).toContain('"rules": []\n');
+    expect(changed(FILE, { rules: [] })).toContain('"rules": [\n      // ours\n      // theirs\n    ]');
+    expect(patched(plain, [{ op: 'replace', path: '/dns/adblock_urls', value: [] }])).toContain('/* slow */');
+    expect(patched(plain, [{ op: 'replace', path: '/outbound', value: {} }])).toContain('"outbound": {},');
+  });
+
+  it('leaves each element of a list its own comment where others before it go', () => {
+    const many = FILE.replace('".a" /* home */', '".a", /* A */ ".b", /* B */ ".c" /* C */');
+    const wanted = { ...rule('.a'), domainSuffix: ['.b', '.c', '.d'] };
+    const text = changed(many, { rules: [wanted, rule('.b', 'block')] });
+    expect(text).toMatch(/"\.b", \/\* B \*\/ "\.c".*\/\* C \*\/ "\.d"|"\.b", \/\* B \*\/ "\.c", "\.d" \/\* C \*\//);
+  });
+
+  it('changes one element of a DNS list in its line', () => {
+    const adblockUrls = ['https://a.example/1', 'https://a.example/3'];
+    expect(changed(FILE, { dns: { adblockUrls } })).toBe(FILE.replace('example/2', 'example/3'));
+  });
+
+  it('writes an integer in place of a number that servers do not accept as one', () => {
+    expect(changed(FILE, { dns: { refreshHours: 24 } })).toBe(FILE.replace('24.0', '24'));
+  });
+
+  it('gives a member another name where it stands', () => {
+    const operations = [
+      { op: 'move', from: '/dns/adblock_urls', path: '/dns/urls' },
+      { op: 'add', path: '/dns/urls/-', value: 'https://a.example/3' },
+    ];
+    expect(patched(FILE, operations)).toBe(
+      FILE.replace('"adblock_urls"', '"urls"').replace('example/2"]', 'example/2", "https://a.example/3"]'),
+    );
+  });
+
+  it('gives only one of two copies the name and place of a member that goes', () => {
+    const operations = [
+      { op: 'copy', from: '/dns/refresh_hours', path: '/dns/one' },
+      { op: 'copy', from: '/dns/refresh_hours', path: '/dns/other' },
+      { op: 'remove', path: '/dns/refresh_hours' },
+    ];
+    expect(patched(FILE, operations)).toBe(FILE.replace('"refresh_hours": 24.0', '"one": 24.0,\n    "other": 24.0'));
+  });
+
+  it('sets rules and DNS settings of a file that has neither in one edit', () => {
+    const text = '{\n  "inbounds": [],\n  "outbounds": [{ "protocol": "socks5", "tag": "p" }] // one\n}';
+    const { bytes, members } = changeDocument(readDocument(Buffer.from(text)).document, {
+      rules: [rule('.a')],
+      dns: { enabled: true },
+    });
+    expect(members).toEqual(new Set(['inbounds', 'outbounds', 'routing', 'dns']));
+    const { configuration } = readDocument(bytes);
+    expect(configuration.outbound?.rules).toEqual([rule('.a')]);
+    expect(configuration.dns.enabled).toBe(true);
+    expect(bytes.toString()).toContain('}], // one\n  "routing": {\n');
+  });
+});

@@ -1,0 +1,29 @@
+import { it } from 'vitest';
+import { tries } from '../tries.js';
+import { describeDatabase, freshDatabase } from './database/database.js';
+import { fragileDatabase } from './database/fragile-database.js';
+import { fragileFile } from './file/fragile-file.js';
+import { expectTold } from './told.js';
+import { fragileFront } from './upstream/fragile-front.js';
+
+const MINUTES = 5 * 60_000;
+const TITLE = 'what is called done, and nothing that is called not made, is there after many faults and kills';
+
+it(`over a file ${TITLE}`, () => expectTold(fragileFile, tries(1_000)), MINUTES);
+
+it.each(['earliest', 'current', '0.3.7', '0.4.7'])(
+  `in front of a server of %s ${TITLE}`,
+  (revision) => expectTold(() => fragileFront(revision), tries(400)),
+  MINUTES,
+);
+
+describeDatabase('over PostgreSQL', () => {
+  it(
+    TITLE,
+    async () => {
+      const url = await freshDatabase();
+      await expectTold(() => fragileDatabase(url), tries(60));
+    },
+    MINUTES,
+  );
+});

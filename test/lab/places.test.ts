@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { differentPlaces, readAnswer } from '../../src/lab/compare/places.js';
+
+type Value = null | boolean | string | number | readonly Value[] | { readonly [name: string]: Value };
+
+const NAME = fc.constantFrom('data', 'name', 'a/b', 'a~c', '__proto__');
+const LEAF = fc.constantFrom<Value[]>(null, true, 'x', '', 1, 2.5);
+const { value: VALUE } = fc.letrec<{ value: Value }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, depthSize: 'medium' },
+    LEAF,
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(NAME, tie('value'), { maxKeys: 4 }),
+  ),
+}));
+
+/** The places at which two values differ: where both have parts of the same kind, those of the parts. */
+function expectedPlaces(one: Value | undefined, other: Value | undefined, path = ''): readonly string[] {
+  const [parts, others] = [partsOf(one), partsOf(other)];
+  if (parts === null || others === null) return JSON.stringify(one) === JSON.stringify(other) ? [] : [`body ${path}`];
+  return [...new Set([...parts.keys(), ...others.keys()])].flatMap((name) =>
+    expectedPlaces(parts.get(name), others.get(name), `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+  );
+}
+
+function partsOf(value: Value | undefined): ReadonlyMap<string, Value> | null {
+  const parts = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  return parts.length === 0 ? null : new Map(parts);
+}
+
+const answered = (value: Value) =>
+  readAnswer(
+    { status: 200, headers: new Map(), body: Buffer.from(JSON.stringify(value)), firstByteMilliseconds: 0 },
+    { request: { method: 'GET', path: '' }, response: { status: 200 } },
+    { bindings: new Map() },
+  );
+
+test('two answers differ at every place that only one of them has or that both have with another value, and nowhere else', () => {
+  fc.assert(
+    fc.property(VALUE, VALUE, fc.boolean(), (one, other, isNested) => {
+      const [left, right] = isNested
+        ? [
+            { data: one, name: 'x' },
+            { data: other, name: 'x' },
+          ]
+        : [one, other];
+      const told = differentPlaces(answered(left), answered(right));
+      expect(told.map(({ where }) => where).sort()).toEqual([...expectedPlaces(left, right)].sort());
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,188 @@
+import type { RequestListener } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { differenceInWords } from '../../src/lab/format/json-difference.js';
+import { readScenario, type Scenario } from '../../src/lab/format/scenario.js';
+import type { TargetPlayer } from '../../src/lab/live/target-player.js';
+import { readScenarioFiles, type ScenarioFile } from '../../src/lab/play/scenario-files.js';
+import { type ProxiedExchange, startProxy } from '../../src/lab/record/proxy.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
+import { ROOT } from '../clone.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
+import { playerOn, SERVER_FILE, startLiveServer } from './live-server.js';
+
+const PACKS = [
+  ['earliest', ['earliest', 'recorded/0.2.34']],
+  ['dns', ['dns', 'recorded/0.2.48']],
+  ['current', ['current', 'recorded/0.2.96']],
+] as const;
+
+async function scenariosIn(folders: readonly string[]): Promise<readonly ScenarioFile[]> {
+  const paths = folders.map((folder) => join(ROOT, 'fixtures', folder));
+  const files = await readScenarioFiles(paths, createFileSystem());
+  return files.flatMap((file) => (file.kind === 'scenario' ? [file] : []));
+}
+
+async function playAll(player: TargetPlayer, files: readonly ScenarioFile[]) {
+  const played: string[] = [];
+  const differences: string[] = [];
+  for (const file of files) {
+    const result = await player.play(file, {});
+    if (result.outcome === 'equal') played.push(result.name);
+    if (result.outcome === 'broken') differences.push(`${result.name}: ${result.reason}`);
+    differences.push(...result.differences.map((each) => `${result.name} ${each.step}: ${differenceInWords(each)}`));
+  }
+  return { played, differences };
+}
+
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+describe.each(PACKS)('the scenarios of %s on a running gateway', (revision, folders) => {
+  test('without any permission send only reads and logins, and are equal', async () => {
+    const server = await startLiveServer(revision);
+    const passed: ProxiedExchange[] = [];
+    const proxy = await startProxy({
+      origin: server.origin,
+      listen: { host: '127.0.0.1', port: 0 },
+      onExchange: (exchange) => passed.push(exchange),
+      onFailure: (reason) => expect.unreachable(reason),
+    });
+    onTestFinished(proxy.close);
+    const keys = server.keys();
+    const player = await playerOn(proxy.url, revision);
+    const { played, differences } = await playAll(player, await scenariosIn(folders));
+    expect((await player.finish()).left).toEqual([]);
+    expect(differences).toEqual([]);
+    expect(played.length).toBeGreaterThan(3);
+    const others = passed.filter(({ method, path }) => !SAFE.has(method) && !path.endsWith('/login'));
+    expect(others.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+    expect(server.keys()).toEqual(keys);
+  });
+
+  test('with writes touch no key of others and leave none behind', async () => {
+    const server = await startLiveServer(revision);
+    const keys = server.keys();
+    const player = await playerOn(server.origin, revision, { writes: true });
+    const { played, differences } = await playAll(player, await scenariosIn(folders));
+    expect((await player.finish()).left).toEqual([]);
+    expect(differences).toEqual([]);
+    expect(played.length).toBeGreaterThan(20);
+    expect(server.keys()).toEqual(keys);
+    expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
+  });
+});
+
+const STATUS_SCENARIO: Scenario = readScenario(
+  JSON.stringify({
+    title: 'a status without a credential',
+    revision: 'current',
+    source: 'recorded',
+    given: {},
+    exchanges: [
+      {
+        operation: 'getStatus',
+        request: { method: 'GET', path: '/server/status' },
+        response: { status: 401, body: { ok: false, error: 'unauthorized' } },
+      },
+    ],
+  }),
+  'status.json',
+);
+
+const FILE: ScenarioFile = {
+  kind: 'scenario',
+  name: 'status',
+  path: 'status.json',
+  scenario: STATUS_SCENARIO,
+  register: null,
+};
+
+const NOBODY = { token: null, operator: null };
+
+describe('a target that misbehaves', () => {
+  test('which nobody listens at is an error at the start', async () => {
+    await expect(playerOn('http://127.0.0.1:1', 'current')).rejects.toThrow('nobody listens there');
+  });
+
+  test('which is no such server is an error at the start', async () => {
+    const { origin } = await scriptedServer((_request, response) => response.writeHead(404).end('nothing'));
+    await expect(playerOn(origin, 'current', { credentials: NOBODY })).rejects.toThrow('answers 404');
+  });
+
+  /** The first answer is the one that the player asks for at the start. */
+  async function resultAfterFirst(misbehave: RequestListener, timeoutMilliseconds = 10_000) {
+    let count = 0;
+    const { origin } = await scriptedServer((request, response) => {
+      count += 1;
+      if (count === 1) response.writeHead(401, { 'content-type': 'application/json' }).end('{"ok":false}');
+      else misbehave?.(request, response);
+    });
+    const player = await playerOn(origin, 'current', { credentials: NOBODY, timeoutMilliseconds });
+    return player.play(FILE, {});
+  }
+
+  test('which closes half-way is reported at its exchange', async () => {
+    const result = await resultAfterFirst((_request, response) => {
+      response.writeHead(401, { 'content-length': '100' });
+      response.write('{"ok"', () => response.destroy());
+    });
+    expect(result).toMatchObject({ outcome: 'different', differences: [{ where: 'connection' }] });
+    expect(String(result.differences[0]?.actual)).toContain('half-way');
+  });
+
+  test('which closes without a word is reported at its exchange', async () => {
+    const result = await resultAfterFirst((_request, response) => response.destroy());
+    expect(String(result.differences[0]?.actual)).toContain('no answer');
+  });
+
+  test('which is slow is reported after the timeout, never waited for', async () => {
+    const result = await resultAfterFirst(() => undefined, 1_000);
+    expect(result.differences[0]?.actual).toBe('no answer within 1000 ms');
+  });
+
+  test('which answers no JSON is reported with what came', async () => {
+    const result = await resultAfterFirst((_request, response) => response.writeHead(401).end('<html>'));
+    expect(result.differences.map(({ where, actual }) => [where, actual])).toEqual([
+      ['header content-type', undefined],
+      ['body', '<html>'],
+    ]);
+  });
+});
+
+describe('a recording on a live server', () => {
+  function recording(...exchanges: readonly object[]): ScenarioFile {
+    const content = { title: 't', revision: 'current', source: 'recorded', given: {}, anonymous: true, exchanges };
+    return { ...FILE, scenario: readScenario(JSON.stringify(content), 'r.json') };
+  }
+  const authorized = { authorization: 'Bearer <secret:1>', 'content-type': 'application/json' };
+
+  test('that changes a key of others is not played', async () => {
+    const server = await startLiveServer('current');
+    const player = await playerOn(server.origin, 'current', { writes: true });
+    onTestFinished(async () => void (await player.finish()));
+    const file = recording({
+      operation: 'deleteUser',
+      request: { method: 'DELETE', path: '/users/<key:1>', headers: authorized },
+      response: { status: 200, body: { ok: true, data: 'User removed' } },
+    });
+    expect(await player.play(file, {})).toMatchObject({
+      outcome: 'skipped',
+      reason: 'step 1 changes a key that the scenario does not make',
+    });
+  });
+
+  test('that makes a key which somebody has is stopped before it is sent', async () => {
+    const server = await startLiveServer('current');
+    const keys = server.keys();
+    const player = await playerOn(server.origin, 'current', { writes: true });
+    const file = recording({
+      operation: 'createUser',
+      request: { method: 'POST', path: '/users', headers: authorized, body: { access_key: 'foreign-1' } },
+      response: { status: 200, body: { ok: true, data: 'foreign-1' } },
+    });
+    const result = await player.play(file, {});
+    expect(String(result.differences[0]?.actual)).toContain('not sent');
+    expect((await player.finish()).left).toEqual([]);
+    expect(server.keys()).toEqual(keys);
+  });
+});
