@@ -76,16 +76,27 @@ function setDnsMember({ members }: ObjectValue, member: DnsMember, needed: reado
     members.set(older, inPlaceOf(replaced, null));
   }
   const said = isGiven(present) ? present : fallback === undefined ? undefined : newValue(fallback);
-  if (!says(said, newValue(value))) members.set(name, inPlaceOf(present, value));
+  const wanted = newValue(value);
+  if (says(said, wanted)) return;
+  // An edit in place leaves names where the file has them, so another order is written from scratch.
+  members.set(name, keepsOrder(present, wanted) ? inPlaceOf(present, value) : wanted);
 }
 
 const isGiven = (value: Value | undefined): value is Value =>
   value !== undefined && !(value.kind === 'literal' && value.text === 'null');
 
-/** Tells whether a value is the wanted one. Servers do not accept `53.0` as an integer, so it is not `53`. */
+/** Tells whether a value is the wanted one, names in their order too. Servers do not accept `53.0` for an integer. */
 function says(present: Value | undefined, wanted: Value): boolean {
   if (present?.kind === 'number' && wanted.kind === 'number') return present.text === wanted.text;
-  return present !== undefined && finish(areEqualSteps(present, wanted, new Pace()));
+  return present !== undefined && keepsOrder(present, wanted) && finish(areEqualSteps(present, wanted, new Pace()));
+}
+
+/** Tells whether an object has the wanted order of names once those that it lacks follow the ones that stay. */
+function keepsOrder(present: Value | undefined, wanted: Value): boolean {
+  if (present?.kind !== 'object' || wanted.kind !== 'object') return true;
+  const staying = [...present.members.keys()].filter((name) => wanted.members.has(name));
+  const names = [...wanted.members.keys()];
+  return [...new Set([...staying, ...names])].every((name, index) => name === names[index]);
 }
 
 /** Returns the value for another's place, where it keeps what both have in common. */

@@ -67,6 +67,33 @@ describe('one edit for rules, DNS settings and patches', () => {
     expect(changed(FILE, { dns: { adblockUrls } })).toBe(FILE.replace('example/2', 'example/3'));
   });
 
+  describe('with names of custom_domains', () => {
+    const file = (domains: string) => `{ "mode": "server", "dns": { "custom_domains": ${domains} } }`;
+    const present = file('{ "a.example": "10.0.0.1" /* home */, "b.example": "10.0.0.2" }');
+    const domains = (...names: string[]) =>
+      changed(present, { dns: { customDomains: new Map(names.map((name) => [name, '10.0.0.1'])) } });
+    const inOrder = (text: string) => [...readDocument(Buffer.from(text)).configuration.dns.customDomains.keys()];
+
+    it('leaves those that stay alone, and puts new ones after them', () => {
+      expect(domains('a.example', 'c.example')).toContain('"a.example": "10.0.0.1" /* home */, "c.example": ');
+    });
+
+    it('writes them in the order in which they were given', () => {
+      for (const names of [
+        ['c.example', 'a.example'],
+        ['b.example', 'a.example'],
+        ['b.example', 'c.example', 'a.example'],
+      ])
+        expect(inOrder(domains(...names))).toEqual(names);
+      const same = new Map([
+        ['b.example', '10.0.0.2'],
+        ['a.example', '10.0.0.1'],
+      ]);
+      const text = changed(present, { dns: { customDomains: same } });
+      expect(text).toBe(file('{ "b.example": "10.0.0.2", "a.example": "10.0.0.1" }'));
+    });
+  });
+
   it('writes an integer in place of a number that servers do not accept as one', () => {
     expect(changed(FILE, { dns: { refreshHours: 24 } })).toBe(FILE.replace('24.0', '24'));
   });

@@ -97,14 +97,7 @@ describe('a server that starts from a file', () => {
   });
 });
 
-/** The settings that hold, by domain: members of an object stay where the file has them, whatever order they came in. */
-function inForce(settings: DnsConfig) {
-  const { rewrites, ...others } = resolverSettings(settings);
-  const byDomain = rewrites.toSorted((one, other) =>
-    one.domain < other.domain ? -1 : one.domain > other.domain ? 1 : 0,
-  );
-  return { enabled: settings.enabled, ...others, rewrites: byDomain };
-}
+const inForce = (settings: DnsConfig) => ({ enabled: settings.enabled, ...resolverSettings(settings) });
 
 /** The document with a change; as it was where it cannot hold it. */
 function made(
