@@ -33,10 +33,11 @@ export const backup = documentCommand({
       return { ...stored, records: await readRecordsFile(fileSystem, dataFolder) };
     });
     progress.show(`writing ${file}`);
-    await writeNew(fileSystem, path, writeState(state, clock.now()));
+    const notes = records.of('notes');
+    await writeNew(fileSystem, path, writeState({ ...state, notes }, clock.now()));
     const { counters, reports } = state;
     output.line(
-      `Wrote ${path}: the configuration file, counters of ${counters.length} keys, ${reports?.length ?? 0} remembered reports`,
+      `Wrote ${path}: the configuration file, counters of ${counters.length} keys, ${reports?.length ?? 0} remembered reports, ${notes.size} notes of keys`,
     );
     const tokens = records.of('tokens').size;
     if (tokens > 0)
@@ -47,10 +48,10 @@ export const backup = documentCommand({
   offered: 'paths',
   help: (settings) => `Usage: keyway backup FILE [--config FILE] [--data-dir DIR]
 
-Writes the configuration file, the counters and the remembered reports as one consistent state into
-a new file (mode 0600: it holds every key and credential). It may run while Keyway serves: what it
-takes is what was durable at one moment, and what a crash at that moment would have left. Named tokens
-are not in it: one that was removed must not come back with an old backup.
+Writes the configuration file, the counters and the remembered reports as one consistent state, and
+the notes of keys, into a new file (mode 0600: it holds every key and credential). It may run while
+Keyway serves: what it takes is what was durable at one moment, and what a crash at that moment would
+have left. Named tokens are not in it: one that was removed must not come back with an old backup.
 
 ${settings}
 
@@ -81,11 +82,13 @@ export const restore = documentCommand({
   async work(place, { words: [file = ''] }, { folder, output }) {
     const { fileSystem, progress } = place;
     const path = resolve(folder, file);
-    const counters = await checkBackup(place, file, path);
+    const { counters, notes } = await checkBackup(place, file, path);
     progress.show('handing it over');
     const replacements = await openReplacements(place);
     await replacements.restore(givenPieces(fileSystem, path));
-    output.line(`${place.configPath} and the counters of ${counters} keys are again what ${file} holds`);
+    output.line(
+      `${place.configPath}, the counters of ${counters} keys and ${notes} notes are again what ${file} holds`,
+    );
     output.line(`Named tokens are in no backup: those of here stay, and others are made again: ${MADE_ANEW}`);
   },
   offered: 'paths',
@@ -94,7 +97,7 @@ export const restore = documentCommand({
 Makes the configuration file, the counters and the remembered reports what a backup holds. The
 present configuration file is kept as a version first. A Keyway that serves from it takes both over
 in one moment. Counters of keys that the backup does not have wait for their return, as after an
-edit. A backup that is damaged or not whole changes nothing, nor does one that holds what the API
+edit; keys of which it has no note keep theirs. A backup that is damaged or not whole changes nothing, nor does one that holds what the API
 refuses, a key twice, or no credentials where the present file has them.
 
 ${settings}
@@ -102,14 +105,14 @@ ${settings}
   keyway restore /var/backups/keyway-2026-11-21.jsonl`,
 });
 
-/** Resolves to the number of keys with counters. Rejects with an `Error` for people where the file is no backup, or not to be restored. */
+/** Resolves to the numbers of counters and of notes. Rejects with an `Error` for people where the file is no backup, or not to be restored. */
 async function checkBackup(
   { fileSystem, progress, configPath }: Pick<StoredPlace, 'fileSystem' | 'progress'> & { readonly configPath: string },
   file: string,
   path: string,
-): Promise<number> {
+): Promise<{ readonly counters: number; readonly notes: number }> {
   const told = givenPieces(fileSystem, path, (share) => progress.show(`reading ${file}`, share));
-  const { configuration, counters } = await checkState(told).catch((error: unknown) => {
+  const { configuration, ...counts } = await checkState(told).catch((error: unknown) => {
     if (!(error instanceof LinesError)) throw error;
     const isNone = /^line 1: unexpected /.test(error.message);
     const words = isNone ? ' is no backup that "keyway backup" wrote' : '';
@@ -118,7 +121,7 @@ async function checkBackup(
   if (configuration === null) throw new Error(`${file} holds no configuration file: it is no backup`);
   const present = await unlessMissing(fileSystem.read(configPath, FILE_LIMITS.configuration));
   refuseUnfit(file, configuration, present);
-  return counters;
+  return counts;
 }
 
 function refuseUnfit(file: string, content: Buffer, present: Buffer | null): void {

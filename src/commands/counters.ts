@@ -70,7 +70,10 @@ export const countersImport = storedCommand({
     const text = file === '-' ? input.pieces() : givenPieces(place.fileSystem, resolve(folder, file), told);
     const counters = await inFile(file === '-' ? 'standard input' : file, readCountersLines(text));
     place.progress.show('handing them over');
-    const content = writeState({ configuration: null, counters, reports: null, sources: null }, clock.now());
+    const content = writeState(
+      { configuration: null, counters, reports: null, sources: null, notes: new Map() },
+      clock.now(),
+    );
     const replacements = await openReplacements(place);
     await replacements.importCounters(content);
     output.line(`Took over the counters of ${counters.length} keys`);

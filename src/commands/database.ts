@@ -8,6 +8,7 @@ import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from '../homes/d
 import { exportState, importState, unlessStopped } from '../homes/database/transfer.js';
 import { writeState } from '../homes/file/counters/lines.js';
 import { readStored } from '../homes/file/counters/stored.js';
+import { notesPut } from '../homes/file/restored-notes.js';
 import { exists } from '../platform/presence.js';
 import { isOn, type ParsedFlags, problemText, switchFlag } from '../settings/flags.js';
 import type { HomePlace, HomePlaceOf } from '../settings/home.js';
@@ -120,8 +121,7 @@ export const databaseImport = databaseCommand({
       return { ...stored, records: await readRecordsFile(fileSystem, dataFolder) };
     });
     if (configuration === null) throw new Error(`there is no configuration file ${config}`);
-    const notes = [...records.of('notes')].map(([id, body]) => ({ kind: 'notes', id, body }) as const);
-    const moving = [...recordsOfTokens(records, clock.now()), ...notes];
+    const moving = [...recordsOfTokens(records, clock.now()), ...notesPut(records.of('notes'))];
     const state = { configuration, counters, reports: reports ?? [], records: moving };
     const log = complainingLog(context);
     try {
@@ -141,10 +141,10 @@ export const databaseImport = databaseCommand({
   },
   help: (settings) => `Usage: keyway database import [--config FILE] [--data-dir DIR] [--database URL] [--replace]
 
-Takes the configuration file, the counters, the remembered reports, the named tokens and the
-notes of a Keyway over a file over into a database, all or nothing; makes the schema there first, unless --no-migrate is given. File and data
-folder stay as they are. Stop the Keyway that serves them first: what it counts afterwards is not
-taken over.
+Takes the configuration file, the counters, the remembered reports, the named tokens and the notes
+of keys over into a database, all or nothing; makes the schema there first, unless --no-migrate is
+given. File and data folder stay as they are. Stop the Keyway that serves them first: what it counts
+afterwards is not taken over.
 
 ${settings}
   --replace                   Replace what the database holds; otherwise keys in it are an error.
@@ -178,14 +178,14 @@ export const databaseExport = databaseCommand({
       const content = writeState({ ...state, counters: counters(), sources: null }, clock.now());
       const replacements = await openReplacements(place);
       await replacements.restore(content);
-      return `counters of ${count} keys and ${state.reports.length} remembered reports`;
+      return `counters of ${count} keys, ${state.reports.length} remembered reports and ${state.notes.size} notes of keys`;
     });
     output.line(`Wrote ${config}, ${written}`);
   },
   help: (settings) => `Usage: keyway database export [--config FILE] [--data-dir DIR] [--database URL] [--replace]
 
 Writes what a database holds back as an embedded Keyway keeps it: a configuration file, and a data
-folder with counters and remembered reports. It may run while gateways serve, and takes one moment.
+folder with counters, remembered reports and the notes of keys. It may run while gateways serve, and takes one moment.
 
 ${settings}
   --replace                   Replace the configuration file; it is kept as a version first.

@@ -137,7 +137,7 @@ async function expectStartAfter(served: Served, { read }: StartedFile, ended: En
 async function inputOf({ backup, table }: CommandLine): Promise<Buffer | null> {
   if (backup === undefined) return table === undefined ? null : Buffer.from(table);
   const configuration = Buffer.from(backup);
-  return buffer(writeState({ configuration, counters: [], reports: [], sources: null }, 0));
+  return buffer(writeState({ configuration, counters: [], reports: [], sources: null, notes: new Map() }, 0));
 }
 
 /** Runs a command over the file, and expects that a server of some line, or the one that it is told of, starts afterwards where one did before. */

@@ -21,6 +21,11 @@ const fileText = (keys: readonly string[]) => JSON.stringify({ mode: 'server', a
 const run = (...argv: readonly string[]) => runHere([...argv, '--config', 'server.json'], { folder });
 const users = ['alpha', 'beta'];
 
+interface Noted {
+  readonly access_key: string;
+  readonly note: string | null;
+}
+
 interface Serving {
   /** Bytes down of every key of the list. */
   list(): Promise<Readonly<Record<string, string>>>;
@@ -103,6 +108,36 @@ describe('keyway backup and restore', () => {
     await run('token', 'remove', 'lost');
     expect((await run('restore', 'state.jsonl')).output).toContain(made);
     expect(await tokenNames()).toEqual(['bot']);
+  });
+
+  it.each([
+    ['while a Keyway serves', true],
+    ['where none serves', false],
+  ])('%s bring the notes of keys back, and leave those of other keys alone', async (_when, isServed) => {
+    await writeFile(join(folder, 'server.json'), fileText([...users, 'gamma']));
+    const first = await serve();
+    const note = async (accessKey: string, text: string | null) => {
+      expect(await first.change('PATCH', `/../keyway/v1/keys/${accessKey}`, { note: text })).toBe(200);
+    };
+    await note('alpha', 'of a shop');
+    await note('beta', 'pays in "cash"');
+    expect((await run('backup', 'state.jsonl')).output).toContain(', 2 notes of keys\n');
+    await note('alpha', null);
+    await note('beta', 'other');
+    await note('gamma', 'newer');
+    if (!isServed) await first.stop();
+    const restored = await run('restore', 'state.jsonl');
+    expect(restored).toMatchObject({ code: 0, complaints: '', output: expect.stringContaining('and 2 notes') });
+    if (!isServed) await serve();
+    const { output } = await run('keys', 'list', '--json');
+    const noted = JSON.parse(output).map(({ access_key: key, note: text }: Noted) => [key, text]);
+    expect(Object.fromEntries(noted)).toEqual({ alpha: 'of a shop', beta: 'pays in "cash"', gamma: 'newer' });
+  });
+
+  it('without a note write what an earlier Keyway reads', async () => {
+    await writeFile(join(folder, 'server.json'), fileText(users));
+    await run('backup', 'state.jsonl');
+    expect(await readFile(join(folder, 'state.jsonl'), 'utf8')).toMatch(/^\{"keyway":"state","format":1,/);
   });
 
   it('while serving bring file, counters and remembered reports back in one moment, exactly', async () => {
@@ -366,8 +401,8 @@ describe('keyway restore', () => {
     await writeFile(join(folder, 'server.json'), fileText(['other']));
     for (const [text, complaint] of [
       [
-        whole.replace('"format":1', '"format":3'),
-        'line 1: expected a format up to 2, found 3: use the Keyway that wrote it',
+        whole.replace('"format":1', '"format":4'),
+        'line 1: expected a format up to 3, found 4: use the Keyway that wrote it',
       ],
       [whole.replace('"bytes_up":5', '"bytes_up":-5'), 'line 3: bytes_up: expected an unsigned 64-bit integer'],
       [whole.replace('"bytes_up":5', '"bytes_up":6'), 'line 6: the file is damaged or not whole'],

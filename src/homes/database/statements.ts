@@ -438,6 +438,7 @@ export const SNAPSHOT = {
   fetchCounters: 'fetch 5000 from keyway_counters',
   /** The newest, as many as a Keyway over a file remembers; oldest first. */
   reports: `select id from (select id, place from keyway.reports order by place desc limit ${REMEMBERED_REPORTS}) r order by place`,
+  notes: "select id, body from keyway.kept_records where kind = 'notes' and body is not null order by id",
   commit: 'commit',
 } as const;
 

@@ -213,6 +213,8 @@ export interface ExportedState {
   readonly counters: AsyncIterable<KeptCounters>;
   /** Ids of the newest remembered reports, oldest first: as many as a Keyway over a file remembers. */
   readonly reports: readonly string[];
+  /** The notes of keys as records have them, by their keys. */
+  readonly notes: ReadonlyMap<string, string>;
 }
 
 /** Hands the state of one snapshot to `take`, its counters as they are read. Rejects with an `Error` for the user. */
@@ -226,7 +228,8 @@ export async function exportState<T>(
       progress.show('reading the configuration');
       const { bytes: configuration } = await readStoredDocument(ask, refused);
       const reports = (await ask(SNAPSHOT.reports)).map(([id]) => id ?? '');
-      return take({ configuration, counters: countersOf(ask, progress), reports });
+      const notes = new Map((await ask(SNAPSHOT.notes)).map(([id, body]) => [id ?? '', body ?? '']));
+      return take({ configuration, counters: countersOf(ask, progress), reports, notes });
     });
   } finally {
     progress.clear();

@@ -110,7 +110,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   const { configPath = null } = parts;
   let { publicHost = null } = parts;
   let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load(), publicHost);
-  const replacements = new LiveReplacements(parts);
+  const replacements = new LiveReplacements({ ...parts, records });
 
   function become(next: BackendSettings, reason: ChangeReason): void {
     settings = next;

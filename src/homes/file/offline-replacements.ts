@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { LocalRecords } from '../../core/kept-records.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
 import { readDocument } from '../../document/document.js';
 import type { DataFolder } from '../../files/data-folder.js';
@@ -6,12 +7,14 @@ import { piecesOf } from '../../files/file-pieces.js';
 import { inDataFolder } from '../../files/foreign.js';
 import { holdForServing } from '../../files/hold.js';
 import { InUseError, lockPorts } from '../../files/lock.js';
+import { openRecordsFile } from '../../files/records-file.js';
 import { type LocalBackend, openLocalBackend } from './backend.js';
 import { replaceContent } from './configuration/replace-content.js';
 import { readState } from './counters/lines.js';
 import { replaceStore } from './counters/replace-store.js';
 import type { Replacements } from './replacements.js';
 import { forgetRestore, notedRestores, noteRestore } from './restore-intent.js';
+import { withNotes } from './restored-notes.js';
 import { waitingChanges } from './waiting-changes.js';
 
 /** A configuration file and its data folder, as a command names them. */
@@ -76,13 +79,18 @@ export function offlineReplacements(place: StoredPlace): Replacements {
             stop?.throwIfAborted();
             progress.show('taking over', share);
           };
-          const { configuration, ...state } = await readState(piecesOf(fileSystem, noted, shown));
+          const { configuration, notes, ...state } = await readState(piecesOf(fileSystem, noted, shown));
           if (configuration === null) throw new Error('the backup holds no configuration file');
           progress.show('writing');
           const registered = () => readDocument(configuration).configuration.keys.map(({ accessKey }) => accessKey);
-          await replaceStore(place, { ...state, report: basename(noted), registered }, async () => {
-            await replaceContent({ ...place, path, folder }, configuration);
-          });
+          // Records that cannot be read keep nothing else from coming back.
+          const records =
+            notes.size === 0 ? new LocalRecords() : await openRecordsFile({ ...place, folder: dataFolder });
+          await withNotes(records, notes, () =>
+            replaceStore(place, { ...state, report: basename(noted), registered }, async () => {
+              await replaceContent({ ...place, path, folder }, configuration);
+            }),
+          );
         } finally {
           await forgetRestore(fileSystem, dataFolder, noted).catch(() => undefined);
         }

@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import type { KeptRecords } from '../../core/kept-records.js';
 import { stampRemoved } from '../../core/keys/removed-keys.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { type Pieces, piecesOf } from '../../files/file-pieces.js';
@@ -8,11 +9,12 @@ import type { WholeContent } from './configuration/whole-content.js';
 import { readState, type StoredState } from './counters/lines.js';
 import type { Counters } from './counters/open-counters.js';
 import { forgetRestore, notedRestores, noteRestore, refuseEarlier } from './restore-intent.js';
+import { withNotes } from './restored-notes.js';
 import { type WaitingChanges, waitingChanges } from './waiting-changes.js';
 
 /** Replaces parts of a file's home as a whole, for commands. Each call resolves once that is durable. */
 export interface Replacements {
-  /** Makes file, counters and remembered reports what a backup holds. Rejects with nothing changed where it is not whole. */
+  /** Makes file, counters, remembered reports and the notes in it what a backup holds. Rejects with nothing changed where it is not whole. */
   restore(backup: Pieces): Promise<void>;
   /** Replaces the counters of the keys in this state. */
   importCounters(state: Pieces): Promise<void>;
@@ -24,6 +26,8 @@ interface LiveReplacementsOptions {
   readonly fileSystem: FileSystemPort;
   readonly configuration: ConfigurationFile | null;
   readonly counters: Counters;
+  /** Keyway's own records. */
+  readonly records: KeptRecords;
   readonly clock: ClockPort;
   readonly log: LogPort;
 }
@@ -123,25 +127,27 @@ export class LiveReplacements implements Replacements {
   }
 
   /** The name of the restore is remembered like a report's id: after a crash it is known whether it was done. */
-  async #apply({ counters: restored, reports, sources: posted, configuration: content }: StoredState, name: string) {
-    const { configuration, counters } = this.#options;
+  async #apply({ configuration: content, notes, ...restored }: StoredState, name: string): Promise<void> {
+    const { configuration, counters, records } = this.#options;
     const { keys, usage, renewals, sources } = counters;
     const apply = () => {
-      keys.restore(restored);
+      keys.restore(restored.counters);
       renewals.settleAll();
-      if (reports !== null) usage.reports.restore(reports);
-      if (posted !== null) sources.restore(posted.sources, posted.bases);
+      if (restored.reports !== null) usage.reports.restore(restored.reports);
+      if (restored.sources !== null) sources.restore(restored.sources.sources, restored.sources.bases);
       usage.reports.add(name);
     };
-    if (content === null || configuration === null) return apply();
-    this.#withConfiguration = apply;
-    try {
-      await configuration.restore(content);
-      // A configuration that is not applied live has told nobody.
-      this.restored();
-    } finally {
-      this.#withConfiguration = null;
-    }
+    await withNotes(records, notes, async () => {
+      if (content === null || configuration === null) return apply();
+      this.#withConfiguration = apply;
+      try {
+        await configuration.restore(content);
+        // A configuration that is not applied live has told nobody.
+        this.restored();
+      } finally {
+        this.#withConfiguration = null;
+      }
+    });
   }
 
   /** Does the work when all before it is done. */

@@ -77,9 +77,10 @@ describeDatabase('keyway database', () => {
     });
   });
 
-  it('import and export give back file, counters, departed ones included, and reports as they were', async () => {
+  it('import and export give back file, counters, departed ones included, reports and notes as they were', async () => {
     const { url, folder, run } = await stage();
     const path = await embedded(folder);
+    await appendFile(join(`${path}.keyway`, 'records.jsonl'), '[["notes","b","\\"mine\\""]]\n');
     await run(['database', 'migrate']);
     const taken = await run(['database', 'import', '--config', path], true);
     expect(taken).toMatchObject({ code: 0, complaints: '' });
@@ -107,6 +108,7 @@ describeDatabase('keyway database', () => {
       log,
     });
     expect(await again.count({ id: 'r1', entries }, 'durable')).toMatchObject({ repeated: true });
+    expect([...again.records.of('notes')]).toEqual([['b', '"mine"']]);
     await again.close();
   });
 
@@ -178,7 +180,7 @@ describeDatabase('keyway database', () => {
     expect(replaced?.forever).toBe(true);
     const back = join(folder, 'back.jsonc');
     expect(await run(['database', 'export', '--config', back])).toMatchObject({
-      output: expect.stringContaining('counters of 2 keys and 0 remembered reports'),
+      output: expect.stringContaining('counters of 2 keys, 0 remembered reports and 0 notes of keys'),
     });
     await run(['config', 'restore', replaced?.id ?? '']);
     expect((await backend.document.text()).toString()).toContain('"other":1');

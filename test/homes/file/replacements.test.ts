@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -27,7 +27,7 @@ const counted = (accessKey: string, bytesUp: bigint) => {
   return { accessKey, bytesUp, bytesDown: 0n, connections: 0n, createdAt: 1, leftAt: null };
 };
 
-/** A file with the keys `a` and `b`, and a backup with `b` and `c`, which have 7 bytes each. */
+/** A file with the keys `a` and `b`, and a backup with `b` and `c`, which have 7 bytes and a note each. */
 async function stage() {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-restore-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -38,6 +38,10 @@ async function stage() {
     counters: [counted('b', 7n), counted('c', 7n)],
     reports: ['of b and c'],
     sources: null,
+    notes: new Map([
+      ['b', '"of b"'],
+      ['c', '"of c"'],
+    ]),
   };
   for await (const piece of writeState(state, 0)) await writeFile(backup, piece, { flag: 'a' });
   const data = `${path}.keyway`;
@@ -55,24 +59,27 @@ async function started(path: string) {
   try {
     const served = [...backend.keys.entries()].map(({ accessKey }) => accessKey);
     const bytes = served.map((accessKey) => backend.counters.keys.kept(accessKey)?.bytesUp ?? 0n);
-    return { served, bytes, lines, reports: backend.counters.usage.reports.has('of b and c') };
+    const notes = [...backend.records.of('notes')].map(([accessKey, body]) => `${accessKey}: ${JSON.parse(body)}`);
+    return { served, bytes, notes, lines, reports: backend.counters.usage.reports.has('of b and c') };
   } finally {
     await backend.close();
   }
 }
 
-const RESTORED = { served: ['b', 'c'], bytes: [7n, 7n], reports: true };
+const NOTES = ['b: of b', 'c: of c'];
+const RESTORED = { served: ['b', 'c'], bytes: [7n, 7n], notes: NOTES, reports: true };
 const FINISHED = 'a restore that was interrupted is finished';
 
 describe('a Keyway that is killed while it restores a backup', () => {
   it.each([
+    ['before the notes change', 'rename', '/records\\.jsonl$'],
     ['before the file changes', 'rename', 'server\\.json$'],
     ['between the file and the counters', 'append', '/counters[^/]*/'],
   ])('%s finishes it at the next start', async (_when, call, end) => {
     const { path, backup, left } = await stage();
     expect(spawnSync(process.execPath, [driver, path, backup, call, end]).signal).toBe('SIGKILL');
     expect(await left()).toHaveLength(1);
-    expect(await readFile(path, 'utf8')).toBe(fileOf(call === 'rename' ? ['a', 'b'] : ['b', 'c']));
+    expect(await readFile(path, 'utf8')).toBe(fileOf(end.startsWith('/counters') ? ['b', 'c'] : ['a', 'b']));
     expect(await started(path)).toMatchObject({ ...RESTORED, lines: expect.arrayContaining([FINISHED]) });
     expect(await left()).toEqual([]);
   });
@@ -88,10 +95,12 @@ describe('a Keyway that is killed while it restores a backup', () => {
   });
 
   it('once all of it is durable does it no second time', async () => {
-    const { path, backup, left } = await stage();
+    const { path, backup, data, left } = await stage();
     expect(spawnSync(process.execPath, [driver, path, backup, 'remove', 'request-restore-']).signal).toBe('SIGKILL');
     expect(await left()).toHaveLength(1);
     await writeFile(path, fileOf(['b', 'c', 'd']));
+    await appendFile(join(data, 'records.jsonl'), '[["notes","b","\\"newer\\""]]\n');
+    expect((await started(path)).notes).toEqual(['b: newer', 'c: of c']);
     expect(await started(path)).toMatchObject({ served: ['b', 'c', 'd'], bytes: [7n, 7n, 0n], reports: true });
     expect(await left()).toEqual([]);
   });

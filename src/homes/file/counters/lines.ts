@@ -18,6 +18,8 @@ export interface StoredState {
   readonly reports: readonly string[] | null;
   /** Null where counters stand alone, and in what an earlier Keyway has written. */
   readonly sources: StoredSources | null;
+  /** The notes of keys as Keyway's records have them, by their keys: none where counters stand alone. */
+  readonly notes: ReadonlyMap<string, string>;
 }
 
 /** A text that is no such state; the message says what is wrong and in which line. */
@@ -28,8 +30,8 @@ export class LinesError extends Error {
   }
 }
 
-/** The formats that are read. Without a source the first is written, which an earlier Keyway reads too. */
-const FORMATS = [1n, 2n] as const;
+/** The formats that are read. The least that has room for the state is written, so that earlier Keyways read it too. */
+const FORMATS = { plain: 1n, sources: 2n, notes: 3n } as const;
 /** Text is put together up to this many characters at a time. */
 const PIECE_CHARACTERS = 64 * 1024;
 /** A multiple of 3, so that the base64 of one slice goes on with that of the next. */
@@ -88,9 +90,9 @@ function sourcesOf({ sources }: Pick<StoredState, 'sources'>): StoredSources | n
 }
 
 async function* textsOf(state: WrittenState, createdAt: number, countLine: () => void): AsyncGenerator<string, void> {
-  const { configuration, counters, reports } = state;
+  const { configuration, counters, reports, notes } = state;
   const sources = sourcesOf(state);
-  const format = Number(sources === null ? FORMATS[0] : FORMATS[1]);
+  const format = Number(FORMATS[notes.size > 0 ? 'notes' : sources === null ? 'plain' : 'sources']);
   const line = (text: string) => {
     countLine();
     return `${text}\n`;
@@ -105,6 +107,7 @@ async function* textsOf(state: WrittenState, createdAt: number, countLine: () =>
   for await (const one of counters) yield line(countersLine(one));
   if (reports !== null) yield line(JSON.stringify({ reports }));
   if (sources !== null) for (const text of sourceLines(sources)) yield line(text);
+  for (const [accessKey, body] of notes) yield line(`{"access_key":${JSON.stringify(accessKey)},"note":${body}}`);
 }
 
 async function* piecesOfText(texts: AsyncIterable<string>): AsyncGenerator<Buffer, void> {
@@ -128,19 +131,21 @@ export async function readState(text: Pieces): Promise<StoredState> {
 /** Reads a state without the configuration, which the caller has. Rejects with `LinesError`. */
 export async function readBesides(text: Pieces): Promise<Omit<StoredState, 'configuration'>> {
   const counters = new PackedCounters();
-  const { reports, sources } = await readParts(text, (one) => counters.push(one), { skipsConfiguration: true });
-  return { counters, reports, sources };
+  const { configuration: _, ...rest } = await readParts(text, (one) => counters.push(one), {
+    skipsConfiguration: true,
+  });
+  return { ...rest, counters };
 }
 
-/** Reads a state without keeping its counters, and returns how many are whole. Rejects with `LinesError`. */
+/** Reads a state without keeping its counters, and counts what is whole. Rejects with `LinesError`. */
 export async function checkState(
   text: Pieces,
-): Promise<Pick<StoredState, 'configuration'> & { readonly counters: number }> {
+): Promise<Pick<StoredState, 'configuration'> & { readonly counters: number; readonly notes: number }> {
   let counters = 0;
-  const { configuration } = await readParts(text, () => {
+  const { configuration, notes } = await readParts(text, () => {
     counters += 1;
   });
-  return { configuration, counters };
+  return { configuration, counters, notes: notes.size };
 }
 
 async function readParts(
@@ -152,6 +157,7 @@ async function readParts(
   let reports: readonly string[] | null = null;
   const sources: Source[] = [];
   const bases: Base[] = [];
+  const notes = new Map<string, string>();
   let lines = 0;
   let checksum = 0;
   /** The last line that was read, which may be the last of all, and the checksum of what comes before it. */
@@ -162,6 +168,7 @@ async function readParts(
     const part = objectOf(line);
     if (typeof part.configuration === 'string') configuration = Buffer.from(part.configuration, 'base64');
     else if (Array.isArray(part.reports)) reports = part.reports.map(String);
+    else if (typeof part.note === 'string') notes.set(keyOf(part, line.number), JSON.stringify(part.note));
     else if (!takeSource(part, line.number)) take(countersOf(part, line.number));
   }
 
@@ -187,15 +194,15 @@ async function readParts(
     checksum = crc32(line.bytes, checksum);
   });
   checkEnding(last, lines - 1);
-  return { configuration, reports, sources: sources.length === 0 ? null : { sources, bases } };
+  return { configuration, reports, sources: sources.length === 0 ? null : { sources, bases }, notes };
 }
 
 function checkOpening(line: TextLine): void {
   const opening = objectOf(line);
   if (opening.keyway !== 'state') throw new LinesError('line 1: expected the first line of a Keyway backup');
-  if (!FORMATS.some((format) => format === opening.format)) {
+  if (!Object.values(FORMATS).some((format) => format === opening.format)) {
     throw new LinesError(
-      `line 1: expected a format up to ${FORMATS[1]}, found ${String(opening.format)}: use the Keyway that wrote it`,
+      `line 1: expected a format up to ${FORMATS.notes}, found ${String(opening.format)}: use the Keyway that wrote it`,
     );
   }
 }
@@ -229,11 +236,12 @@ function objectOf({ bytes, number }: TextLine): JsonObject {
   return value;
 }
 
+function keyOf({ access_key: accessKey }: JsonObject, number: number): string {
+  if (typeof accessKey === 'string' && accessKey !== '') return accessKey;
+  throw new LinesError(`line ${number}: access_key: expected a string that is not empty`);
+}
+
 function countersOf(line: JsonObject, number: number): KeptCounters {
-  const { access_key: accessKey } = line;
-  if (typeof accessKey !== 'string' || accessKey === '') {
-    throw new LinesError(`line ${number}: access_key: expected a string that is not empty`);
-  }
   const count = (name: string): bigint => {
     const value = line[name];
     if (typeof value === 'bigint' && value >= 0n && value <= MAX_U64) return value;
@@ -245,7 +253,7 @@ function countersOf(line: JsonObject, number: number): KeptCounters {
     throw new LinesError(`line ${number}: ${name}: expected milliseconds since 1970 as a whole number`);
   };
   return {
-    accessKey,
+    accessKey: keyOf(line, number),
     bytesUp: count('bytes_up'),
     bytesDown: count('bytes_down'),
     connections: count('connections'),

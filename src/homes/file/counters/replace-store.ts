@@ -13,7 +13,7 @@ import { discardState, finishState, writeState } from './write-state.js';
 type ReplaceStoreOptions = Pick<CountersStoreOptions, 'fileSystem' | 'dataFolder' | 'clock' | 'log'>;
 
 /** The content that a store is to have; of reports and sources that are null it keeps its own. */
-export interface ReplacedStore extends Omit<StoredState, 'configuration'> {
+export interface ReplacedStore extends Omit<StoredState, 'configuration' | 'notes'> {
   /** The report of the replacement itself, which is remembered as well. */
   readonly report: string;
   /** The keys of the configuration that goes with it; asked for where the store has counters that this has not. */

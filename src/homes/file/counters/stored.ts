@@ -24,7 +24,7 @@ const DAMAGED_ATTEMPTS = 3;
 class DamagedStoreError extends CountersStoreError {}
 
 /** A state whose counters are all in memory. */
-export interface ReadState extends StoredState {
+export interface ReadState extends Omit<StoredState, 'notes'> {
   readonly counters: readonly KeptCounters[];
 }
 

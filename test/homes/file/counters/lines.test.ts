@@ -52,11 +52,15 @@ const sources = fc.record({
   sources: fc.array(source, { minLength: 1, maxLength: 3 }),
   bases: fc.array(base, { maxLength: 5 }),
 });
+/** A note as records have it. */
+const note = fc.string({ unit: codePoint }).map((text) => JSON.stringify(text));
+const mapOf = (notes: Readonly<Record<string, string>>) => new Map(Object.entries(notes));
 const state = fc.record({
   configuration: fc.option(fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes))),
   counters: fc.array(counters, { maxLength: 20 }),
   reports: fc.option(fc.array(fc.string(), { maxLength: 10 })),
   sources: fc.option(sources),
+  notes: fc.dictionary(fc.string({ minLength: 1, unit: codePoint }), note, { maxKeys: 3 }).map(mapOf),
 });
 
 /** The same bytes, cut anywhere. */
@@ -85,6 +89,7 @@ describe('a state as lines', () => {
         expect(await checkState(cut(bytes, places))).toEqual({
           configuration: given.configuration,
           counters: given.counters.length,
+          notes: given.notes.size,
         });
       }),
     );
@@ -122,6 +127,7 @@ describe('a state as lines', () => {
       })),
       reports: ['a', 'b'],
       sources: null,
+      notes: new Map(),
     };
     const pieces: Buffer[] = [];
     for await (const piece of writeState(given, 7)) pieces.push(piece);
