@@ -65,10 +65,10 @@ export interface Core extends KeyOperations {
   replaceRules(rules: readonly OutboundRule[]): Promise<void>;
   dns(): MaybeAsync<DnsConfig>;
   /**
-   * Replaces the named members, and starts a refresh of the blocklists where there are any. Rejects as
-   * `Backend.changeDns` does.
+   * Replaces the named members, and starts a refresh of the blocklists where there are any. A function makes the change out of the
+   * settings in force, in the turn in which they are changed. Rejects as `Backend.changeDns` and the function do.
    */
-  changeDns(change: DnsChange): Promise<void>;
+  changeDns(change: DnsChange | ((inForce: DnsConfig) => DnsChange)): Promise<void>;
   /** The query log, oldest first. */
   queries(): MaybeAsync<readonly DnsQuery[]>;
   /** Starts a refresh of the blocklists in the background. */
@@ -148,8 +148,10 @@ export function createCore({ backend, clock, random, resolver, readsDnsAsEngine 
       };
       try {
         // In the same turn as the check; settings that are held elsewhere are as last seen.
-        const present = live === null ? backend.settings().dns : live.dns();
-        await backend.changeDns(inFormOf(present instanceof Promise ? await present : present, change));
+        const held = live === null ? backend.settings().dns : live.dns();
+        const present = held instanceof Promise ? await held : held;
+        const wanted = typeof change === 'function' ? change(inForce(present)) : change;
+        await backend.changeDns(inFormOf(present, wanted));
       } catch (error) {
         if (isInMemory(error)) refresh();
         throw error;

@@ -128,6 +128,25 @@ export function foldedIn(settings: ResolverSettings, older: Partial<Pick<DnsConf
   };
 }
 
+/**
+ * Switches lists by their URLs, which needs one where it is not there. The older forms know only lists that are on: one that is
+ * switched off leaves them.
+ */
+export function switchLists({ resolver, adblockUrls }: DnsConfig, wanted: ReadonlyMap<string, boolean>): DnsChange {
+  const missing = (present: readonly string[]) =>
+    [...wanted].flatMap(([url, isOn]) => (isOn && !present.includes(url) ? [url] : []));
+  if (resolver === null) {
+    const kept = adblockUrls.filter((url) => wanted.get(url) !== false);
+    return { adblockUrls: [...kept, ...missing(kept)] };
+  }
+  const { lists, allowlists } = resolver;
+  const switched = (list: DnsList): DnsList => ({ ...list, enabled: wanted.get(list.url) ?? list.enabled });
+  const added = missing([...lists, ...allowlists].map(({ url }) => url)).map(namedList);
+  return {
+    resolver: { ...resolver, lists: [...lists.map(switched), ...added], allowlists: allowlists.map(switched) },
+  };
+}
+
 function namedList(url: string): DnsList {
   return { name: url, url, enabled: true };
 }

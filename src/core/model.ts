@@ -188,6 +188,38 @@ export interface DnsExplanation extends Pick<DnsLogEntry, 'name' | 'outcome' | '
   readonly detail: string;
 }
 
+/** What becomes of questions here, and of the lists: what an operator watches. */
+export interface ResolverState {
+  /** Why nobody is answered here: switched off, waiting for its port, or no resolver started in this Keyway. Null where it answers. */
+  readonly idle: 'off' | 'waiting' | 'none' | null;
+  readonly isRefreshing: boolean;
+  /** Milliseconds since the epoch at which the last refresh ended; null before the first. */
+  readonly refreshedAt: number | null;
+  /** Those of the settings, allowing ones last. */
+  readonly lists: readonly ListInUse[];
+  /** Null where none are counted. */
+  readonly today: QuestionsOfDay | null;
+}
+
+/** A list of the settings, with what is known of its content. */
+export interface ListInUse extends DnsList {
+  readonly isAllowing: boolean;
+  /** Null while it has no content. */
+  readonly names: number | null;
+  /** Milliseconds since the epoch at which its content arrived; null while it has none. */
+  readonly fetchedAt: number | null;
+  /** Why the last refresh kept its old content, or why it is skipped; null otherwise. */
+  readonly error: string | null;
+}
+
+/** The questions of a day in UTC, as far as they were counted. */
+export interface QuestionsOfDay {
+  /** Milliseconds since the epoch from which on they are counted: the day's beginning, or later. */
+  readonly since: number;
+  readonly questions: number;
+  readonly blocked: number;
+}
+
 /** The outcome of the download of a list. */
 export interface ListUpdate {
   readonly name: string;

@@ -6,6 +6,7 @@ import type {
   DnsQuery,
   ListUpdate,
   OutboundSettings,
+  ResolverState,
 } from './model.js';
 
 /** Time. `now` is milliseconds since the epoch; `monotonic` is milliseconds that never go back. */
@@ -136,6 +137,7 @@ export interface ResolverPort {
   /** Starts a blocklist refresh in the background. */
   refreshBlocklists(): void;
   figures(): DnsFigures;
+  state(): ResolverState;
   /** Returns the newest entries of the query log whose name or client contains the text, newest first. */
   log(limit: number, text: string): readonly DnsLogEntry[];
   /** Forgets the query log and the figures. */

@@ -230,6 +230,7 @@ export function createBlocklists(options: BlocklistsOptions) {
     states: (): readonly ListState[] => [...lists].map(([url, list]) => stateOf(url, list)),
     /** Returns when the last refresh ended, in milliseconds since the epoch; null before the first. */
     refreshedAt: (): number | null => refreshedAt,
+    isRefreshing: (): boolean => running !== null,
     /** Loads the last good copies, so that blocking needs no network. Resolves when they block. */
     async restore(urls: readonly string[]): Promise<void> {
       const { unique, key } = identified(urls);

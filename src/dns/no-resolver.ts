@@ -5,7 +5,7 @@ import { createBlocklist } from './blocklist.js';
 import { readLineOfAnEngine } from './line-rules.js';
 import { readRules } from './list-lines.js';
 import { createPolicy, DIALECT_OF_AN_ENGINE } from './policy.js';
-import { toldOfSettings, USER_RULES, usedLists } from './told-settings.js';
+import { listsInUse, toldOfSettings, USER_RULES, usedLists } from './told-settings.js';
 
 /**
  * Creates the port for a process without a resolver (`--no-resolver`, the library entry): it explains names by the
@@ -23,6 +23,10 @@ export function createNoResolver(): ResolverPort {
       ...{ since: 0, total: 0, blocked: 0, rewritten: 0, cached: 0, failed: 0, averageUpstream: null },
       ...toldOfSettings(dns, resolverSettings(dns), []),
       ...{ topNames: [], topBlocked: [], topClients: [] },
+    }),
+    state: () => ({
+      ...{ idle: 'none', isRefreshing: false, refreshedAt: null, today: null },
+      lists: listsInUse(resolverSettings(dns), []),
     }),
     log: () => [],
     clearLog() {},

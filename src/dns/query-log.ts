@@ -1,4 +1,4 @@
-import type { DnsFigures, DnsLogEntry, DnsQuery, TopEntry } from '../core/model.js';
+import type { DnsFigures, DnsLogEntry, DnsQuery, QuestionsOfDay, TopEntry } from '../core/model.js';
 import type { ClockPort } from '../core/ports.js';
 
 /** The last queries, and counts of all queries since the log was cleared. */
@@ -12,6 +12,7 @@ export type QueryEnd = Pick<DnsLogEntry, 'outcome' | 'upstream' | 'elapsed'>;
 /** The most names and clients that are counted; when there are more, the rarer half is forgotten. */
 const MOST_COUNTED = 5_000;
 const SHOWN = 10;
+const DAY_MS = 24 * 3_600_000;
 
 /** Keeps the last 1,000 queries, or as many as `resize` sets. */
 export function createQueryLog(clock: ClockPort) {
@@ -20,9 +21,17 @@ export function createQueryLog(clock: ClockPort) {
   let next = 0;
   const startedAt = clock.monotonic();
   let total: Totals = newTotals();
+  let day = newDay(clock.now());
 
   const list = (): readonly DnsLogEntry[] =>
     ring.length < most ? ring.slice() : [...ring.slice(next), ...ring.slice(0, next)];
+
+  /** Returns the counts of today, which begin anew at midnight in UTC. */
+  function today() {
+    const midnight = midnightBefore(clock.now());
+    if (midnightBefore(day.since) !== midnight) day = newDay(midnight);
+    return day;
+  }
 
   function clearEntries(): void {
     ring = [];
@@ -33,6 +42,7 @@ export function createQueryLog(clock: ClockPort) {
     /** Adds a query; `settle` adds its outcome. */
     add(entry: DnsLogEntry): void {
       total.counts.total += 1;
+      today().questions += 1;
       count(total.names, entry.name);
       count(total.clients, entry.client);
       if (most === 0) return;
@@ -45,6 +55,7 @@ export function createQueryLog(clock: ClockPort) {
       const { counts } = total;
       if (outcome === 'blocked') {
         counts.blocked += 1;
+        today().blocked += 1;
         count(total.blockedNames, entry.name);
       } else if (outcome === 'rewritten') counts.rewritten += 1;
       else if (outcome === 'cached') counts.cached += 1;
@@ -72,7 +83,9 @@ export function createQueryLog(clock: ClockPort) {
     clear(): void {
       clearEntries();
       total = newTotals();
+      day = newDay(clock.now());
     },
+    today: (): QuestionsOfDay => ({ ...today() }),
     figures(): Omit<DnsFigures, 'enabled' | 'lists' | 'upstreams'> {
       const { counts, names, blockedNames, clients, upstreamMilliseconds } = total;
       return {
@@ -118,6 +131,9 @@ function newTotals(): Totals {
     upstreamMilliseconds: 0,
   };
 }
+
+const newDay = (since: number) => ({ since, questions: 0, blocked: 0 });
+const midnightBefore = (time: number) => time - (time % DAY_MS);
 
 /** Counts a text. Strangers choose the names, so their number is limited: beyond it the rarer half is forgotten. */
 function count(of: Map<string, number>, text: string): void {

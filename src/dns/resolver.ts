@@ -9,6 +9,7 @@ import {
   type ListUpdate,
   type OutboundSettings,
   type ResolverSettings,
+  type ResolverState,
 } from '../core/model.js';
 import type { ClockPort, LogPort, ResolverPort } from '../core/ports.js';
 import { hostOf, httpUrl } from '../wire/dns-values.js';
@@ -28,7 +29,7 @@ import { createPolicy, DIALECT_OF_AN_ENGINE, type Dialect, OLDER_DIALECT } from 
 import { createQueryLog } from './query-log.js';
 import { createRateLimit } from './rate-limit.js';
 import { reservedForRedirects, reservedKind } from './reserved-addresses.js';
-import { toldOfSettings, USER_RULES, usedLists } from './told-settings.js';
+import { listsInUse, toldOfSettings, USER_RULES, usedLists } from './told-settings.js';
 import { createUpstream, type Upstream } from './upstream.js';
 
 export interface ResolverOptions {
@@ -92,6 +93,8 @@ export class Resolver implements ResolverPort {
   #forwarding = '';
   #listed = '';
   #work: Promise<void> = Promise.resolve();
+  /** True from the order of a refresh to its beginning. */
+  #isRefreshDue = false;
   #refreshTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ResolverOptions) {
@@ -144,8 +147,10 @@ export class Resolver implements ResolverPort {
   }
 
   refreshBlocklists(): void {
-    if (this.#phase !== 'running') return;
+    if (this.#phase !== 'running' || !this.#dns.enabled) return;
+    this.#isRefreshDue = true;
     this.#order(async () => {
+      this.#isRefreshDue = false;
       if (this.#dns.enabled) void this.#startRefresh();
     });
   }
@@ -173,6 +178,23 @@ export class Resolver implements ResolverPort {
 
   figures(): DnsFigures {
     return { ...this.#queryLog.figures(), ...toldOfSettings(this.#dns, this.#settings, this.#blocklists.states()) };
+  }
+
+  state(): ResolverState {
+    const idle = this.#idle();
+    return {
+      idle,
+      isRefreshing: this.#isRefreshDue || this.#blocklists.isRefreshing(),
+      refreshedAt: this.#blocklists.refreshedAt(),
+      lists: listsInUse(this.#settings, this.#blocklists.states()),
+      today: idle === 'none' ? null : this.#queryLog.today(),
+    };
+  }
+
+  #idle(): ResolverState['idle'] {
+    if (this.#phase !== 'running') return 'none';
+    if (!this.#dns.enabled) return 'off';
+    return this.#listener.current() === null ? 'waiting' : null;
   }
 
   log(limit: number, text: string): readonly DnsLogEntry[] {

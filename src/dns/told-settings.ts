@@ -1,20 +1,34 @@
-import type { DnsConfig, DnsFigures, DnsList, ResolverSettings } from '../core/model.js';
+import type { DnsConfig, DnsFigures, DnsList, ListInUse, ResolverSettings } from '../core/model.js';
 import { upstreamFault, upstreamLabel } from '../wire/dns-values.js';
+import type { ListState } from './blocklists.js';
 import { readLineOfAnEngine } from './line-rules.js';
 import { readRules } from './list-lines.js';
 
 /** The source of the rules in the settings. */
 export const USER_RULES = 'user rules';
 
-interface UsedList extends DnsList {
+interface PlacedList extends DnsList {
   readonly isAllowing: boolean;
 }
 
+/** Returns all lists, allowing ones last. */
+function listsOf({ lists, allowlists }: ResolverSettings): readonly PlacedList[] {
+  const placed = (of: readonly DnsList[], isAllowing: boolean) => of.map((list) => ({ ...list, isAllowing }));
+  return [...placed(lists, false), ...placed(allowlists, true)];
+}
+
 /** Returns the enabled lists, allowing ones last. */
-export function usedLists({ lists, allowlists }: ResolverSettings): readonly UsedList[] {
-  const used = (of: readonly DnsList[], isAllowing: boolean) =>
-    of.filter(({ enabled }) => enabled).map((list) => ({ ...list, isAllowing }));
-  return [...used(lists, false), ...used(allowlists, true)];
+export function usedLists(settings: ResolverSettings): readonly PlacedList[] {
+  return listsOf(settings).filter(({ enabled }) => enabled);
+}
+
+/** Returns all lists with what is known of the content of those that are used. */
+export function listsInUse(settings: ResolverSettings, read: readonly ListState[]): readonly ListInUse[] {
+  const states = new Map(read.map((state) => [state.listed, state]));
+  return listsOf(settings).map((list) => {
+    const { names = 0, fetchedAt = null, error = null } = (list.enabled && states.get(list.url)) || {};
+    return { ...list, names: fetchedAt === null ? null : names, fetchedAt, error };
+  });
 }
 
 /** Returns the figures that come from the settings, with the counts of the lists read. */

@@ -1,6 +1,7 @@
 import type { OwnHandler } from './call.js';
 import { ADDRESS_HANDLERS } from './handlers/address.js';
 import { CONFIGURATION_HANDLERS } from './handlers/configuration.js';
+import { DNS_HANDLERS } from './handlers/dns.js';
 import { EVENT_HANDLERS } from './handlers/events.js';
 import { JOB_HANDLERS } from './handlers/jobs.js';
 import { KEY_HANDLERS } from './handlers/keys.js';
@@ -12,6 +13,7 @@ import type { OwnOperationName } from './operations.js';
 export const OWN_HANDLERS: Readonly<Record<OwnOperationName, OwnHandler>> = {
   ...ADDRESS_HANDLERS,
   ...CONFIGURATION_HANDLERS,
+  ...DNS_HANDLERS,
   ...EVENT_HANDLERS,
   ...JOB_HANDLERS,
   ...KEY_HANDLERS,

@@ -1,6 +1,7 @@
 import type { OwnMethod, OwnRow } from './operation.js';
 import { ADDRESS } from './rows/address.js';
 import { CONFIGURATION } from './rows/configuration.js';
+import { DNS } from './rows/dns.js';
 import { EVENTS } from './rows/events.js';
 import { JOBS } from './rows/jobs.js';
 import { KEYS } from './rows/keys.js';
@@ -10,7 +11,7 @@ import { USAGE } from './rows/usage.js';
 /** The place of this interface below a mount's base. */
 export const OWN_ROOT = '/keyway/v1';
 
-const ROWS = { ...ADDRESS, ...CONFIGURATION, ...EVENTS, ...JOBS, ...KEYS, ...TOKENS, ...USAGE };
+const ROWS = { ...ADDRESS, ...CONFIGURATION, ...DNS, ...EVENTS, ...JOBS, ...KEYS, ...TOKENS, ...USAGE };
 
 export type OwnOperationName = keyof typeof ROWS;
 

@@ -168,7 +168,7 @@ async function serve(
 /** Returns what an operation changes, as far as its path tells. */
 function changedBy({ path }: OwnOperation, key: string | undefined): readonly Changed[] {
   if (key !== undefined) return [key];
-  return path.startsWith('/configuration') ? [SETTINGS] : [];
+  return path.startsWith('/configuration') || path === '/dns' ? [SETTINGS] : [];
 }
 
 /** Counts a call that may wait while it does. Rejects with `tooManyPolls`. */

@@ -135,14 +135,18 @@ export function checkUpstream(text: string): void {
   if (!isWebUrl(text) && upstreamPlace(text) === null) refuse('doh_upstream', 'an http or https URL');
 }
 
+/** Tells whether a list may have this URL. */
+export function isListUrl(text: string): boolean {
+  return isWebUrl(text) || (/^file:/i.test(text) && URL.canParse(text));
+}
+
 /**
  * Throws `invalidBody`, which names the element, unless all are URLs of lists. Which of them are read is not decided
  * here: a list that must not be read is skipped, wherever its URL came from.
  */
 export function checkListUrls(urls: readonly string[]): void {
   for (const [index, text] of urls.entries()) {
-    const isFile = /^file:/i.test(text) && URL.canParse(text);
-    if (!isFile && !isWebUrl(text)) refuse(`adblock_urls[${index}]`, 'an http, https or file URL');
+    if (!isListUrl(text)) refuse(`adblock_urls[${index}]`, 'an http, https or file URL');
   }
 }
 

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_RESOLVER, foldedIn, inFormOf, olderMembers, resolverSettings } from '../../src/core/dns-settings.js';
+import {
+  DEFAULT_RESOLVER,
+  foldedIn,
+  inFormOf,
+  olderMembers,
+  resolverSettings,
+  switchLists,
+} from '../../src/core/dns-settings.js';
 import { DEFAULT_DNS, type DnsConfig, type DnsList, MAX_U64, type ResolverSettings } from '../../src/core/model.js';
 import { changeDocument } from '../../src/document/change.js';
 import { readDocument } from '../../src/document/document.js';
@@ -104,6 +111,27 @@ describe('DNS settings of the form of 0.4.6', () => {
         for (const kept of resolver.lists.filter(stays)) expect(now.lists).toContainEqual(kept);
         for (const name of rewrites.filter((one) => one.answer.includes('else')))
           expect(now.rewrites).toContainEqual(name);
+      }),
+    );
+  });
+
+  it('have lists switched by their addresses, in either form, and nothing else changed', () => {
+    const switches = fc.array(fc.tuple(url, fc.boolean()), { maxLength: 3 }).map((entries) => new Map(entries));
+    fc.assert(
+      fc.property(fc.option(anySettings), fc.uniqueArray(url), switches, (resolver, adblockUrls, wanted) => {
+        const before = { ...withSettings(resolver), adblockUrls };
+        const change = switchLists(before, wanted);
+        expect(inFormOf(before, change)).toEqual(change);
+        const now = resolverSettings({ ...before, ...change });
+        const was = resolverSettings(before);
+        expect({ ...now, lists: was.lists, allowlists: was.allowlists }).toEqual(was);
+        const isOn = (of: ResolverSettings, one: string) =>
+          [...of.lists, ...of.allowlists].some((list) => list.enabled && list.url === one);
+        for (const [one, wantedOn] of wanted) expect(isOn(now, one), one).toBe(wantedOn);
+        const others = (lists: readonly DnsList[]) => lists.filter((list) => !wanted.has(list.url));
+        expect(others(now.lists)).toEqual(others(was.lists));
+        expect(others(now.allowlists)).toEqual(others(was.allowlists));
+        if (resolver !== null) expect(now.lists.length).toBeGreaterThanOrEqual(was.lists.length);
       }),
     );
   });
