@@ -3,7 +3,7 @@ import { FILE_LIMITS, limitWords } from '../core/file-limits.js';
 import { finish, mappedSteps, Pace, type Steps } from '../core/steps.js';
 import { styleOf } from './element.js';
 import { insertItems, removeItemsSteps, type Sequence, type SequenceStyle, sequenceStyle } from './sequence.js';
-import { type Splice, splice } from './splice.js';
+import { applySplicesSteps, type Splice, sortSplicesSteps, splice } from './splice.js';
 import { fileStyle, itemsFrame, lineIndent, type Rendered, type TextStyle } from './style.js';
 import type { ArrayNode, MemberNode, ObjectNode, ValueNode } from './tree.js';
 import { type ArrayValue, expectLevel, newValue, type ObjectValue, objectWith, type Value, weightOf } from './value.js';
@@ -27,7 +27,8 @@ export function* editSteps(
   brought: number,
   pace: Pace,
 ): Steps<readonly Splice[]> {
-  const editor = new Editor(bytes, Math.max(ALWAYS_WRITTEN, MOST_GROWTH * brought), pace);
+  const left = { brought: Math.max(ALWAYS_WRITTEN, MOST_GROWTH * brought), all: FILE_LIMITS.configuration };
+  const editor = new Editor(bytes, fileStyle(bytes), left, pace);
   yield* editor.put(at, root);
   return editor.splices;
 }
@@ -47,32 +48,38 @@ export const TOO_LONG = `it would have more than ${limitWords(FILE_LIMITS.config
 /** Returns the refusal of a change that would make the configuration larger than allowed. */
 export const tooMuch = (reason = TOO_LONG): DomainError => new DomainError('configFormatFailed', reason);
 
+/** Characters that may still be written of values from the patch, and of all values. */
+interface Left {
+  brought: number;
+  all: number;
+}
+
 class Editor {
   readonly splices: Splice[] = [];
   readonly #bytes: Buffer;
   readonly #base: TextStyle;
+  readonly #left: Left;
   readonly #pace: Pace;
-  /** Characters that may still be written of values from the patch, and of all values. */
-  readonly #left: { brought: number; all: number };
 
-  constructor(bytes: Buffer, mostBrought: number, pace: Pace) {
+  constructor(bytes: Buffer, base: TextStyle, left: Left, pace: Pace) {
     this.#bytes = bytes;
-    this.#base = fileStyle(bytes);
+    this.#base = base;
+    this.#left = left;
     this.#pace = pace;
-    this.#left = { brought: mostBrought, all: FILE_LIMITS.configuration };
   }
 
-  /** Replaces a value; `style` is that of its container. */
-  *put(node: ValueNode, value: Value, style: TextStyle = this.#base): Steps<void> {
+  /** Replaces a value at a level of the document that results; `style` is that of its container. */
+  *put(node: ValueNode, value: Value, style: TextStyle = this.#base, level = 0): Steps<void> {
     if (this.#pace.isDue()) yield;
-    if (value.at !== node) yield* this.#replace(node, value, style);
+    if (value.at !== node) yield* this.#replace(node, value, style, level);
     else if (value.isSame) return;
-    else if (value.kind === 'object' && node.kind === 'object') yield* this.#editObject(value, node);
-    else if (value.kind === 'array' && node.kind === 'array') yield* this.#editArray(value, node);
-    else yield* this.#replace(node, value, style);
+    else if (value.kind === 'object' && node.kind === 'object') yield* this.#editObject(value, node, level);
+    else if (value.kind === 'array' && node.kind === 'array') yield* this.#editArray(value, node, level);
+    else yield* this.#replace(node, value, style, level);
   }
 
-  *#editObject({ members }: ObjectValue, at: ObjectNode): Steps<void> {
+  *#editObject({ members }: ObjectValue, at: ObjectNode, level: number): Steps<void> {
+    expectLevel(level);
     const bytes = this.#bytes;
     const own = yield* this.#sequence(at, at.members);
     const style = sequenceStyle(bytes, own, styleOf(bytes, at, this.#base));
@@ -86,8 +93,9 @@ class Editor {
     const texts: string[] = [];
     for (const [name, value] of members) {
       const node = last.get(name) ?? this.#rename(at.members, removed, name, value);
-      if (node !== undefined) yield* this.put(node, value, style);
-      else texts.push(`${JSON.stringify(name)}${style.colon}${yield* this.#text(value, style, style.indent)}`);
+      if (node !== undefined) yield* this.put(node, value, style, level + 1);
+      else
+        texts.push(`${JSON.stringify(name)}${style.colon}${yield* this.#text(value, style, style.indent, level + 1)}`);
     }
     yield* this.#replaceTail(own, [...removed.values()], texts, style);
   }
@@ -154,7 +162,8 @@ class Editor {
   }
 
   /** Edits between items that stay: new ones replace removed ones, as far as there are any. */
-  *#editArray({ items }: ArrayValue, at: ArrayNode): Steps<void> {
+  *#editArray({ items }: ArrayValue, at: ArrayNode, level: number): Steps<void> {
+    expectLevel(level);
     const own = yield* this.#sequence(at, at.elements);
     const style = sequenceStyle(this.#bytes, own, this.#base);
     const staying = yield* this.#staying(items, at);
@@ -171,13 +180,14 @@ class Editor {
       for (const [which, node] of gone.entries()) {
         const value = waiting[which];
         if (value === undefined) removed.push(next + which);
-        else yield* this.#replace(node, value, style);
+        else yield* this.#replace(node, value, style, level + 1);
       }
       const texts: string[] = [];
-      for (const value of waiting.slice(gone.length)) texts.push(yield* this.#text(value, style, style.indent));
+      for (const value of waiting.slice(gone.length))
+        texts.push(yield* this.#text(value, style, style.indent, level + 1));
       this.#add(insertItems(this.#bytes, own, place - 1, texts, style));
       const node = at.elements[place];
-      if (item !== null && node !== undefined) yield* this.put(node, item, style);
+      if (item !== null && node !== undefined) yield* this.put(node, item, style, level + 1);
       waiting = [];
       next = place + 1;
     }
@@ -195,8 +205,8 @@ class Editor {
     return yield* risingSteps(yield* mappedSteps(items, placeOf, this.#pace), this.#pace);
   }
 
-  *#replace({ start, end }: ValueNode, value: Value, style: TextStyle): Steps<void> {
-    this.splices.push(splice(start, end, yield* this.#text(value, style, lineIndent(this.#bytes, start))));
+  *#replace({ start, end }: ValueNode, value: Value, style: TextStyle, level: number): Steps<void> {
+    this.splices.push(splice(start, end, yield* this.#text(value, style, lineIndent(this.#bytes, start), level)));
   }
 
   #add(splices: readonly Splice[]): void {
@@ -204,9 +214,9 @@ class Editor {
   }
 
   /** Returns the text of a value; `indent` is that of the line it starts on. */
-  *#text(value: Value, style: TextStyle, indent: string): Steps<string> {
+  *#text(value: Value, style: TextStyle, indent: string, level: number): Steps<string> {
     const parts: string[] = [];
-    yield* this.#write(value, style, indent, 0, parts);
+    yield* this.#write(value, style, indent, level, parts);
     return parts.join('');
   }
 
@@ -220,12 +230,17 @@ class Editor {
       if (this.#left.brought < 0) throw tooMuch(`it would grow more than ${MOST_GROWTH} times by its indentation`);
       parts.push(part);
     };
-    if (value.at !== null && value.isSame) return yield* this.#copy(value.at, indent, add);
+    if (value.at !== null && value.isSame) return yield* this.#copy(value.at, [], indent, add);
     if (value.kind === 'keys') return;
     if (value.kind !== 'array' && value.kind !== 'object') {
       return add(value.kind === 'string' ? JSON.stringify(value.text) : value.text);
     }
     expectLevel(level);
+    if (value.at?.kind === value.kind) {
+      const inner = new Editor(this.#bytes, this.#base, this.#left, this.#pace);
+      yield* inner.put(value.at, value, style, level);
+      return yield* this.#copy(value.at, inner.splices, indent, add);
+    }
     const isArray = value.kind === 'array';
     const { first, between, last } = itemsFrame(isArray ? '[' : '{', isArray ? ']' : '}', style, indent);
     let isFirst = true;
@@ -238,17 +253,25 @@ class Editor {
     add(!isFirst ? last : isArray ? '[]' : '{}');
   }
 
-  /** Adds the document's own text of a value, with its further lines indented to fit a line with `indent`. */
-  *#copy({ start, end }: ValueNode, indent: string, add: (part: string) => void): Steps<void> {
-    const own = lineIndent(this.#bytes, start);
-    if (own === indent) return add(this.#bytes.toString('utf8', start, end));
-    for (let at = start; at < end; ) {
-      const feed = this.#bytes.subarray(at, end).indexOf(LF);
-      const next = feed === -1 ? end : at + feed + 1;
-      const line = this.#bytes.toString('utf8', at, next);
-      add(at > start && line.startsWith(own) ? indent + line.slice(own.length) : line);
+  /** Adds the document's own text of a value after some splices, with its further lines indented to fit a line with `indent`. */
+  *#copy(
+    { start, end }: ValueNode,
+    splices: readonly Splice[],
+    indent: string,
+    add: (part: string) => void,
+  ): Steps<void> {
+    const moved = splices.map(({ from, to, text }) => ({ from: from - start, to: to - start, text }));
+    const own = this.#bytes.subarray(start, end);
+    const text = moved.length === 0 ? own : yield* applySplicesSteps(own, yield* sortSplicesSteps(moved));
+    const present = lineIndent(this.#bytes, start);
+    if (present === indent) return add(text.toString('utf8'));
+    for (let from = 0; from < text.length; ) {
+      const feed = text.indexOf(LF, from);
+      const next = feed === -1 ? text.length : feed + 1;
+      const line = text.toString('utf8', from, next);
+      add(from > 0 && line.startsWith(present) ? indent + line.slice(present.length) : line);
       if (this.#pace.isDue()) yield;
-      at = next;
+      from = next;
     }
   }
 }

@@ -47,6 +47,26 @@ describe('one edit for rules, DNS settings and patches', () => {
     expect(text).toContain('[".a" /* home */]');
   });
 
+  it('moves a rule that changes at once with its comments and unknown members', () => {
+    const text = changed(FILE, { rules: [rule('.b', 'direct'), rule('.a', 'direct')] });
+    expect(text).toContain('{ "domain_suffix": [".b"], "action": "direct", "note": 1,');
+    expect(text).toContain(
+      '{ "domain_suffix": [".a" /* home */], "ip_cidr": [], "protocol": null, "action": "direct" }',
+    );
+  });
+
+  it('moves a value that a patch changes at once with its comments, in the indentation of its new place', () => {
+    const text =
+      '{\n  "mode": "server",\n  "a": {\n    "one": 1, // first\n    "two": [\n      2 // second\n    ]\n  },\n  "b": {}\n}';
+    const operations = [
+      { op: 'move', from: '/a', path: '/b/a' },
+      { op: 'replace', path: '/b/a/two/0', value: 3 },
+    ];
+    expect(patched(text, operations)).toBe(
+      '{\n  "mode": "server",\n  "b": {\n    "a": {\n      "one": 1, // first\n      "two": [\n        3 // second\n      ]\n    }\n  }\n}',
+    );
+  });
+
   it('writes a list that becomes empty as an empty one, unless a comment stays in it', () => {
     const plain = FILE.replace('      // ours\n', '').replace(' // theirs', '').replace(' /* home */', '');
     expect(changed(plain, { rules: [] })).toContain('"rules": []\n');
