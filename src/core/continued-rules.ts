@@ -1,3 +1,4 @@
+import { type Likeness, placesContinued } from './continued-items.js';
 import type { OutboundRule } from './model.js';
 
 /** The members of a rule that a revision may have no word for. */
@@ -16,7 +17,7 @@ export function continueRules(
   unsaid: readonly UnsaidMember[],
 ): ContinuedRules {
   const saidOf = (rule: OutboundRule) => ({ ...rule, ...Object.fromEntries(unsaid.map((member) => [member, null])) });
-  const places = placesContinued(written.map(saidOf), present.map(saidOf));
+  const places = placesContinued(written.map(saidOf), present.map(saidOf), RULES);
   const rules = written.map((rule, index) => {
     const continued = present[places[index] ?? -1];
     return continued === undefined ? rule : { ...rule, ...unsaidOf(continued, unsaid) };
@@ -32,48 +33,8 @@ function unsaidOf(rule: OutboundRule, unsaid: readonly UnsaidMember[]): Partial<
   );
 }
 
-/**
- * For each written rule the place of the present one that it continues: that of an equal rule at either end of both lists, else the
- * first unused equal one, else the first unused one with the same domains, addresses and protocol, whatever its action, else the one
- * at its own place where there are as many; null for none.
- */
-export function placesContinued(
-  written: readonly OutboundRule[],
-  present: readonly (OutboundRule | null)[],
-): readonly (number | null)[] {
-  const left = new Set(present.keys());
-  const places: (number | null)[] = written.map(() => null);
-  const take = (index: number, place: number | undefined): void => {
-    if (place !== undefined && places[index] === null && left.delete(place)) places[index] = place;
-  };
-  for (const at of endsOf(written, present)) take(at.index, at.place);
-  for (const identityOf of [wholeOf, matchOf]) {
-    // The first is last, where it is taken from.
-    const free = new Map<string, number[]>();
-    for (const place of [...left].reverse()) {
-      const identity = identityOf(present[place]);
-      const alike = free.get(identity);
-      if (alike === undefined) free.set(identity, [place]);
-      else alike.push(place);
-    }
-    for (const [index, rule] of written.entries())
-      if (places[index] === null) take(index, free.get(identityOf(rule))?.pop());
-  }
-  if (written.length === present.length) for (const index of written.keys()) take(index, index);
-  return places;
-}
-
-/** The places of equal rules at the beginnings and at the ends of both lists. */
-function* endsOf(written: readonly OutboundRule[], present: readonly (OutboundRule | null)[]) {
-  const most = Math.min(written.length, present.length);
-  let head = 0;
-  for (; head < most && isSameRule(written[head], present[head]); head += 1) yield { index: head, place: head };
-  for (let tail = 1; tail <= most - head && isSameRule(written.at(-tail), present.at(-tail)); tail += 1)
-    yield { index: written.length - tail, place: present.length - tail };
-}
-
-export function isSameRule(one: OutboundRule | null | undefined, other: OutboundRule | null | undefined): boolean {
-  if (!one || !other || one.action !== other.action || one.protocol !== other.protocol) return false;
+function isSameRule(one: OutboundRule, other: OutboundRule): boolean {
+  if (one.action !== other.action || one.protocol !== other.protocol) return false;
   if ((one.sendFrom ?? null) !== (other.sendFrom ?? null)) return false;
   return areSameTexts(one.domainSuffix, other.domainSuffix) && areSameTexts(one.ipCidr, other.ipCidr);
 }
@@ -83,9 +44,10 @@ function areSameTexts(one: readonly string[], other: readonly string[]): boolean
 }
 
 /** Returns a text that only rules with the same domains, addresses and protocol share. */
-const matchOf = (rule: OutboundRule | null | undefined): string =>
-  rule ? JSON.stringify([rule.domainSuffix, rule.ipCidr, rule.protocol]) : '';
+const matchOf = (rule: OutboundRule): string => JSON.stringify([rule.domainSuffix, rule.ipCidr, rule.protocol]);
 
 /** Returns a text that only equal rules share. */
-const wholeOf = (rule: OutboundRule | null | undefined): string =>
-  rule ? JSON.stringify([matchOf(rule), rule.action, rule.sendFrom ?? null]) : '';
+const wholeOf = (rule: OutboundRule): string => JSON.stringify([matchOf(rule), rule.action, rule.sendFrom ?? null]);
+
+/** Rules are the same ones, else those with the same domains, addresses and protocol, whatever their action. */
+export const RULES: Likeness<OutboundRule> = { isSame: isSameRule, identities: [wholeOf, matchOf] };

@@ -1,3 +1,4 @@
+import { AlikeQueue } from '../core/continued-items.js';
 import { mappedSteps, type Pace, type Steps } from '../core/steps.js';
 import { emptyObject, holdsKeys, identitySteps, type Value } from './value.js';
 
@@ -54,11 +55,15 @@ function* adoptedItems(old: readonly Value[], next: readonly Value[], pace: Pace
     return found !== undefined && left.delete(found) ? found : undefined;
   };
   const tagged = yield* mappedSteps(wanted, taggedAs, pace);
-  const alike = yield* byIdentitySteps([...left].reverse(), pace);
+  const alike = new AlikeQueue<Value>();
+  for (const one of left) {
+    if (!holdsKeys(one)) alike.put(yield* identitySteps(one, pace), one);
+    if (pace.isDue()) yield;
+  }
   for (const [index, value] of wanted.entries()) {
     if (pace.isDue()) yield;
     if (tagged[index] !== undefined) continue;
-    const one = alike.get(yield* identitySteps(value, pace))?.pop();
+    const one = alike.take(yield* identitySteps(value, pace));
     if (one !== undefined && left.delete(one)) tagged[index] = one;
   }
   const others = left.values();
@@ -69,19 +74,6 @@ function* adoptedItems(old: readonly Value[], next: readonly Value[], pace: Pace
   }
   for (const item of old.slice(old.length - tail)) items.push(item);
   return items;
-}
-
-function* byIdentitySteps(values: readonly Value[], pace: Pace): Steps<ReadonlyMap<string, Value[]>> {
-  const result = new Map<string, Value[]>();
-  for (const value of values) {
-    if (pace.isDue()) yield;
-    if (holdsKeys(value)) continue;
-    const identity = yield* identitySteps(value, pace);
-    const alike = result.get(identity);
-    if (alike === undefined) result.set(identity, [value]);
-    else alike.push(value);
-  }
-  return result;
 }
 
 /** Returns the tag of an inbound or outbound. */

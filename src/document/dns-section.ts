@@ -49,7 +49,6 @@ export const OLDER_OF: ReadonlyMap<string, string> = new Map([
 
 /** Returns the settings of the form of 0.4.6 as they are written, by member. */
 export function renderResolver(settings: ResolverSettings): ReadonlyMap<string, Rendered> {
-  const rendered = (list: DnsList | DnsRewrite): Rendered => new Map(Object.entries(list));
   return new Map<string, Rendered>([
     ['upstreams', settings.upstreams],
     ['upstream_mode', settings.upstreamMode],
@@ -58,17 +57,21 @@ export function renderResolver(settings: ResolverSettings): ReadonlyMap<string, 
     ['cache_max_ttl', settings.cacheMaxTtl],
     ['blocking_mode', settings.blockingMode],
     ['blocked_ttl', settings.blockedTtl],
-    ['lists', settings.lists.map(rendered)],
-    ['allowlists', settings.allowlists.map(rendered)],
+    ['lists', settings.lists.map(entryMembers)],
+    ['allowlists', settings.allowlists.map(entryMembers)],
     ['update_interval_hours', settings.updateIntervalHours],
     ['user_rules', settings.userRules],
-    ['rewrites', settings.rewrites.map(rendered)],
+    ['rewrites', settings.rewrites.map(entryMembers)],
     ['safe_search', settings.safeSearch],
     ['block_doh_bypass', settings.blockDohBypass],
     ['blocked_services', settings.blockedServices],
     ['query_log_size', settings.queryLogSize],
   ]);
 }
+
+/** Returns the members of an entry of a list, as they are written. */
+export const entryMembers = (entry: DnsList | DnsRewrite): ReadonlyMap<string, Rendered> =>
+  new Map(Object.entries(entry));
 
 /** The members of the form of 0.4.6. */
 export const RESOLVER_MEMBERS: ReadonlySet<string> = new Set(renderResolver(DEFAULT_RESOLVER).keys());
@@ -136,7 +139,7 @@ function readResolver(dns: ObjectNode, warnings: Warnings): ResolverSettings {
   };
   const lists = (name: string, otherwise: readonly DnsList[]) => {
     const { node, place } = given(name);
-    return isAbsent(node) ? otherwise : readLists(node, place, warnings);
+    return isAbsent(node) ? otherwise : readEntries(node, place, readList, warnings);
   };
   return {
     upstreams: texts('upstreams', fallback.upstreams),
@@ -150,7 +153,7 @@ function readResolver(dns: ObjectNode, warnings: Warnings): ResolverSettings {
     allowlists: lists('allowlists', fallback.allowlists),
     updateIntervalHours: number('update_interval_hours', fallback.updateIntervalHours),
     userRules: texts('user_rules', fallback.userRules),
-    rewrites: readRewrites(memberOf(dns, 'rewrites'), warnings),
+    rewrites: readEntries(memberOf(dns, 'rewrites'), 'dns.rewrites', readRewrite, warnings),
     safeSearch: flag('safe_search', fallback.safeSearch),
     blockDohBypass: flag('block_doh_bypass', fallback.blockDohBypass),
     blockedServices: texts('blocked_services', fallback.blockedServices),
@@ -160,29 +163,35 @@ function readResolver(dns: ObjectNode, warnings: Warnings): ResolverSettings {
 
 const MOST_NUMBER = 2n ** 32n - 1n;
 
-function readLists(node: ValueNode, place: string, warnings: Warnings): readonly DnsList[] {
+/** Reads the entries of a list, without those that cannot be used. */
+function readEntries<T>(
+  node: ValueNode | undefined,
+  place: string,
+  read: (element: ValueNode, place: string, warnings: Warnings) => T | null,
+  warnings: Warnings,
+): readonly T[] {
   return readElements(node, place, warnings).flatMap((element, index) => {
     const at = `${place}[${index}]`;
-    if (!isObjectHere(element, at, warnings)) return [];
-    const url = readString(memberOf(element, 'url'), `${at}.url`, '', warnings);
-    if (url === '') warnings.add(`${at}.url`, 'expected a URL; the list is ignored');
-    const name = readString(memberOf(element, 'name'), `${at}.name`, url, warnings);
-    const enabled = readBoolean(memberOf(element, 'enabled'), `${at}.enabled`, true, warnings);
-    return url === '' ? [] : [{ name, url, enabled }];
+    return isObjectHere(element, at, warnings) ? (read(element, at, warnings) ?? []) : [];
   });
 }
 
-function readRewrites(node: ValueNode | undefined, warnings: Warnings): readonly DnsRewrite[] {
-  const place = 'dns.rewrites';
-  return readElements(node, place, warnings).flatMap((element, index) => {
-    const at = `${place}[${index}]`;
-    if (!isObjectHere(element, at, warnings)) return [];
-    const domain = readString(memberOf(element, 'domain'), `${at}.domain`, '', warnings);
-    const answer = readString(memberOf(element, 'answer'), `${at}.answer`, '', warnings);
-    if (domain !== '' && answer !== '') return [{ domain, answer }];
-    warnings.add(at, 'expected a domain and an answer; it is ignored');
-    return [];
-  });
+/** Reads an entry of `lists` or `allowlists`; null, with a warning, if it cannot be used. */
+export function readList(element: ValueNode, place: string, warnings: Warnings): DnsList | null {
+  const url = readString(memberOf(element, 'url'), `${place}.url`, '', warnings);
+  if (url === '') warnings.add(`${place}.url`, 'expected a URL; the list is ignored');
+  const name = readString(memberOf(element, 'name'), `${place}.name`, url, warnings);
+  const enabled = readBoolean(memberOf(element, 'enabled'), `${place}.enabled`, true, warnings);
+  return url === '' ? null : { name, url, enabled };
+}
+
+/** Reads an entry of `rewrites`; null, with a warning, if it cannot be used. */
+export function readRewrite(element: ValueNode, place: string, warnings: Warnings): DnsRewrite | null {
+  const domain = readString(memberOf(element, 'domain'), `${place}.domain`, '', warnings);
+  const answer = readString(memberOf(element, 'answer'), `${place}.answer`, '', warnings);
+  if (domain !== '' && answer !== '') return { domain, answer };
+  warnings.add(place, 'expected a domain and an answer; it is ignored');
+  return null;
 }
 
 function readBind(node: ValueNode | undefined, warnings: Warnings): string {

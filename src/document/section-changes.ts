@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isSameRule, placesContinued } from '../core/continued-rules.js';
+import { RULES } from '../core/continued-rules.js';
 import { DEFAULT_RESOLVER, OLDER_MEMBERS, olderMembers } from '../core/dns-settings.js';
 import {
   DEFAULT_DNS,
@@ -9,24 +9,23 @@ import {
   type ResolverSettings,
 } from '../core/model.js';
 import { finish, Pace } from '../core/steps.js';
-import { adoptedSteps } from './adopt.js';
-import { DNS_MEMBERS, hasResolverForm, OLDER_OF, type PlainDns, readDns, renderResolver } from './dns-section.js';
+import { continuedList, type ItemForm, inPlaceOf, type Members } from './continued-list.js';
+import {
+  DNS_MEMBERS,
+  entryMembers,
+  hasResolverForm,
+  OLDER_OF,
+  type PlainDns,
+  readDns,
+  readList,
+  readRewrite,
+  renderResolver,
+} from './dns-section.js';
 import type { ConfigurationDocument } from './document.js';
 import { createWarnings, isAbsent } from './reading.js';
-import type { Rendered } from './style.js';
+import { isRenderedArray, type Rendered } from './style.js';
 import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
-import {
-  areEqualSteps,
-  arrayOf,
-  isScalar,
-  keptValue,
-  newValue,
-  type ObjectValue,
-  objectWith,
-  touch,
-  type Value,
-  valueAt,
-} from './value.js';
+import { areEqualSteps, newValue, type ObjectValue, objectWith, touch, type Value, valueAt } from './value.js';
 
 /** Members of the root that a change sets. */
 type SetMembers = readonly (readonly [string, Value])[];
@@ -58,11 +57,30 @@ export function withDns(
   const dns = node && valueAt(bytes, node);
   if (dns?.kind !== 'object') return [['dns', newValue(new Map(given.map(({ name, value }) => [name, value])))]];
   touch(dns);
-  for (const member of given) setDnsMember(dns, member, needed);
+  for (const member of given) setDnsMember(bytes, dns, member, needed);
   return [['dns', dns]];
 }
 
-function setDnsMember({ members }: ObjectValue, member: DnsMember, needed: readonly string[]): void {
+/** The lists of the form of 0.4.6 whose entries are objects. An entry continues an equal one, else one with its URL or domain. */
+const ENTRY_LISTS: ReadonlyMap<string, ItemForm<Members>> = new Map([
+  ['lists', entryForm(readList, 'url')],
+  ['allowlists', entryForm(readList, 'url')],
+  ['rewrites', entryForm(readRewrite, 'domain')],
+]);
+
+function entryForm(read: typeof readList | typeof readRewrite, named: string): ItemForm<Members> {
+  return {
+    read(element) {
+      const entry = read(element, '', createWarnings());
+      return entry && entryMembers(entry);
+    },
+    render: (entry) => entry,
+    isSame: isDeepStrictEqual,
+    identities: [(entry) => JSON.stringify([...entry]), (entry) => String(entry.get(named))],
+  };
+}
+
+function setDnsMember(bytes: Buffer, { members }: ObjectValue, member: DnsMember, needed: readonly string[]): void {
   const { name, value, fallback, older } = member;
   const present = members.get(name);
   const replaced = older === null || needed.includes(older) ? undefined : members.get(older);
@@ -78,9 +96,16 @@ function setDnsMember({ members }: ObjectValue, member: DnsMember, needed: reado
   const said = isGiven(present) ? present : fallback === undefined ? undefined : newValue(fallback);
   const wanted = newValue(value);
   if (says(said, wanted)) return;
+  const form = ENTRY_LISTS.get(name);
+  if (form !== undefined && present?.at?.kind === 'array' && isRenderedArray(value)) {
+    members.set(name, continuedList(bytes, present.at, value.filter(isMembers), form));
+    return;
+  }
   // An edit in place leaves names where the file has them, so another order is written from scratch.
   members.set(name, keepsOrder(present, wanted) ? inPlaceOf(present, value) : wanted);
 }
+
+const isMembers = (value: Rendered): value is Members => value instanceof Map;
 
 const isGiven = (value: Value | undefined): value is Value =>
   value !== undefined && !(value.kind === 'literal' && value.text === 'null');
@@ -97,13 +122,6 @@ function keepsOrder(present: Value | undefined, wanted: Value): boolean {
   const staying = [...present.members.keys()].filter((name) => wanted.members.has(name));
   const names = [...wanted.members.keys()];
   return [...new Set([...staying, ...names])].every((name, index) => name === names[index]);
-}
-
-/** Returns the value for another's place, where it keeps what both have in common. */
-function inPlaceOf(present: Value | undefined, rendered: Rendered): Value {
-  const value = newValue(rendered);
-  if (present === undefined) return value;
-  return isScalar(value) ? { ...value, at: present.at } : finish(adoptedSteps(present, value, new Pace()));
 }
 
 function plainMembers(change: DnsChange): readonly DnsMember[] {
@@ -153,8 +171,8 @@ function resolverMembers(dns: ValueNode | undefined, settings: ResolverSettings 
 }
 
 /**
- * Replaces the rules. Each that continues one in the file keeps its unknown members, and its comments too unless it
- * changes its place at once; an equal one keeps its text. Throws `ConfigurationShapeError` if outbound routing is not configured or the file cannot express a rule.
+ * Replaces the rules, which continue those in the file. Throws `ConfigurationShapeError` if outbound routing is not configured or the
+ * file cannot express a rule.
  */
 export function withRules(
   { bytes, layout }: ConfigurationDocument,
@@ -166,28 +184,6 @@ export function withRules(
   if (owner === null) return [[name, newValue(new Map<string, Rendered>([['rules', rules.map(render)], ...others]))]];
   const list = memberOf(owner, 'rules');
   if (list?.kind !== 'array') return [[name, objectWith(owner, [['rules', newValue(rules.map(render))]])]];
-  const present = list.elements.map((node) => layout.readRule(root, node, `${name}.rules`, createWarnings()));
-  const places = placesContinued(rules, present);
-  const items = rules.map((rule, index) => {
-    const place = places[index] ?? -1;
-    const [node, before] = [list.elements[place], present[place]];
-    if (node?.kind !== 'object' || !before) return newValue(render(rule));
-    return isSameRule(before, rule) ? keptValue(node) : changedRule(valueAt(bytes, node), render(before), render(rule));
-  });
-  return [[name, objectWith(owner, [['rules', arrayOf(items, list)]])]];
+  const read = (node: ValueNode) => layout.readRule(root, node, `${name}.rules`, createWarnings());
+  return [[name, objectWith(owner, [['rules', continuedList(bytes, list, rules, { ...RULES, read, render })]])]];
 }
-
-/** Returns a rule with the members set in which another rule differs, or which it lacks. */
-function changedRule(rule: Value, before: Members, after: Members): Value {
-  if (rule.kind !== 'object') return newValue(after);
-  const gone = [...before.keys()].filter((name) => !after.has(name)).map((name) => [name, null] as const);
-  for (const [name, value] of [...after, ...gone]) {
-    const present = rule.members.get(name);
-    if (present !== undefined && isDeepStrictEqual(before.get(name), value)) continue;
-    rule.members.set(name, inPlaceOf(present, value));
-  }
-  touch(rule);
-  return rule;
-}
-
-type Members = ReadonlyMap<string, Rendered>;

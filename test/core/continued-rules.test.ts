@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { continueRules, placesContinued } from '../../src/core/continued-rules.js';
+import { placesContinued } from '../../src/core/continued-items.js';
+import { continueRules, RULES } from '../../src/core/continued-rules.js';
 import type { OutboundAction, OutboundRule } from '../../src/core/model.js';
 
 const rule = (suffix: string, action: OutboundAction, said: Partial<OutboundRule> = {}): OutboundRule => ({
@@ -76,7 +77,7 @@ describe('many rules that are all replaced by others', () => {
       }));
     const readsFor = (count: number): number => {
       reads = 0;
-      expect(placesContinued(counted(count, 'old'), counted(count, 'new'))).toHaveLength(count);
+      expect(placesContinued(counted(count, 'old'), counted(count, 'new'), RULES)).toHaveLength(count);
       return reads;
     };
     const few = readsFor(40);

@@ -114,6 +114,36 @@ describe('one edit for rules, DNS settings and patches', () => {
     });
   });
 
+  describe('with entries of DNS lists', () => {
+    const list = '{ "url": "https://a.example/1", "name": "one", "enabled": true, "id": 7 /* ours */ }';
+    const other = '{ "url": "https://a.example/2" }';
+    const text = `{ "mode": "server", "dns": { "cache_size": 5, "lists": [${list}, ${other}],
+      "rewrites": [{ "domain": "a.example", "answer": "b.example", "since": 2020 }] } }`;
+    const { resolver } = readDocument(Buffer.from(text)).configuration.dns;
+    if (resolver === null) throw new Error('the file has the form of 0.4.6');
+    const [one, two] = resolver.lists;
+    if (one === undefined || two === undefined) throw new Error('the file has two lists');
+
+    it('leaves them alone where another setting changes', () => {
+      expect(changed(text, { dns: { resolver: { ...resolver, cacheSize: 6n } } })).toContain(
+        text.slice(text.indexOf('"lists"'), -2).trimEnd(),
+      );
+    });
+
+    it('keeps what it does not know of one that changes or moves, and of the others', () => {
+      const lists = [two, { ...one, enabled: false }];
+      const moved = changed(text, { dns: { resolver: { ...resolver, lists } } });
+      expect(moved).toContain(`[${other}, ${list.replace('true', 'false')}]`);
+      const rewrites = [
+        { domain: 'c.example', answer: '10.0.0.1' },
+        { domain: 'a.example', answer: '10.0.0.2' },
+      ];
+      const answered = changed(text, { dns: { resolver: { ...resolver, rewrites } } });
+      expect(answered).toContain('{ "domain": "a.example", "answer": "10.0.0.2", "since": 2020 }');
+      expect(answered).toContain(list);
+    });
+  });
+
   it('writes an integer in place of a number that servers do not accept as one', () => {
     expect(changed(FILE, { dns: { refreshHours: 24 } })).toBe(FILE.replace('24.0', '24'));
   });
