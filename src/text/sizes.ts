@@ -1,7 +1,7 @@
 import { numberFormat } from './number-format.js';
 import { narrow, type Whole } from './whole.js';
 
-/** The units of a limit in bytes. The first seven are the binary ones that sizes are shown in. */
+/** The units of a limit in bytes, each kind from the smallest to the largest. */
 export const BYTES = {
   B: 1n,
   KiB: 1024n,
@@ -21,8 +21,8 @@ export type Unit = keyof typeof BYTES;
 export const UNITS = Object.keys(BYTES) as readonly Unit[]; // The members of a constant.
 /** The units that a form offers; the others can be typed. */
 export const OFFERED_UNITS: readonly Unit[] = ['MB', 'GB', 'TB', 'MiB', 'GiB', 'TiB', 'B'];
-const BINARY = UNITS.slice(0, 7);
-const DECIMAL: readonly Unit[] = ['B', ...UNITS.slice(7)];
+const BINARY = UNITS.filter((unit) => unit === 'B' || unit.includes('i'));
+const DECIMAL = UNITS.filter((unit) => !unit.includes('i'));
 
 const MAX_U64 = 2n ** 64n - 1n;
 const RUSSIAN: Readonly<Record<string, string>> = { B: 'Б', K: 'К', M: 'М', G: 'Г', T: 'Т', P: 'П', E: 'Э', i: 'и' };

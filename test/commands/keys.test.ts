@@ -307,7 +307,7 @@ describe('keyway keys', () => {
       '\ufeffName;Limit\r\nBoris;1,5 GB\r\nGuests;\r\n"Jürgen; Büro";none\r\n',
     );
     const dry = await keys(['import', 'names.csv', '--dry-run']);
-    expect(dry.output).toContain('would add a new key  Boris  1.50 GB\n');
+    expect(dry.output).toContain('would add a new key  Boris  1.5 GB\n');
     expect(dry.output).toContain('2 would be added, 1 would be set, 0 as they are');
     const first = await keys(['import', 'names.csv']);
     expect(first.complaints).toBe('2 added, 1 set, 0 as they are\n');
