@@ -57,6 +57,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/northbound',
     'src/platform',
     'src/sockets',
+    'src/text',
     'src/wire',
   ],
   'src/dns': ['src/core', 'src/sockets', 'src/wire'],

@@ -1,4 +1,5 @@
 import { readCsv } from '../../src/text/csv.js';
+import { isTooLongNote } from '../../src/text/notes.js';
 import { type LimitProblem, type LimitReading, lacksUnit, readLimit } from '../../src/text/sizes.js';
 import type { Whole } from '../../src/text/whole.js';
 import type { Change } from '../api/jobs.js';
@@ -36,7 +37,6 @@ const [IN_BYTES] = COLUMNS.limit;
 type Column = keyof typeof COLUMNS;
 
 const LONGEST_NAME = 10_000;
-const LONGEST_NOTE = 1_000;
 
 /**
  * Plans the changes of a table of keys. Its columns are key, name and limit, in this order or as its first line calls
@@ -94,7 +94,7 @@ function readRow(
         ? 'twice'
         : key === '.' || key === '..'
           ? 'unaddressable'
-          : (name ?? '').length > LONGEST_NAME || (note ?? '').length > LONGEST_NOTE
+          : (name ?? '').length > LONGEST_NAME || isTooLongNote(note ?? '')
             ? 'longName'
             : null;
   return { ...wanted, problem, effect: problem !== null ? 'bad' : now === null ? 'create' : effectOn(now, wanted) };

@@ -289,6 +289,9 @@ describe('keyway keys', () => {
     await writeFile(join(folder, 'long.csv'), `key,note\n${GUESTS},${'n'.repeat(1_001)}\n`);
     const refused = await keys(['import', 'long.csv']);
     expect([refused.code, refused.complaints]).toEqual([1, expect.stringContaining('line 2: note: expected at most')]);
+    const pictures = '\u{1f511}'.repeat(1_000);
+    await writeFile(join(folder, 'long.csv'), `key,note\n${GUESTS},${pictures}\n`);
+    expect((await keys(['import', 'long.csv'])).output).toBe('0 added, 1 set, 0 as they are\n');
     await writeFile(join(folder, 'notes.csv'), `key,note\n${GUESTS},"=Pays in ""cash"""\nnew,of a new key\n`);
     expect((await keys(['import', 'notes.csv'])).output).toBe('1 added, 1 set, 0 as they are\n');
     expect((await keys(['import', 'notes.csv'])).output).toBe('0 added, 0 set, 2 as they are\n');

@@ -1,8 +1,8 @@
 import type { KeyFieldKind, KeyFieldKinds } from '../../core/keys/key-fields.js';
-import { LONGEST_NOTE } from '../../core/keys/key-notes.js';
 import { type KeyFieldValue, keyFields, type NamedKeyField } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
 import { csvField, readCsv } from '../../text/csv.js';
+import { isTooLongNote, LONGEST_NOTE } from '../../text/notes.js';
 import { lacksUnit } from '../../text/sizes.js';
 import type { GivenFields } from './made-changes.js';
 import { LIMIT_EXPECTED, readLimit } from './sizes.js';
@@ -123,8 +123,7 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
       return [];
     });
     const note = cell('note');
-    if ((note ?? '').length > LONGEST_NOTE)
-      problems.push(`line ${line}: note: expected at most ${LONGEST_NOTE} characters`);
+    if (isTooLongNote(note ?? '')) problems.push(`line ${line}: note: expected at most ${LONGEST_NOTE} characters`);
     return [
       {
         ...{ line, accessKey: accessKey === '' ? null : accessKey, given: Object.fromEntries(given) },

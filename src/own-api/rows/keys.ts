@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { LONGEST_NOTE } from '../../core/keys/key-notes.js';
+import { LONGEST_NOTE } from '../../text/notes.js';
 import { READS, writes } from '../../wire/operations/operation.js';
 import { limitBytes, name, optional, orNull, text, texts, u64 } from '../../wire/schemas.js';
 import { Type } from '../../wire/typebox.js';
