@@ -393,6 +393,25 @@ describeDatabase('a rotation over a database', () => {
     expect(presentIn(second)).toEqual([successor]);
   });
 
+  it('carries a note along that another gateway writes at the same moment', async () => {
+    const { first, second } = await twoGateways();
+    const { changes } = first.app.keyway.home.backend;
+    const { rotate } = changes;
+    if (rotate === null) throw new Error('a database rotates keys itself');
+    const late: typeof rotate = async (...asked) => {
+      Object.assign(changes, { rotate });
+      expect((await second.call('PATCH /keys/a', { body: { note: 'late' } })).status).toBe(200);
+      return rotate(...asked);
+    };
+    Object.assign(changes, { rotate: late });
+    const successor = rotated(await rotateOnce(first, 'a', 'one'));
+    for (const { call } of [first, second])
+      await expect
+        .poll(async () => Object((await call('GET /keys')).body).data.keys)
+        .toMatchObject([{ access_key: successor, note: 'late' }]);
+    expect([...first.app.keyway.home.backend.records.of('notes').keys()]).toEqual([successor]);
+  });
+
   it.each([
     'before',
     'after',

@@ -2,9 +2,6 @@ import type { KeptRecords, RecordChange } from '../kept-records.js';
 import { type Principal, permits } from '../principal.js';
 import type { KeyEntry, KeyReader } from './types.js';
 
-/** The most UTF-16 code units of a note. */
-export const LONGEST_NOTE = 1_000;
-
 /** A change that was made, as far as it concerns the note of its key; without `note` that stays. */
 export type NotedChange =
   | { readonly op: 'put'; readonly accessKey: string; readonly note: string | null }
@@ -68,9 +65,12 @@ export class KeyNotes {
     );
   }
 
-  /** Returns the changes of records that move the note of a key to its successor, as long as it is this note. */
+  /** Returns the changes of records that move the note of a key to its successor, as long as it is this note or none. */
   moved(accessKey: string, successor: string): readonly RecordChange[] {
     const expected = this.#records.of('notes').get(accessKey) ?? null;
+    // Another gateway may have put one that does not show here yet.
+    if (expected === null)
+      return this.#records.isShared ? [{ kind: 'notes', id: accessKey, body: null, expected }] : [];
     return this.changesOf([{ op: 'moved', accessKey, successor }]).map((change) =>
       change.id === accessKey ? { ...change, expected } : change,
     );
