@@ -15,7 +15,8 @@ export class Actors {
   readonly #clock: Pick<ClockPort, 'monotonic'>;
   /** In the order of the times until which they are remembered. */
   readonly #changed = new Map<Changed, { readonly by: string; readonly until: number }>();
-  readonly #changing = new Map<Changed, string>();
+  /** The names of those who change something just now, who began last at the end. */
+  readonly #changing = new Map<Changed, readonly string[]>();
 
   constructor(clock: Pick<ClockPort, 'monotonic'>) {
     this.#clock = clock;
@@ -24,14 +25,22 @@ export class Actors {
   /** Makes a change for a caller, who is its actor until some seconds after it was made. A null caller is not known. */
   async during<T>(caller: Principal | null, changed: readonly Changed[], change: () => Promise<T>): Promise<T> {
     if (caller === null) return change();
-    for (const each of changed) this.#changing.set(each, caller.name);
+    const { name } = caller;
+    for (const each of changed) this.#changing.set(each, [...(this.#changing.get(each) ?? []), name]);
     try {
       const made = await change();
       this.did(caller, changed);
       return made;
     } finally {
-      for (const each of changed) this.#changing.delete(each);
+      for (const each of changed) this.#ended(each, name);
     }
+  }
+
+  #ended(changed: Changed, name: string): void {
+    const names = this.#changing.get(changed) ?? [];
+    const left = names.toSpliced(names.indexOf(name), 1);
+    if (left.length === 0) this.#changing.delete(changed);
+    else this.#changing.set(changed, left);
   }
 
   /** Notes who has just made a change. */
@@ -56,6 +65,9 @@ export class Actors {
   /** Returns the name of the credential that changes something, or changed it just now; null where that is not known. */
   of(changed: Changed): string | null {
     const made = this.#changed.get(changed);
-    return this.#changing.get(changed) ?? (made !== undefined && made.until > this.#clock.monotonic() ? made.by : null);
+    return (
+      this.#changing.get(changed)?.at(-1) ??
+      (made !== undefined && made.until > this.#clock.monotonic() ? made.by : null)
+    );
   }
 }
