@@ -21,38 +21,19 @@ export interface ComparedVersions {
   readonly problem: unknown;
 }
 
-/** A kept version with the change that was made after it. */
-export interface ExplainedVersion extends ComparedVersion {
-  /** The changes that restoring it would have made to the version after it; null if either side cannot be read. */
-  readonly next: VersionDifference | null;
-}
-
 /** Compares all versions with the present configuration. */
 export async function compareVersions(source: VersionSource): Promise<ComparedVersions> {
   const now = await presentIn(source);
   const versions: ComparedVersion[] = [];
-  for (const version of await source.list()) versions.push((await comparedWith(now, version, source)).compared);
+  for (const version of await source.list()) versions.push(await comparedWith(now, version, source));
   return { versions, problem: now.problem };
-}
-
-/** Compares each version with the present configuration, and with the version after it; newest first. */
-export async function explainVersions(source: VersionSource): Promise<readonly ExplainedVersion[]> {
-  const now = await presentIn(source);
-  const versions: ExplainedVersion[] = [];
-  let after = now.compare;
-  for (const version of (await source.list()).toReversed()) {
-    const { compared, then } = await comparedWith(now, version, source);
-    versions.push({ ...compared, next: then === null || after === null ? null : await after(then) });
-    if (then !== null) after = await comparisonWith(then);
-  }
-  return versions;
 }
 
 /** Compares one version, whose id may be shortened. */
 export async function compareVersion(source: VersionSource, wanted: string): Promise<ComparedVersions> {
   const version = versionNamed(await source.list(), wanted);
   const now = await presentIn(source);
-  return { versions: [(await comparedWith(now, version, source)).compared], problem: now.problem };
+  return { versions: [await comparedWith(now, version, source)], problem: now.problem };
 }
 
 /** Returns the newest version that would change something, else null; one from before a great loss comes first. */
@@ -83,16 +64,18 @@ async function comparable(bytes: Buffer) {
   }
 }
 
-/** Resolves to the comparison, and to the version itself; null where that cannot be read. */
-async function comparedWith({ compare, isIn }: Present, version: KeptVersion, source: VersionSource) {
+async function comparedWith(
+  { compare, isIn }: Present,
+  version: KeptVersion,
+  source: VersionSource,
+): Promise<ComparedVersion> {
   const then = await documentOf(version, source).catch((): ReadConfiguration | null => null);
-  const compared: ComparedVersion = {
+  return {
     ...version,
     isNow: isIn(version),
     keys: then?.configuration.keys.length ?? null,
     difference: then === null || compare === null ? null : await compare(then),
   };
-  return { compared, then };
 }
 
 async function documentOf({ id }: KeptVersion, source: VersionSource): Promise<ReadConfiguration> {

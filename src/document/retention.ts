@@ -7,6 +7,9 @@ export async function contentDigest(bytes: Buffer): Promise<string> {
   return Buffer.from(digest, 0, 16).toString('hex');
 }
 
+/** Returns the digest with which the id of a version ends. */
+export const digestIn = (id: string): string => id.slice(id.lastIndexOf('-') + 1);
+
 /** Returns the id of a version: `20251121T032400123Z-<digest>`. `keptAt` is in milliseconds since the epoch. */
 export function versionId(keptAt: number, digest: string): string {
   return `${new Date(keptAt).toISOString().replaceAll(/[-:.]/g, '')}-${digest}`;

@@ -2,7 +2,7 @@ import type { ConfigurationFingerprint } from '../core/backend.js';
 import { sameFields } from '../core/keys/key-record.js';
 import type { AccessKey } from '../core/model.js';
 import { inTurns, Pace } from '../core/steps.js';
-import type { ConfigurationDocument, ReadConfiguration } from './document.js';
+import type { ReadConfiguration } from './document.js';
 import { differingPlaces, fingerprintSteps } from './patch/fingerprint.js';
 
 /** The changes that turn one configuration into another. */
@@ -37,13 +37,8 @@ export async function comparisonWith(
   };
 }
 
-/** The fingerprints of documents that were compared: each is compared with two others. */
-const fingerprints = new WeakMap<ConfigurationDocument, Promise<ConfigurationFingerprint>>();
-
 function fingerprintOf({ document }: ReadConfiguration): Promise<ConfigurationFingerprint> {
-  const known = fingerprints.get(document) ?? inTurns(fingerprintSteps(document, new Pace()));
-  fingerprints.set(document, known);
-  return known;
+  return inTurns(fingerprintSteps(document, new Pace()));
 }
 
 /** Lists the members of the root that contain these places, each once. */

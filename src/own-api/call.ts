@@ -14,6 +14,7 @@ import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import type { Principal } from '../core/principal.js';
 import { SharedAnswers } from '../core/shared-answers.js';
 import { Turns } from '../core/steps.js';
+import { ExplainedVersions } from '../document/explained-versions.js';
 import type { OfferFacts } from '../subscription/offer.js';
 import { successEnvelope } from '../wire/envelope.js';
 import { type Encodable, encodeJson } from '../wire/json/write-json.js';
@@ -54,6 +55,7 @@ export interface OwnContext {
   readonly random: RandomPort;
   readonly log: LogPort;
   readonly fingerprints: KnownFingerprints;
+  readonly versions: ExplainedVersions;
   readonly jobs: Jobs;
   readonly rotations: Rotations;
   readonly keyChanges: KeyChanges;
@@ -77,6 +79,7 @@ export function createOwnContext(
   parts: Omit<
     OwnContext,
     | 'fingerprints'
+    | 'versions'
     | 'keyChanges'
     | 'keyPages'
     | 'turns'
@@ -93,6 +96,7 @@ export function createOwnContext(
   return {
     ...parts,
     fingerprints: new KnownFingerprints(),
+    versions: new ExplainedVersions(),
     keyChanges: new KeyChanges(keys, parts),
     keyPages: new KeyPages(parts.clock),
     turns: new Turns(),

@@ -3,11 +3,11 @@ import { DomainError } from '../../core/errors.js';
 import type { ListenerConfig } from '../../core/model.js';
 import { inTurns } from '../../core/steps.js';
 import { endedForAll, hasCredential } from '../../document/check/keeps-starting.js';
-import { explainVersions } from '../../document/compared-versions.js';
 import { readDocument } from '../../document/document.js';
+import type { CountedDifference } from '../../document/explained-versions.js';
 import { fingerprintOf } from '../../document/patch/fingerprint.js';
 import { contentDigest } from '../../document/retention.js';
-import { membersOf, type VersionDifference } from '../../document/version-difference.js';
+import { membersOf } from '../../document/version-difference.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { successEnvelope, successEnvelopeOfPieces } from '../../wire/envelope.js';
 import { compactJsonSteps } from '../../wire/json/json.js';
@@ -40,13 +40,13 @@ function mustMatch(header: string | undefined, known: KnownFingerprints) {
 }
 
 /** Names the weightiest of what was done after a version was kept; null where that is not known. */
-function reasonOf(next: VersionDifference | null): (typeof VERSION_REASONS)[number] | null {
+function reasonOf(next: CountedDifference | null): (typeof VERSION_REASONS)[number] | null {
   if (next === null) return null;
   // What a restore would add is what was taken away.
-  if (next.added.length > 0) return 'keys_removed';
+  if (next.added > 0) return 'keys_removed';
   if (next.places.length > 0) return 'settings_changed';
-  if (next.changed.length > 0) return 'keys_changed';
-  return next.removed.length > 0 ? 'keys_added' : 'spelling';
+  if (next.changed > 0) return 'keys_changed';
+  return next.removed > 0 ? 'keys_added' : 'spelling';
 }
 
 /** Reads a kept version. Throws `notFound`. */
@@ -108,16 +108,16 @@ export const CONFIGURATION_HANDLERS = {
       return { payload: successEnvelope(null), headers: tagged(fingerprint) };
     },
   ),
-  listVersions: async ({ context: { core } }) => {
-    const versions = await explainVersions(core.versions());
+  listVersions: async ({ context: { core, versions: explained } }) => {
+    const versions = await explained.list(core.versions());
     return answer(
       versions
         .filter(({ isNow }) => !isNow)
         .map(({ id, keptAt, forever, difference, next }) => ({
           ...{ id, kept_at: new Date(keptAt).toISOString(), reason: reasonOf(next), forever },
-          keys_added: difference?.added.length ?? null,
-          keys_removed: difference?.removed.length ?? null,
-          keys_changed: difference?.changed.length ?? null,
+          keys_added: difference?.added ?? null,
+          keys_removed: difference?.removed ?? null,
+          keys_changed: difference?.changed ?? null,
           members: difference && membersOf(difference.places),
         })),
     );
