@@ -28,7 +28,7 @@ type NoUnit = { readonly ok: false; readonly problem: 'noUnit' };
 /** The names of the columns. */
 const COLUMNS: Readonly<Record<'key' | 'name' | 'limit' | 'note', readonly string[]>> = {
   key: ['access_key', 'key', 'ключ'],
-  name: ['name', 'имя'],
+  name: ['name', 'label', 'имя', 'название'],
   limit: ['limit_bytes', 'limit', 'лимит'],
   note: ['note', 'заметка'],
 };
@@ -39,7 +39,7 @@ type Column = keyof typeof COLUMNS;
 const LONGEST_NAME = 10_000;
 
 /**
- * Plans the changes of a table of keys. Its columns are key, name and limit, in this order or as its first line calls
+ * Plans the changes of a table of keys. Its columns are key, label and limit, in this order or as its first line calls
  * them, and where notes are taken also note; others are left alone. A limit without a unit is bytes where its column is called so or there
  * are many, and an empty one is none.
  */

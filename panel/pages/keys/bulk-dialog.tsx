@@ -72,7 +72,7 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
       />
       <LimitField {...limit} />
       <TextField
-        label={words('keys.name')}
+        label={words('keys.label')}
         hint={words('bulk.prefixHint')}
         maxLength={200}
         value={form.prefix}

@@ -66,7 +66,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
         <Switch label={words('edit.nameKeep')} checked={keepName} onChange={(on) => draft.change({ keepName: on })} />
       )}
       <TextField
-        label={words('edit.label')}
+        label={words('keys.label')}
         hint={words(hidesNames ? 'edit.nameUnseen' : 'edit.nameHint')}
         problem={nameProblem}
         data-autofocus=""

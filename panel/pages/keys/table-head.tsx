@@ -30,7 +30,7 @@ interface HeadProps {
 function columnLabels(words: Words): Readonly<Record<Column, string>> {
   return {
     status: words('key.status'),
-    name: words('keys.name'),
+    name: words('keys.label'),
     key: words('keys.key'),
     down: words('side.down'),
     up: words('side.up'),

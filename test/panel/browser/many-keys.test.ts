@@ -40,7 +40,7 @@ it('30,000 keys scroll without blank rows, and a refresh does not move them', as
   };
   await expect.poll(refreshed).toBe(1);
   expect(await page.evaluate(first)).toBe(before);
-  await page.getByLabel('Search by name, note or key').fill('Name 29999');
+  await page.getByLabel('Search by label, note or key').fill('Name 29999');
   await page.getByRole('link', { name: 'Name 29999' }).waitFor();
   expectClean();
   await close();

@@ -19,7 +19,7 @@ it('what is selected and not on the screen is counted, and named before it is de
       await goTo(page, 'Keys');
       await page.getByLabel('Select Guests').check();
       await page.getByLabel('Select Exact').check();
-      await page.getByLabel('Search by name, note or key').fill('desk');
+      await page.getByLabel('Search by label, note or key').fill('desk');
       await page.getByText('2 of them are not shown in the list').waitFor();
       await page.getByLabel('Select all shown').check();
       await page.getByText('16 selected').waitFor();
@@ -42,7 +42,7 @@ it('nothing moves when the first key is ticked, Shift takes the rows between, by
     'current',
     async (page) => {
       await goTo(page, 'Keys');
-      await page.getByRole('columnheader', { name: 'Name' }).getByRole('button').click();
+      await page.getByRole('columnheader', { name: 'Label' }).getByRole('button').click();
       const row = page.locator('.row', { hasText: 'Desk 5' });
       const grid = page.getByRole('grid');
       const places = async () => [await row.boundingBox(), await grid.boundingBox()];

@@ -45,7 +45,7 @@ it('a session that somebody else ended leads back to the login, says so, and los
   await withPanel('current', async (page, stage) => {
     await goTo(page, 'Keys');
     await page.getByRole('link', { name: 'Guests' }).waitFor();
-    await page.getByLabel('Search by name, note or key').fill('Gue');
+    await page.getByLabel('Search by label, note or key').fill('Gue');
     await fetch(`${stage.api}/login`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -59,7 +59,7 @@ it('a session that somebody else ended leads back to the login, says so, and los
     await page.getByLabel('API token').fill(TOKEN);
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'Guests' }).waitFor();
-    expect(await page.getByLabel('Search by name, note or key').inputValue()).toBe('Gue');
+    expect(await page.getByLabel('Search by label, note or key').inputValue()).toBe('Gue');
   });
 });
 

@@ -8,7 +8,7 @@ it('a server that does not answer is told of until it is back, the list says of 
     async (page) => {
       await goTo(page, 'Keys');
       await page.getByRole('link', { name: 'Guests' }).waitFor();
-      await page.getByLabel('Search by name, note or key').fill('gue');
+      await page.getByLabel('Search by label, note or key').fill('gue');
       let isAway = true;
       await page.route(/\/api\/|\/keyway\//, (route) => (isAway ? route.abort() : route.continue()));
       const bar = page.getByRole('alert').filter({ hasText: 'No connection since' });
@@ -29,7 +29,7 @@ it('a server that does not answer is told of until it is back, the list says of 
       await page.clock.resume();
       await bar.waitFor({ state: 'detached' });
       await age.waitFor({ state: 'detached' });
-      expect(await page.getByLabel('Search by name, note or key').inputValue()).toBe('gue');
+      expect(await page.getByLabel('Search by label, note or key').inputValue()).toBe('gue');
       await page.route(/\/api\/users|\/keyway\/v1\/keys/, (route) => route.abort());
       await page.reload();
       await page.getByRole('main').getByText('The server does not answer.').first().waitFor();
