@@ -53,6 +53,13 @@ describe('the subscription of a key', () => {
     expect(await ask(`/sub/${TOKEN_A}`, ['Accept: text/html, APPLICATION/JSON'])).toBe(expected);
   });
 
+  it('tells the note of its key in none of its forms', async () => {
+    const { app, ask } = await worked();
+    await app.keyway.backend.records.change([{ kind: 'notes', id: 'key-a', body: '"pays in cash"' }]);
+    for (const accept of ['text/plain', 'application/json', 'text/html'])
+      expect(await ask(`/sub/${TOKEN_A}`, [`Accept: ${accept}`]), accept).toMatch(/^HTTP\/1\.1 200 (?!.*pays in)/s);
+  });
+
   it('has the same head and no body for HEAD', async () => {
     const { ask } = await worked();
     for (const path of [`/sub/${TOKEN_A}`, `/sub/${TOKEN_A}?format=json`, '/sub/none']) {

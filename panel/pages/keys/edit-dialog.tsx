@@ -44,9 +44,14 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
 
   const save = async (bytes: Whole | null) => {
     if (user === null) {
-      const made = await createKey(workspace, { key, name, note: hasNotes ? note : '', limit: bytes });
+      const { made, noteError } = await createKey(workspace, { key, name, note: hasNotes ? note : '', limit: bytes });
+      if (noteError !== null) {
+        // From here on the key is the one that is edited, so that its note can be saved again.
+        draft.change({ user: made });
+        throw noteError;
+      }
       discard();
-      goTo('keys', made);
+      goTo('keys', made.access_key);
       return;
     }
     await saveKey(workspace, user, { ...(!keepName && { name }), ...(hasNotes && { note }), limit: bytes });
@@ -61,6 +66,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
   return (
     <FormDialog title={words(user === null ? 'edit.new' : 'edit.title')} onSubmit={submit} onClose={onClose}>
       {isOther && !saving.busy && <Notice tone="warn">{words('meanwhile.changed')}</Notice>}
+      {user !== given && <Notice tone="warn">{words('edit.noteUnsaved')}</Notice>}
       <Failure of={saving.error} urgent />
       {hidesNames && (
         <Switch label={words('edit.nameKeep')} checked={keepName} onChange={(on) => draft.change({ keepName: on })} />

@@ -4,7 +4,7 @@ import type { Change } from '../../api/jobs.js';
 import { reachesKeys } from '../../api/own-interface.js';
 import { patchKey } from '../../api/own-keys.js';
 import type { User } from '../../api/wire.js';
-import { sentence, type Words } from '../../i18n/text.js';
+import type { Words } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { batchesOf } from '../../state/batches.js';
 import { useFormDraft } from '../../state/form-drafts.js';
@@ -35,8 +35,16 @@ export interface NewKey {
   readonly limit: Whole | null;
 }
 
-/** Creates a key and resolves with it once the list has it. Rejects as the call does; a note that cannot be saved is told, and the key stays. */
-export async function createKey(workspace: Workspace, { key, name, note: text, limit }: NewKey): Promise<string> {
+/** A key that was created. */
+interface MadeKey {
+  /** The key as it is without its note. */
+  readonly made: User;
+  /** Why its note could not be saved; null where it was. */
+  readonly noteError: unknown;
+}
+
+/** Creates a key and resolves with it once the list has it. Rejects as the call that creates it does. */
+export async function createKey(workspace: Workspace, { key, name, note: text, limit }: NewKey): Promise<MadeKey> {
   try {
     const made = await workspace.server.createUser({
       ...(key === '' ? {} : { access_key: key }),
@@ -44,12 +52,15 @@ export async function createKey(workspace: Workspace, { key, name, note: text, l
       ...(limit === null ? {} : { limit_bytes: limit }),
     });
     note(workspace, 'createKey', true);
+    let noteError: unknown = null;
     if (text !== '') {
-      const told = (why: unknown) => say('bad', (words) => `${words('edit.noteUnsaved')} ${sentence(why, words)}`);
-      await patchKey(workspace.own, made, { note: text }).catch(told);
+      await patchKey(workspace.own, made, { note: text }).catch((why: unknown) => {
+        noteError = why;
+      });
     }
     await workspace.contact.now();
-    return made;
+    const counters = { bytes_up: 0, bytes_down: 0, connections: 0, online: false };
+    return { made: { access_key: made, name, limit_bytes: limit, ...counters }, noteError };
   } catch (problem) {
     note(workspace, 'createKey', false);
     void workspace.contact.now();

@@ -57,6 +57,32 @@ it('a key is created, limited, reset and deleted through the page, as the API an
   });
 });
 
+it('a note that could not be saved stays in its form, is there again after Escape, and is saved by the next try', async () => {
+  await withPanel('current', async (page, stage) => {
+    const isPatch = (url: URL) => url.pathname.includes('/keyway/v1/keys/');
+    await page.route(isPatch, (route) => route.fulfill({ status: 429, body: '{"ok":false,"error":"slow down"}' }));
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Label', { exact: true }).fill('Eve');
+    await page.getByLabel('Note', { exact: true }).fill('by phone');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const form = page.getByRole('dialog', { name: 'Edit key' });
+    await form.getByText('Key created without its note.').waitFor();
+    await form.getByRole('alert').filter({ hasText: 'slow down' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'New key' }).click();
+    expect(await form.getByLabel('Note', { exact: true }).inputValue()).toBe('by phone');
+    await page.unroute(isPatch);
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Eve' }).waitFor();
+    expect(await stage.call('GET', '/users')).toHaveLength(5);
+    expect([...stage.app.keyway.backend.records.of('notes').values()]).toEqual(['"by phone"']);
+    await page.getByRole('button', { name: 'New key' }).click();
+    expect(await page.getByLabel('Note', { exact: true }).inputValue()).toBe('');
+  });
+});
+
 /** Presses Tab until the focus is on what has this name, as somebody without a mouse does. */
 async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   const focused = page.locator(':focus');

@@ -5,7 +5,7 @@ import { SERVER_FILE } from '../server-files.js';
 import { expectAccessible } from './axe.js';
 import { auditPages } from './every-page.js';
 import { expectFits, withPanel } from './in-browser.js';
-import { goTo, holdTime, resize } from './stage.js';
+import { goTo, holdTime, resize, type Stage } from './stage.js';
 
 it('axe finds nothing on any page, nor on the list of keys on a phone or in the dark', async () => {
   await auditPages((name) => name === 'keys');
@@ -114,18 +114,21 @@ it('the list ends with its last row where all of them fit, and else scrolls in i
   });
 });
 
-it('is printed as the page or the window that it shows, with every row and in dark ink, whatever the theme', async () => {
+it('is printed as the page or the window that it shows, with every row and in dark ink, without notes, whatever the theme', async () => {
   const file = SERVER_FILE.replace(
     '"access_keys": [',
     `$&${Array.from({ length: 80 }, (_, key) => `{ "access_key": "print-${key}", "name": "Printed ${key}" },`).join('\n')}`,
   );
-  const test = async (page: Page) => {
+  const test = async (page: Page, { app }: Stage) => {
+    await app.keyway.backend.records.change([{ kind: 'notes', id: 'guest-2026', body: '"pays in cash"' }]);
     await goTo(page, 'Keys');
-    await page.getByRole('link', { name: 'Guests' }).waitFor();
+    const note = page.getByText('pays in cash');
+    await note.waitFor();
     const isShown = (selector: string) =>
       page.locator(selector).evaluate((element) => element.checkVisibility({ visibilityProperty: true }));
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
     await expect.poll(() => page.locator('.row:not(.row-head)').count()).toBe(84);
+    expect(await note.isVisible(), 'the note in the list').toBe(false);
     const tops = await page.locator('.row').evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().top));
     expect(tops, 'rows stand below each other').toEqual([...new Set(tops)].sort((a, b) => a - b));
     expect(await page.evaluate('document.documentElement.scrollHeight'), 'and none is cut').toBeGreaterThan(84 * 40);
@@ -141,7 +144,9 @@ it('is printed as the page or the window that it shows, with every row and in da
     await page.emulateMedia({ media: 'screen' });
     await page.getByRole('link', { name: 'Guests' }).click();
     await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+    await page.getByRole('dialog').getByText('pays in cash').waitFor();
     await page.emulateMedia({ media: 'print' });
+    expect(await page.getByRole('dialog').getByText('pays in cash').isVisible(), 'the note in the window').toBe(false);
     expect([await isShown('.share .qr'), await isShown('.dialog-head h2'), await isShown('.dialog-foot')]).toEqual([
       ...[true, true, false],
     ]);
