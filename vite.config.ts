@@ -169,6 +169,8 @@ export default defineConfig({
     outDir,
     emptyOutDir: true,
     target: 'es2022',
+    // The first with `light-dark()`, which would be written out for others. The panel's popovers need as new ones.
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     assetsInlineLimit: 0,
     modulePreload: false,
     reportCompressedSize: false,

@@ -359,7 +359,6 @@ export const en = {
   'import.apply': 'Import {n} {n|key|keys}',
   'import.failedLine': 'Line {line}, {name}: {why}',
 
-  'form.sections': 'Sections',
   'config.view.form': 'Form',
   'config.view.text': 'JSON',
   'config.view.versions': 'Versions',
@@ -522,9 +521,7 @@ export const en = {
   'audit.noneText':
     'What is done in this panel is logged here. The server keeps the last 100 entries until it restarts.',
   'audit.time': 'Time',
-  'audit.event': 'Event',
   'audit.outcome': 'Result',
-  'audit.success': 'Done',
   'audit.failure': 'Failed',
   'audit.note': 'Entries contain no keys or labels, because anyone who reaches the server can read them.',
   'audit.serverTime': 'The server’s clock. The entry has no date.',

@@ -362,7 +362,6 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'import.apply': 'Импортировать {n} {n|ключ|ключа|ключей}',
   'import.failedLine': 'Строка {line}, {name}: {why}',
 
-  'form.sections': 'Разделы',
   'config.view.form': 'Форма',
   'config.view.text': 'JSON',
   'config.view.versions': 'Версии',
@@ -521,9 +520,7 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'audit.none': 'Записей нет',
   'audit.noneText': 'Действия в этой панели: последние 100 до перезапуска сервера.',
   'audit.time': 'Время',
-  'audit.event': 'Событие',
   'audit.outcome': 'Результат',
-  'audit.success': 'Выполнено',
   'audit.failure': 'Ошибка',
   'audit.note': 'Ключей и названий в записях нет: их может прочитать любой.',
   'audit.serverTime': 'Часы сервера. Даты в записи нет.',

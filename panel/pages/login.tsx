@@ -178,7 +178,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
           onType={setDevice}
         />
       )}
-      <Button type="submit" kind="primary button-wide" aria-disabled={busy}>
+      <Button type="submit" kind="primary" aria-disabled={busy}>
         {words(busy ? 'login.checking' : 'login.submit')}
       </Button>
     </form>

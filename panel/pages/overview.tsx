@@ -153,14 +153,14 @@ interface RankedProps {
 
 function Ranked({ user, part, children }: RankedProps) {
   return (
-    <li>
-      <span class="ranked-name">
+    <li class="line nowrap">
+      <span class="line nowrap grow ranked-name">
         {part !== undefined && <span class="ranked-bar" style={{ width: `${Math.round(part * 100)}%` }} />}
         <a href={hrefOf('keys', user.access_key)} dir="auto">
           {titleOf(user).slice(0, 120)}
         </a>
       </span>
-      <span class="ranked">{children}</span>
+      <span class="line nowrap ranked">{children}</span>
     </li>
   );
 }
@@ -268,13 +268,7 @@ function Traffic() {
       <header class="line">
         <h2>{words('overview.chart')}</h2>
         {moved && since !== null && last - since > RANGES.quarter && (
-          <Segments
-            class="segments segments-small"
-            label={words('overview.range')}
-            names={RANGE_NAMES}
-            chosen={range}
-            onChoose={setRange}
-          >
+          <Segments label={words('overview.range')} names={RANGE_NAMES} chosen={range} onChoose={setRange}>
             {(name) => words(`overview.range.${name}`)}
           </Segments>
         )}

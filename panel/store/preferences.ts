@@ -39,13 +39,11 @@ export function chooseTheme(theme: Theme): void {
 
 /** Keeps the document's language and colours as chosen, from now on. */
 export function applyPreferences(): void {
-  const dark = window.matchMedia('(prefers-color-scheme: dark)');
   const apply = () => {
     const { language, theme } = preferences.get();
     document.documentElement.lang = language;
-    document.documentElement.dataset.theme = theme === 'auto' ? (dark.matches ? 'dark' : 'light') : theme;
+    document.documentElement.style.colorScheme = theme === 'auto' ? 'light dark' : theme;
   };
   apply();
   preferences.subscribe(apply);
-  dark.addEventListener('change', apply);
 }

@@ -2,7 +2,7 @@ import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { Icon, type IconName } from './icon.js';
 
 export interface ButtonProps extends Omit<ButtonHTMLAttributes, 'icon'> {
-  readonly kind?: 'primary' | 'danger' | 'quiet-danger' | 'small' | 'small button-primary' | 'primary button-wide';
+  readonly kind?: 'primary' | 'danger' | 'quiet-danger' | 'small' | 'small button-primary';
   readonly icon?: IconName;
   /** On a phone the words stand small under the icon. */
   readonly shrinks?: boolean;

@@ -15,7 +15,7 @@ export function Choices() {
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto';
   return (
     <div class="line">
-      <div class="segments segments-small" role="group" aria-label={words('app.language')}>
+      <div class="segments" role="group" aria-label={words('app.language')}>
         {LANGUAGES.map((code) => (
           <button
             key={code}

@@ -11,7 +11,7 @@ export async function copy(text: string): Promise<boolean> {
   } catch {
     const area = document.createElement('textarea');
     area.value = text;
-    area.className = 'offscreen';
+    area.className = 'visually-hidden';
     // Beside the last window that opened: nothing outside it can be selected.
     (Array.from(document.querySelectorAll('dialog[open]')).at(-1) ?? document.body).append(area);
     area.select();

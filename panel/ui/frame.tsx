@@ -63,7 +63,7 @@ export function Navigation() {
   const signedIn = state.phase === 'signedIn' && state.credential !== null;
   return (
     <aside class="side">
-      <div class="brand">
+      <div class="line nowrap brand">
         <span class="mark" aria-hidden="true" />
         <div class="brand-text">
           <strong>Keyway</strong>
@@ -91,7 +91,7 @@ export function Navigation() {
           })}
         </ul>
       </nav>
-      <div class="side-foot">
+      <div class="line side-foot">
         <IconButton class="icon-button menu-toggle" icon="more" label={words('app.more')} popovertarget="foot-tools" />
         <div id="foot-tools" class="foot-tools" popover="auto">
           <Choices />

@@ -15,7 +15,7 @@ import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { download } from '../../ui/download.js';
 import { ALL_LINES, contains, LineFilterTools } from '../../ui/line-filter.js';
 import { Empty, Failure, Loading } from '../../ui/notice.js';
-import { Absent, Page, Scrolls, Table } from '../../ui/page.js';
+import { Absent, Page } from '../../ui/page.js';
 import { whoText } from '../../ui/who.js';
 
 type Shown = AuditText & Pick<AuditEntry, 'id' | 'time' | 'success'>;
@@ -80,13 +80,11 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
           {shown.length === 0 ? (
             <p class="hint">{words('keys.noMatch')}</p>
           ) : (
-            <Scrolls class="card card-flush entry-table audit" label={words('page.audit')}>
-              <Table heads={[words('audit.time'), words('usage.by'), words('audit.event'), words('audit.outcome')]}>
-                {shown.map((entry) => (
-                  <Row key={entry.id} entry={entry} />
-                ))}
-              </Table>
-            </Scrolls>
+            <ol class="card card-flush entries" aria-label={words('page.audit')}>
+              {shown.map((entry) => (
+                <Row key={entry.id} entry={entry} />
+              ))}
+            </ol>
           )}
         </>
       )}
@@ -106,16 +104,14 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
 function Row({ entry: { text, by, at, time, success } }: { readonly entry: Shown }) {
   const words = useWords();
   return (
-    <tr>
-      <td title={at === null ? words('audit.serverTime') : undefined}>{at === null ? time : <Age time={at} />}</td>
-      <td>{by === 'token' ? words('who.token') : whoText(by ?? '—', words)}</td>
-      <td>{text.slice(0, 500)}</td>
-      <td>
-        <span class={success ? 'badge badge-good' : 'badge badge-block'}>
-          {words(success ? 'audit.success' : 'audit.failure')}
-        </span>
-      </td>
-    </tr>
+    <li class="line event">
+      {at === null ? <time title={words('audit.serverTime')}>{time}</time> : <Age time={at} />}
+      <p>
+        {text.slice(0, 500)}
+        {by !== null && <span class="quiet"> · {by === 'token' ? words('who.token') : whoText(by, words)}</span>}
+      </p>
+      {!success && <span class="badge badge-block">{words('audit.failure')}</span>}
+    </li>
   );
 }
 

@@ -63,7 +63,7 @@ export function Events({ tabs }: { readonly tabs: ComponentChildren }) {
       {shown !== null && shown.length > 0 && (
         <ol class="card card-flush entries" aria-label={words('events.title')}>
           {shown.map((event) => (
-            <li key={event.id} class="event">
+            <li key={event.id} class="line event">
               <Age time={event.time} />
               <p>
                 <Sentence event={event} />

@@ -52,9 +52,9 @@ function NameList({ keys, change }: NamesProps) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
     <ul class="subject" tabIndex={0}>
       {keys.slice(0, MOST_NAMES).map((key) => (
-        <li key={key.key}>
-          {labelOf(key)}
-          {change !== undefined && <span class="quiet"> {change(key)}</span>}
+        <li key={key.key} class="line nowrap">
+          <span class="grow">{labelOf(key)} </span>
+          {change !== undefined && <span class="quiet">{change(key)}</span>}
         </li>
       ))}
       {more > 0 && <li class="quiet">{words('failed.more', { n: more })}</li>}

@@ -141,7 +141,7 @@ function Limit({ user }: { readonly user: User }) {
   const words = useWords();
   if (user.limit_bytes === null) return <>{words('keys.unlimited')}</>;
   return (
-    <span class="line fact-limit">
+    <span class="line nowrap fact-limit">
       <LimitSize bytes={user.limit_bytes} />
       <Usage user={user} />
       <MoreButton user={user} />

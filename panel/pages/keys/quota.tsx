@@ -51,7 +51,7 @@ export function Usage({ user }: { readonly user: User }) {
   const text = usedOfLimit(user, user.limit_bytes, words);
   const percent = numberFormat(words.language, { style: 'percent', maximumFractionDigits: 0 });
   return (
-    <span class={`usage ${tone}`} title={text}>
+    <span class={`line nowrap grow usage ${tone}`} title={text}>
       <span class="usage-bar">
         <span style={{ width: `${Math.min(100, part * 100)}%` }} />
       </span>

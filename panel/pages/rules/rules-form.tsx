@@ -147,7 +147,7 @@ function RuleList({ rules, onChange, onEdit }: RuleListProps) {
               {rule.outbound !== undefined && ` · ${rule.outbound}`}
             </span>
             <RuleText rule={rule} />
-            <span class="rule-buttons">
+            <span class="line nowrap rule-buttons">
               {button('up', 'up', words('rules.up', { n: index + 1 }), () => move(index, index - 1))}
               {button('down', 'down', words('rules.down', { n: index + 1 }), () => move(index, index + 1))}
               {button('edit', 'edit', words('rules.editOne', { n: index + 1 }), () => onEdit(rule))}

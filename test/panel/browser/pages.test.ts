@@ -188,15 +188,16 @@ it('has the colours and the language that were chosen last, without motion where
   await withPanel(
     'current',
     async (page) => {
-      const theme = () => page.evaluate('document.documentElement.dataset.theme');
-      expect(await theme()).toBe('dark');
+      const ground = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
+      const [dark, light] = ['rgb(12, 16, 19)', 'rgb(247, 248, 249)'];
+      expect(await ground()).toBe(dark);
       await page.getByRole('button', { name: /^Theme/ }).click();
-      expect(await theme()).toBe('light');
+      expect(await ground()).toBe(light);
       await page.getByRole('button', { name: 'RU Русский' }).click();
       await page.reload();
       await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
       expect(await page.evaluate('document.documentElement.lang')).toBe('ru');
-      expect(await theme()).toBe('light');
+      expect(await ground()).toBe(light);
       await goTo(page, 'Ключи');
       await page.getByRole('button', { name: 'Новый ключ' }).click();
       await page.getByRole('dialog').waitFor();
