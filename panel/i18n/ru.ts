@@ -158,7 +158,7 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'time.ago': '{time} назад',
   'time.ahead': 'через {time}',
 
-  'keys.search': 'Поиск по названию, заметке или ключу',
+  'keys.search': 'Название, заметка или ключ',
   'keys.searchShort': 'Поиск',
   'keys.searchLines': 'Поиск по {n} {n|вставленной|вставленным} {n|строке|строкам}',
   'keys.searchLinesHint': 'Каждая строка — ключ или название целиком.',

@@ -17,13 +17,14 @@ export function signature(kind: CredentialKind, time: number): string {
 
 const SIGNATURE = / · (session|static|token|open) · (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$/;
 
-/** The caller in an entry of Keyway's own, about a batch or a token. */
-const CALLER = /^(?:Batch|Пакет) \S+ \(([\w.-]+)\)|^(?:Token|Токен) .* (?:by|создан:|удалён:) ([\w.-]+)$/;
+/** An entry of Keyway's own, about a batch, a token or the address for clients, with its caller. */
+const CALLED =
+  /^(Batch|Пакет) \S+ \(([\w.-]+)\)(.*)$|^((?:Token|Токен|Clients' address|Адрес) .*?)(?: by|:) ([\w.-]+)$/;
 
 export function readAuditText(whole: string): AuditText {
   const [signed, kind, time] = SIGNATURE.exec(whole) ?? [];
   if (signed !== undefined && kind !== undefined && time !== undefined)
     return { text: whole.slice(0, -signed.length), by: kind, at: Date.parse(time) };
-  const [, batch, token] = CALLER.exec(whole) ?? [];
-  return { text: whole, by: batch ?? token ?? null, at: null };
+  const [, batch, maker, rest, text = whole, by] = CALLED.exec(whole) ?? [];
+  return { text: batch === undefined ? text : batch + rest, by: maker ?? by ?? null, at: null };
 }

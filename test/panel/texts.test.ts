@@ -420,8 +420,10 @@ describe('an audit entry', () => {
     ['Deleted 2 keys · session · 2026-11-23T10:00:00Z', 'Deleted 2 keys', 'session', Date.UTC(2026, 10, 23, 10)],
     ['Deleted 2 keys', 'Deleted 2 keys', null, null],
     ['Deleted · nobody · 2026-11-23T10:00:00Z', 'Deleted · nobody · 2026-11-23T10:00:00Z', null, null],
-    ['Token relay (relay) made by ops', 'Token relay (relay) made by ops', 'ops', null],
-    ['Batch 7 (bot-1): 1 of 1 keys done, 0 failed', 'Batch 7 (bot-1): 1 of 1 keys done, 0 failed', 'bot-1', null],
+    ['Token relay (relay) made by ops', 'Token relay (relay) made', 'ops', null],
+    ['Токен relay удалён: ops', 'Токен relay удалён', 'ops', null],
+    ["Clients' address set to a.example:50000 by static", "Clients' address set to a.example:50000", 'static', null],
+    ['Batch 7 (bot-1): 1 of 1 keys done, 0 failed', 'Batch: 1 of 1 keys done, 0 failed', 'bot-1', null],
   ])('%s is read with who and when', (text, shown, by, at) => {
     expect(readAuditText(text)).toEqual({ text: shown, by, at });
   });

@@ -70,7 +70,6 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
         value={form.count}
         onType={(typed) => change({ count: typed })}
       />
-      <LimitField {...limit} />
       <TextField
         label={words('keys.label')}
         hint={words('bulk.prefixHint')}
@@ -78,6 +77,7 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
         value={form.prefix}
         onType={(typed) => change({ prefix: typed })}
       />
+      <LimitField {...limit} />
       <DialogFoot onClose={close}>{words('edit.create')}</DialogFoot>
     </FormDialog>
   );

@@ -49,7 +49,7 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
       <LinesField
         label={words('import.paste')}
         rows={5}
-        placeholder={'key,name,limit\nguest-7,Guest,50 GiB'}
+        placeholder={'key,label,limit\nguest-7,Guest,50 GiB'}
         value={text}
         onType={read}
       />

@@ -77,7 +77,7 @@ function TokenRow({ token, usage, onRemove }: TokenRowProps) {
           {expiresAt === null ? words('tokens.never') : <Age time={expiresAt} />}
         </Fact>
         <Fact label={words('tokens.used')}>
-          <LastUsed name={name} usage={usage} />
+          <LastUsed token={token} usage={usage} />
         </Fact>
       </dl>
       <Button kind="quiet-danger" aria-label={words('tokens.removeOne', { name })} onClick={onRemove}>
@@ -87,11 +87,15 @@ function TokenRow({ token, usage, onRemove }: TokenRowProps) {
   );
 }
 
-function LastUsed({ name, usage: { rows, error } }: { readonly name: string; readonly usage: KnownUsage }) {
+/** The milliseconds for which the server counts who called. */
+const COUNTED = 90 * 86_400_000;
+
+function LastUsed({ token, usage: { rows, error } }: Pick<TokenRowProps, 'token' | 'usage'>) {
   const words = useWords();
   if (rows === null && error === null) return <>…</>;
-  const last = rows === null ? undefined : lastUseOf(rows, name);
-  if (last === undefined || last === null) return <>{words(last === null ? 'tokens.unused' : 'tokens.usedUnknown')}</>;
+  const last = rows === null ? undefined : lastUseOf(rows, token.name);
+  if (last === undefined) return <>{words('tokens.usedUnknown')}</>;
+  if (last === null) return <>{words(token.createdAt > Date.now() - COUNTED ? 'tokens.never' : 'tokens.unused')}</>;
   return <Age time={last} />;
 }
 

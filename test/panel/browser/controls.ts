@@ -149,7 +149,7 @@ export async function lookAtList(screens: readonly Screen[]): Promise<void> {
     for (const { width, height } of screens.filter((screen) => screen.width > 600)) {
       await resize(page, { width, height });
       for (const dot of await dots.all()) expect(await dot.evaluate(isSeen), `the dot at ${width} pixels`).toBe(true);
-      const head = await page.getByRole('columnheader', { name: words('keys.name') }).boundingBox();
+      const head = await page.getByRole('columnheader', { name: words('keys.label') }).boundingBox();
       const cell = await page.locator('.cell-name', { hasText: 'Guests' }).boundingBox();
       expect(head?.x, `the head of the names at ${width} pixels`).toBe(cell?.x);
     }
