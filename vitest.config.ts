@@ -6,9 +6,8 @@ import { ALONE, EVERY_RUN, FULL_ALONE, projectsOf } from './test/runs.js';
 export default defineConfig({
   test: {
     ...EVERY_RUN,
-    // A third of their time these tests wait for processes, a browser or what comes after seconds. The fourth process on
-    // two cores costs 3 % more processor time.
-    maxWorkers: availableParallelism() + 2,
+    // Half of their time these tests wait for processes, a browser or what comes after seconds.
+    maxWorkers: availableParallelism() + 4,
     globalSetup: 'test/global-setup.ts',
     reporters: ['default', './test/last-line.ts'],
     projects: projectsOf(['test/**/*.test.ts'], ALONE, { without: [FULL_ALONE] }),

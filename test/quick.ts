@@ -18,7 +18,6 @@ export const SLOW: readonly string[] = [
   'test/commands/mistakes.test.ts',
   'test/homes/file/counters/created-again.test.ts',
   'test/docs/first-day.test.ts',
-  'test/homes/file/configuration/large.test.ts',
   'test/homes/file/crash.test.ts',
   'test/document/replacement-steps.test.ts',
   'test/homes/file/offline-replacements.test.ts',

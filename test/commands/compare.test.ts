@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ROOT } from '../clone.js';
 import { until } from '../feed/stage.js';
 import { SERVER_FILE, startLiveServer } from '../lab/live-server.js';
-import { compare, compareWithServer, environment, expectVersioning } from './comparing.js';
+import { compareWithServer, environment, expectVersioning } from './comparing.js';
 import { runHere } from './context.js';
 
 /** Scenarios in which most rows of the versioning table show; all do in the long test. */
@@ -51,13 +51,6 @@ describe('keyway compare', () => {
     expect(ended.code).not.toBe(0);
     expect(servers.map((server) => server.keys())).toEqual(keys);
     for (const server of servers) expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
-  });
-
-  test('between two of the same revision finds nothing', async () => {
-    const { ended } = await compare(['current', 'current'], '--writes', ...OF_ROWS);
-    expect(ended.output).toContain('No differences.');
-    expect(ended.output).toMatch(/\n\d+ equal, 0 different/);
-    expect(ended.code).toBe(0);
   });
 
   test('with a server that is down says which one and exits 2', async () => {

@@ -1,4 +1,4 @@
-// Preloaded into a real Keyway by test/sockets/last-resort.test.ts: throws where no part of Keyway does.
+// Preloaded into a real Keyway by test/sockets/last-resort.long.test.ts: throws where no part of Keyway does.
 import { Server } from 'node:http';
 
 const throwing = (words) => () => {

@@ -360,15 +360,15 @@ it.each(
   expect((await api('GET', '/users/beta')).data).toMatchObject({ name: 'Beta' });
 });
 
-it('in front of a server with 100,000 keys, their list is whole and a key is found at once', async () => {
-  const keys = Array.from({ length: 100_000 }, (_, n) => `key-${n}`);
+it('in front of a server with 20,000 keys, their list is whole and a key is found at once', async () => {
+  const keys = Array.from({ length: 20_000 }, (_, n) => `key-${n}`);
   const text = JSON.stringify({ ...JSON.parse(fileOf('0.2.96')), access_keys: keys });
   const { api, standIn } = await inFront('0.2.96', { reloadFactor: 0 }, text);
   let list = await api('GET', '/users');
   // A busy machine may take longer for such a list than Keyway waits for a server's first byte.
   while (list.error?.startsWith('the server did not answer in time')) list = await api('GET', '/users');
   expect(list.error).toBeUndefined();
-  expect(list.data).toHaveLength(100_000);
+  expect(list.data).toHaveLength(20_000);
   standIn.count('key-5', { down: 7n });
   expect((await api('GET', '/users/key-5')).data).toMatchObject({ bytes_down: 7 });
   expect((await api('GET', '/users/nobody')).error).toBe('user not found');
