@@ -12,8 +12,9 @@ it('gives back all bytes that came, however they were cut', () => {
     fc.property(fc.array(piece), (pieces) => {
       const gathered = new GatheredBytes();
       for (const each of pieces) gathered.add(Buffer.from(each));
-      expect(gathered.whole()).toEqual(Buffer.concat(pieces));
-      expect(gathered.length).toBe(Buffer.concat(pieces).length);
+      const sent = Buffer.concat(pieces);
+      expect(gathered.length).toBe(sent.length);
+      expect(gathered.whole().equals(sent)).toBe(true);
     }),
     { numRuns: 50 },
   );
