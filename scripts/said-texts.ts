@@ -22,13 +22,7 @@ interface Node {
  * of the same file. A text that comes from elsewhere, as one that a function is handed, is not seen.
  */
 export function saidTexts(root: string): readonly SaidText[] {
-  const paths = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((path) =>
-    path.endsWith('.ts'),
-  );
-  return paths.toSorted().flatMap((path) => {
-    const source = readFileSync(join(root, 'src', path), 'utf8');
-    const { program } = parseSync(path, source);
-    const nodes = [...nodesOf(program as unknown as Node)];
+  return sourcesIn(root, 'src').flatMap(({ path, source, program, nodes }) => {
     const declared = (program.body as unknown as readonly Node[])
       .map((each) => (each.type === 'ExportNamedDeclaration' ? (each.declaration as Node | null) : each))
       .flatMap((each) => (each?.type === 'VariableDeclaration' ? (each.declarations as readonly Node[]) : []));
@@ -40,6 +34,25 @@ export function saidTexts(root: string): readonly SaidText[] {
         return textsOf(message, constants).map((text) => ({ text, at }));
       });
   });
+}
+
+/** The texts of all literals and templates of the source, whoever is told them; values in them are shown as `…`. */
+export function writtenTexts(root: string): readonly string[] {
+  const nodes = ['src', 'revisions'].flatMap((room) => sourcesIn(root, room).flatMap((source) => source.nodes));
+  const literals = nodes.filter(({ type }) => type === 'Literal' || type === 'TemplateLiteral');
+  return [...new Set(literals.flatMap((node) => textsOf(node, new Map())))];
+}
+
+function sourcesIn(root: string, room: string) {
+  const paths = readdirSync(join(root, room), { recursive: true, encoding: 'utf8' });
+  return paths
+    .filter((path) => path.endsWith('.ts'))
+    .toSorted()
+    .map((path) => {
+      const source = readFileSync(join(root, room, path), 'utf8');
+      const { program } = parseSync(path, source);
+      return { path, source, program, nodes: [...nodesOf(program as unknown as Node)] };
+    });
 }
 
 function* nodesOf(value: unknown): Generator<Node> {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { withTables } from '../../scripts/document-tables.js';
-import { messageRows } from '../../scripts/message-tables.js';
+import { messageRows, messageTexts } from '../../scripts/message-tables.js';
 import { saidTexts } from '../../scripts/said-texts.js';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
@@ -122,6 +122,13 @@ describe('docs/', () => {
           SOURCES.some((source) => source.includes(words)),
           words,
         ).toBe(true);
+    });
+
+    it('has its messages whole, with an ellipsis for each value', () => {
+      const { said, written } = messageTexts(ROOT);
+      const whole = new Set([...said, ...written]);
+      const parts = ofMessages.flatMap(([, ...rows]) => rows.flatMap(([message = '']) => quotedIn(message)));
+      expect(parts.filter((part) => !whole.has(part))).toEqual([]);
     });
 
     it('has every warning and error of the log, every failed start and every contradiction of settings', () => {
