@@ -47,12 +47,12 @@ export function planImport(text: string, byKey: ReadonlyMap<string, User>, takes
   const { records, brokenAt } = readCsv(text);
   const head = records[0]?.fields ?? [];
   const named = columnsOf(head);
-  const places: ReturnType<typeof columnsOf> = named ?? { key: 0, name: 1, limit: 2 };
+  const places: NonNullable<typeof named> = named ?? { key: 0, name: 1, limit: 2 };
   const inBytes = head.some((title) => title.trim().toLowerCase() === IN_BYTES);
   const seen = new Set<string>();
   const plan = records.slice(named === null ? 0 : 1).map(({ line, fields }): ImportLine => {
     const cell = (column: Column) => {
-      const place = places?.[column];
+      const place = places[column];
       return place === undefined ? undefined : fields[place];
     };
     const limit = cell('limit');

@@ -18,31 +18,38 @@ export interface CsvTable {
  */
 export function readCsv(text: string): CsvTable {
   const source = text.replace(/^\ufeff/, '');
-  const [named = '', given] = /^sep=(.).*(?:\r?\n|\r|$)/i.exec(source) ?? [];
+  const [named = '', given] = /^sep=(.).*(\r?\n|\r|$)/i.exec(source) ?? [];
   const separator = given ?? separatorOf(source);
   const own = separator.replace(/[\\\]^$.*+?()[{}|-]/, '\\$&');
-  const field = new RegExp(
-    `(?:"([^"]*(?:""[^"]*)*)"|( *(?:[^"${own}\\r\\n ][^${own}\\r\\n]*)?))(${own}|\\r?\\n|\\r|$)`,
-    'y',
-  );
+  const plain = new RegExp(`( *(?:[^"${own}\\r\\n ][^${own}\\r\\n]*)?)(${own}|\\r?\\n|\\r|$)`, 'y');
   const records: CsvRecord[] = [];
   let fields: string[] = [];
   let line = named === '' ? 1 : 2;
   let begun = line;
-  for (let at = named.length; at < source.length || fields.length > 0; at = field.lastIndex) {
-    field.lastIndex = at;
-    const found = field.exec(source);
-    if (found === null) return { records, brokenAt: line };
-    const [whole, quoted, plain = '', end] = found;
-    const value = quoted?.replaceAll('""', '"') ?? plain.trim();
+  for (let at = named.length; at < source.length || fields.length > 0; at = plain.lastIndex) {
+    const behind = behindQuoted(source, at);
+    plain.lastIndex = behind;
+    const [, text = '', end] = plain.exec(source) ?? [];
+    if (end === undefined || (behind > at && text !== '')) return { records, brokenAt: line };
+    const value = behind > at ? source.slice(at + 1, behind - 1).replaceAll('""', '"') : text.trim();
     fields.push(unescaped(value.replace(FORMULA, '$1')));
-    line += whole.split(/\r?\n|\r/).length - 1;
+    line += source.slice(at, plain.lastIndex).split(/\r?\n|\r/).length - 1;
     if (end === separator) continue;
     if (fields.some((each) => each !== '')) records.push({ line: begun, fields });
     fields = [];
     begun = line;
   }
   return { records, brokenAt: null };
+}
+
+/**
+ * The place behind the quotation mark that closes the one at `from`; `from` where none is there, and behind the text where none closes
+ * it. A regular expression would run out of its stack with millions of doubled ones.
+ */
+function behindQuoted(text: string, from: number): number {
+  let at = from;
+  while (text[at] === '"') at = text.indexOf('"', at + 1) + 1 || text.length + 1;
+  return at;
 }
 
 /** A comma, or of a semicolon and a tab what its first line has more of, as spreadsheets of other countries write it. */
@@ -56,7 +63,7 @@ function separatorOf(text: string): string {
  * Matches where a spreadsheet takes what follows for a formula; one that parts fields by semicolons does so behind each of them, too. An
  * apostrophe before it says that it is none.
  */
-const FORMULA = /(^|;)('?)(?=["']*[=+\-@])/g;
+const FORMULA = /(^|;)('?)(?=["']*[-=+@])/g;
 
 /** One CSV field (RFC 4180), without control characters, and without anything that is taken for a formula. */
 export function csvField(value: string): string {

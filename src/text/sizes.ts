@@ -21,8 +21,8 @@ export type Unit = keyof typeof BYTES;
 export const UNITS = Object.keys(BYTES) as readonly Unit[]; // The members of a constant.
 /** The units that a form offers; the others can be typed. */
 export const OFFERED_UNITS: readonly Unit[] = ['MB', 'GB', 'TB', 'MiB', 'GiB', 'TiB', 'B'];
-const BINARY = UNITS.filter((unit) => unit === 'B' || unit.includes('i'));
-const DECIMAL = UNITS.filter((unit) => !unit.includes('i'));
+const BINARY = UNITS.filter((unit) => /^B|i/.test(unit));
+const DECIMAL = UNITS.filter((unit) => !/i/.test(unit));
 
 const MAX_U64 = 2n ** 64n - 1n;
 const RUSSIAN: Readonly<Record<string, string>> = { B: 'Б', K: 'К', M: 'М', G: 'Г', T: 'Т', P: 'П', E: 'Э', i: 'и' };

@@ -176,7 +176,12 @@ function stepsOf(
 ): readonly Step[] {
   const byKey = new Map(present.map((key) => [key.accessKey, key]));
   const byName = new Map<string, KeySnapshot[]>();
-  for (const key of present) if (key.name !== null) byName.set(key.name, [...(byName.get(key.name) ?? []), key]);
+  for (const key of present) {
+    if (key.name === null) continue;
+    const those = byName.get(key.name);
+    if (those === undefined) byName.set(key.name, [key]);
+    else those.push(key);
+  }
   const problems: string[] = [];
   const steps = rows.flatMap((row): readonly Step[] => {
     const { accessKey, given, line, note } = row;
