@@ -133,7 +133,7 @@ export const databaseImport = databaseCommand({
       );
       if (imported.present.length > 0)
         context.complain(
-          `The database has named tokens of these names, or had them within the last hour: they stay as they are: ${imported.present.join(', ')}`,
+          `The database has, or had, named tokens of these names: they stay as they are there: ${imported.present.join(', ')}`,
         );
     } catch (error) {
       throw new Error(`${config} was not taken over: ${databaseProblem(error)}`, { cause: error });

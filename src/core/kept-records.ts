@@ -2,6 +2,7 @@
 export type RecordKind =
   | 'tokens'
   | 'makers'
+  | 'imported'
   | 'notes'
   | 'jobs'
   | 'rotations'

@@ -397,6 +397,10 @@ export const addRecords = (taken: bigint, kind: RecordKind, records: readonly Pi
     select ${text(kind)}, id, body, ${taken} from unnest(${texts(records.map(({ id }) => id))}, ${texts(records.map(({ body }) => body))}) as g (id, body)
     on conflict (kind, id) do nothing returning id`;
 
+/** Selects those of these ids under which a record of a kind is kept. */
+export const keptOf = (kind: RecordKind, ids: readonly string[]): string =>
+  `select id from keyway.kept_records where kind = ${text(kind)} and body is not null and id = any (${texts(ids)})`;
+
 /** Begins a transaction that gateways wait for; the database undoes it if it is idle for `standing` milliseconds. */
 export const beginHolding = (standing: number): string =>
   `begin; set local idle_in_transaction_session_timeout = ${standing}`;

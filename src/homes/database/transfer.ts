@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { RecordChange, RecordKind } from '../../core/kept-records.js';
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { ServerConfiguration } from '../../core/model.js';
@@ -17,6 +18,7 @@ import {
   FORGET_COUNTED,
   giveCounters,
   IMPORT_STATE,
+  keptOf,
   listKeys,
   putCounters,
   rememberReports,
@@ -41,7 +43,7 @@ export interface TransferredState {
 export interface Imported {
   readonly keys: number;
   readonly tokens: number;
-  /** Names of tokens that the database has, or had until an hour ago, and that therefore did not change. */
+  /** Names of tokens that the database has, or had, and that therefore did not change. */
   readonly present: readonly string[];
 }
 
@@ -134,7 +136,19 @@ export async function importState(state: TransferredState, options: ImportOption
       for (const some of pieces(keys, AT_ONCE)) await one(giveCounters(write, some));
       await one(seeGateway(gateway));
       await one(rememberReports(state.reports));
-      const added = new Set(texts(await one(addRecords(write, 'tokens', ofKind(state.records, 'tokens')))));
+      const tokens = ofKind(state.records, 'tokens').map((token) => ({ ...token, mark: markOf(token) }));
+      const marks = tokens.map(({ mark }) => mark);
+      // One that was removed since an earlier import must not come back with the next.
+      const imported = new Set(texts(await one(keptOf('imported', marks))));
+      const coming = tokens.filter(({ mark }) => !imported.has(mark));
+      const added = new Set(texts(await one(addRecords(write, 'tokens', coming))));
+      await one(
+        addRecords(
+          write,
+          'imported',
+          coming.flatMap(({ id, mark }) => (added.has(id) ? [{ id: mark, body: JSON.stringify(id) }] : [])),
+        ),
+      );
       const bodies = new Set<string | null>([...added].map((name) => JSON.stringify(name)));
       const makers = ofKind(state.records, 'makers').filter(({ body }) => bodies.has(body));
       for (const some of pieces(makers, AT_ONCE)) await one(addRecords(write, 'makers', some));
@@ -174,6 +188,9 @@ export async function importState(state: TransferredState, options: ImportOption
     await connections.close();
   }
 }
+
+/** The name under which the import of a token is kept, so that another token by its name is not taken for it. */
+const markOf = ({ id, body }: RecordChange): string => hash('sha256', `${id}\0${body}`, 'hex');
 
 const ofKind = (records: readonly RecordChange[], wanted: RecordKind): readonly RecordChange[] =>
   records.filter(({ kind }) => kind === wanted);
@@ -246,7 +263,7 @@ async function* countersOf(ask: Ask, progress: ProgressPort): AsyncGenerator<Kep
   for (let count = 0; ; ) {
     const rows = await ask(SNAPSHOT.fetchCounters);
     if (rows.length === 0) break;
-    for (const row of rows) yield keptOf(row);
+    for (const row of rows) yield countersIn(row);
     count += rows.length;
     progress.show(`${count} counters read`);
   }
@@ -277,7 +294,7 @@ export async function unlessStopped<T>(stop: AbortSignal, work: () => Promise<T>
   }
 }
 
-function keptOf([accessKey, up, down, connections, createdAt, leftAt = null]: Row): KeptCounters {
+function countersIn([accessKey, up, down, connections, createdAt, leftAt = null]: Row): KeptCounters {
   return {
     accessKey: accessKey ?? '',
     bytesUp: BigInt(up ?? 0),

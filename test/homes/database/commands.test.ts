@@ -130,10 +130,11 @@ describeDatabase('keyway database', () => {
     expect(await run(['database', 'import', '--config', path])).toMatchObject({
       code: 0,
       output: expect.stringContaining(' and 1 named tokens\n'),
-      complaints: expect.stringMatching(/: they stay as they are: both\n$/),
+      complaints: expect.stringMatching(/: they stay as they are there: both\n$/),
     });
     const records = await query(url, 'select kind, id from keyway.kept_records order by kind, id');
     expect(records).toEqual([
+      { kind: 'imported', id: expect.stringMatching(/^[0-9a-f]{64}$/) },
       { kind: 'makers', id: 'b' },
       { kind: 'notes', id: 'b' },
       { kind: 'tokens', id: 'bot' },
@@ -143,6 +144,29 @@ describeDatabase('keyway database', () => {
     const named = new NamedTokens({ records: gateway.records, clock: systemClock, random: systemRandom });
     const principalOf = async (secret: string) => (await named.principalShown(`Bearer ${secret}`))?.may ?? null;
     expect(await Promise.all([bot, both, other].map(principalOf))).toEqual(['create', 'status', null]);
+  });
+
+  it('brings no token back that was removed since it was taken over, and another one by its name only once', async () => {
+    const { url, folder, run } = await stage();
+    const path = await embedded(folder);
+    const atFile = (argv: readonly string[]) => runHere([...argv, '--config', path], { folder });
+    const taking = async () => {
+      const { output } = await run(['database', 'import', '--config', path, '--replace']);
+      return / and (\d+) named tokens\n/.exec(output)?.[1];
+    };
+    await atFile(['token', 'add', 'bot', '--may', 'all']);
+    await run(['database', 'migrate']);
+    expect(await taking()).toBe('1');
+    await run(['token', 'remove', 'bot']);
+    await run(['token', 'add', 'later', '--may', 'status']);
+    await query(url, "update keyway.operations set at = at - interval '2 hours'");
+    await query(url, "select keyway.forget(10, interval '1 day')");
+    const tokens = await query(url, "select id from keyway.kept_records where kind = 'tokens'");
+    expect(tokens).toEqual([{ id: 'later' }]);
+    expect(await taking()).toBe('0');
+    await atFile(['token', 'remove', 'bot']);
+    await atFile(['token', 'add', 'bot', '--may', 'all']);
+    expect(await taking()).toBe('1');
   });
 
   it('refuses to overwrite what is there, on either side, unless it is told to', async () => {
