@@ -46,7 +46,6 @@ export const SLOW: readonly string[] = [
   'test/panel/keys.test.ts',
   'test/panel/large-lists.test.ts',
   'test/platform/system-user.test.ts',
-  'test/revisions/taken-out.test.ts',
 ];
 
 /** The files of `test/`, `bench/` and `scripts/` that a file imports, types too, and they in turn, itself first. */

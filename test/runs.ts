@@ -65,7 +65,7 @@ export const LONG = [
   'lab/target',
   'homes/database/writers',
   'commands/stored',
-  'revisions/taken-out',
+  'revisions/taken-out.long',
   'commands/serve-network',
   'soak/beside.long',
   'dns/blocklists',
@@ -90,7 +90,7 @@ export const ALONE = [
   'test/core/keys/made-up-column.test.ts',
   'test/homes/database/made-up-column.test.ts',
   'test/revisions/made-up.test.ts',
-  'test/revisions/taken-out.test.ts',
+  'test/revisions/taken-out.long.test.ts',
 ];
 
 /** Tells whether this user may write in a folder: whoever runs the tests may have another's clone, to read alone. */
@@ -146,6 +146,6 @@ export function projectsOf(
         isolate: false,
       },
     },
-    { test: { ...settings, name: 'alone', include: [...alone], isolate: true } },
+    { test: { ...settings, name: 'alone', include: [...alone], exclude: [...without], isolate: true } },
   ];
 }

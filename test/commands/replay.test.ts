@@ -129,11 +129,11 @@ describe('keyway replay on a target', () => {
   const flagsFor = (origin: string, revision: string) =>
     ['replay', '--target', origin, '--revision', revision, '--username', USERNAME, '--token', TOKEN] as const;
 
-  test.each(['earliest', 'dns', 'current'])('that is a running gateway of %s is green', async (revision) => {
+  test('that is a running gateway is green', async () => {
     const { server: options, wait } = unhurried();
-    const server = await startLiveServer(revision, {}, options);
+    const server = await startLiveServer('current', {}, options);
     const folder = await emptyFolder();
-    const ended = await runHere([...flagsFor(server.origin, revision), '--writes'], { folder, environment, wait });
+    const ended = await runHere([...flagsFor(server.origin, 'current'), '--writes'], { folder, environment, wait });
     expect(ended.output).toMatch(
       /\n[3-9]\d equal, 0 different, \d+ skipped\ncompatible as far as seen: \d+ of \d+ operations, /,
     );

@@ -214,10 +214,10 @@ describe('the recording proxy', () => {
         asked.on('error', reject);
         asked.end();
       });
-    const paths = Array.from({ length: 4000 }, (_, index) => `/${index}`);
+    const paths = Array.from({ length: 1000 }, (_, index) => `/${index}`);
     expect(await Promise.all(paths.map(get))).toEqual(paths);
     await until(() => passed.length === paths.length);
-    expect(new Set(passed.map(({ path }) => path)).size).toBe(4000);
+    expect(new Set(passed.map(({ path }) => path)).size).toBe(1000);
     expect(failures).toEqual([]);
   });
 

@@ -39,6 +39,24 @@ describe('the package in an empty folder', () => {
     expect(size).toBeLessThan(60_000_000);
   });
 
+  it('is a library whose types resolve, and whose gateway answers', async () => {
+    const program = `import { createGateway, type GatewayOptions } from 'keyway';
+const options: GatewayOptions = { mounts: [{ revision: 'earliest' }], listener: { token: '' } };
+const app = await createGateway(options);
+const answer: { readonly statusCode: number; readonly body: string } = await app.inject('/api/server/status');
+console.log(answer.statusCode, app.keyway.mounts[0]?.api);
+await app.close();
+`;
+    await writeFile(join(place, 'program.mts'), program);
+    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const types = ['--typeRoots', join(ROOT, 'node_modules/@types'), '--types', 'node'];
+    const flags = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', '--target', 'es2023', ...types];
+    const modules = ['--module', 'nodenext', '--moduleResolution', 'nodenext'];
+    await run(process.execPath, [compiler, ...flags, ...modules, 'program.mts'], { cwd: place });
+    const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: place });
+    expect(stdout).toBe('200 /api\n');
+  });
+
   // All others are played by test/acceptance/scenarios.test.ts.
   it('plays every scenario of its pack that is of the newest line, all equal', async () => {
     const { stdout, stderr } = await run(join(place, 'node_modules/.bin/keyway'), ['replay', '--revision', '0.4.7'], {

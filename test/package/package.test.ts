@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../clone.js';
@@ -91,23 +91,5 @@ describe('the package in an empty folder', () => {
     expect(stdout).toBe(commit === '' ? `${version}\n` : `${version} (commit ${commit})\n`);
     const page = await readFile(join(ROOT, 'docs/deploy.md'), 'utf8');
     expect(page).toContain(`npm install --global ./${basename(installed.tarball)}`);
-  });
-
-  it('is a library whose types resolve, and whose gateway answers', async () => {
-    const program = `import { createGateway, type GatewayOptions } from 'keyway';
-const options: GatewayOptions = { mounts: [{ revision: 'earliest' }], listener: { token: '' } };
-const app = await createGateway(options);
-const answer: { readonly statusCode: number; readonly body: string } = await app.inject('/api/server/status');
-console.log(answer.statusCode, app.keyway.mounts[0]?.api);
-await app.close();
-`;
-    await writeFile(join(place, 'program.mts'), program);
-    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
-    const types = ['--typeRoots', join(ROOT, 'node_modules/@types'), '--types', 'node'];
-    const flags = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', '--target', 'es2023', ...types];
-    const modules = ['--module', 'nodenext', '--moduleResolution', 'nodenext'];
-    await run(process.execPath, [compiler, ...flags, ...modules, 'program.mts'], { cwd: place });
-    const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: place });
-    expect(stdout).toBe('200 /api\n');
   });
 });

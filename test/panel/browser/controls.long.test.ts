@@ -11,8 +11,5 @@ it('at every width so it is in the list: with a selection, an order that is kept
 
 it('so it is in every window, on a phone and on a screen', async () => {
   // What opens as a window is no wider on a wide screen.
-  await lookAtWindows(
-    SCREENS.filter(({ width }) => [390, 600, 1024].includes(width)),
-    true,
-  );
+  await lookAtWindows(SCREENS.filter(({ width }) => [390, 600, 1024].includes(width)));
 });

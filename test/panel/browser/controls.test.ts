@@ -1,19 +1,15 @@
 import type { Locator } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { drawingsOf, expectNoIconTwice, lookAtList, lookAtPages, lookAtWindows, PHONE_AND_SCREEN } from './controls.js';
+import { drawingsOf, expectNoIconTwice, lookAtList, lookAtPages, PHONE, PHONE_AND_SCREEN } from './controls.js';
 import { withPanel } from './in-browser.js';
 import { goTo, holdTime } from './stage.js';
 
-it('every control of every page is the element at its own centre, on a phone with 44 pixels around it, and nothing is cut', async () => {
-  await lookAtPages(PHONE_AND_SCREEN);
+it('on a phone every control of every page is the element at its own centre with 44 pixels around it, and nothing is cut', async () => {
+  await lookAtPages(PHONE);
 });
 
 it('so it is in the list: with a selection, an order that is kept, and the sheet of a key', async () => {
   await lookAtList(PHONE_AND_SCREEN);
-});
-
-it('so it is in a window of each kind', async () => {
-  await lookAtWindows(PHONE_AND_SCREEN, false);
 });
 
 it('on a phone a row shows the limit and the pencil, which opens a window, the sheet is as wide as the screen, and no icon of an action stands twice', async () => {

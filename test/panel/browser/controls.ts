@@ -77,7 +77,7 @@ export const SCREENS: readonly Screen[] = [
   { width: 1440, height: 900, finger: 0 },
 ];
 
-/** A phone and a wide screen. */
+export const PHONE = SCREENS.filter(({ width }) => width === 390);
 export const PHONE_AND_SCREEN = SCREENS.filter(({ width }) => width === 390 || width === 1440);
 
 /** The texts of the page. Russian words are the longer ones. */
@@ -158,10 +158,8 @@ export async function lookAtList(screens: readonly Screen[]): Promise<void> {
   });
 }
 
-/** Looks at every window, of those that are alike at the first alone unless `every` is set. */
-export async function lookAtWindows(screens: readonly Screen[], every: boolean): Promise<void> {
-  const ofEach = <const Kind extends readonly unknown[]>(alike: Kind): readonly Kind[number][] =>
-    every ? alike : alike.slice(0, 1);
+/** Looks at every window. */
+export async function lookAtWindows(screens: readonly Screen[]): Promise<void> {
   await inRussian(async (page, stage) => {
     /** Opens a window, looks at it, and leaves it. */
     const look = async (where: string, ...presses: readonly (readonly [Locator | null, string])[]) => {
@@ -173,20 +171,20 @@ export async function lookAtWindows(screens: readonly Screen[], every: boolean):
     const tools = page.getByRole('toolbar');
     const sheet = page.getByRole('dialog');
     await goTo(page, words('page.keys'));
-    for (const name of ofEach(['edit.new', 'keys.bulk', 'import.open'])) await look(name, [null, words(name)]);
+    for (const name of ['edit.new', 'keys.bulk', 'import.open'] as const) await look(name, [null, words(name)]);
     await page.getByLabel(words('keys.selectAll')).check();
-    for (const name of ofEach(['key.delete', 'keys.limit', 'key.resetCounters', 'bulk.sheet']))
+    for (const name of ['key.delete', 'keys.limit', 'key.resetCounters', 'bulk.sheet'] as const)
       await look(`selected ${name}`, [tools, words(name)]);
-    for (const name of ofEach(['key.edit', 'key.resetCounters', 'key.rotate', 'key.delete'])) {
+    for (const name of ['key.edit', 'key.resetCounters', 'key.rotate', 'key.delete'] as const) {
       await page.getByRole('link', { name: 'Guests' }).click();
       await look(`sheet ${name}`, [sheet, words(name)]);
     }
     await stage.call('POST', '/audit', { eventEn: 'Looked', eventRu: 'Осмотр', success: true });
-    for (const [of, name] of ofEach([
+    for (const [of, name] of [
       ['page.rules', 'rules.add'],
       ['page.audit', 'audit.clear'],
       ['page.tokens', 'tokens.new'],
-    ])) {
+    ] as const) {
       await goTo(page, words(of));
       await look(name, [null, words(name)]);
     }
