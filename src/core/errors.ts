@@ -71,6 +71,17 @@ export function unlessInMemory(error: unknown): void {
   if (!isInMemory(error)) throw error;
 }
 
+/** Resolves to null where a change was saved, to the error where it is in memory alone. */
+export async function unsavedBy(change: Promise<void>): Promise<DomainError | null> {
+  try {
+    await change;
+    return null;
+  } catch (error) {
+    if (isInMemory(error)) return error;
+    throw error;
+  }
+}
+
 /** Says in whose memory alone a change is, and why; a running server does not tell why. */
 export function inMemoryWords({ detail }: DomainError): string {
   return detail === '' ? 'in the memory of the server until it ends; not in its file: its log says why' : detail;

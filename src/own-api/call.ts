@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Actors } from '../core/actors.js';
 import type { Backend } from '../core/backend.js';
 import type { Core } from '../core/core.js';
-import { type DomainError, isInMemory } from '../core/errors.js';
+import type { DomainError } from '../core/errors.js';
 import type { KeyMakers } from '../core/keys/key-makers.js';
 import type { KeyNotes } from '../core/keys/key-notes.js';
 import { createWaiting, type Waiting } from '../core/keys/waiting.js';
@@ -172,17 +172,6 @@ export function answerOfChange(data: Encodable, unsaved: DomainError | null): Ow
   if (unsaved === null) return answer(data);
   const failure = { ok: false, error: failureText(unsaved), code: wireCode(unsaved.code), data };
   return { status: failureRow(unsaved.code).status, payload: encodeJson(failure) };
-}
-
-/** Resolves to null where a change was saved, to the error where it is in memory alone. */
-export async function unsavedBy(change: Promise<void>): Promise<DomainError | null> {
-  try {
-    await change;
-    return null;
-  } catch (error) {
-    if (isInMemory(error)) return error;
-    throw error;
-  }
 }
 
 /** Gives a handler its body typed; it has been found to fit its row's schema. */

@@ -87,6 +87,19 @@ describe('a change that is in memory only', () => {
     expect(await readFile(path, 'utf8')).not.toContain(key);
   });
 
+  it('keeps the notes of a table beside the keys that it brings', async () => {
+    const folder = await folderForTest();
+    const path = join(folder, 'keyway.jsonc');
+    await writeFile(path, GOOD);
+    await (await serveHere(['serve', '--bind', '127.0.0.1:0', '--allow-open'], { folder })).url;
+    await writeFile(path, MISSING_COMMA);
+    await writeFile(join(folder, 'keys.csv'), 'key,name,note\na,Anna,of Anna\nb,Bea,of Bea\n');
+    const imported = await runHere(['keys', 'import', 'keys.csv'], { folder });
+    expect(imported).toMatchObject({ code: 1, complaints: expect.stringContaining('Imported 2 keys, in memory of') });
+    const { output } = await runHere(['keys', 'list', '--json'], { folder });
+    expect(JSON.parse(output)).toMatchObject([{ note: 'of Anna' }, { note: 'of Bea' }]);
+  });
+
   it('is 507 with its data at the own interface, and under its Idempotency-Key again the same key', async () => {
     const stage = await ownFile();
     await stage.spoil();

@@ -26,8 +26,11 @@ export function listed(
   return { ...key, up, down, connections, note, isOnline: online.isOnline(key.counters) };
 }
 
+/** What is said of a key, in the words of the panel. */
+export const STATUSES = ['over', 'near', 'online', 'used', 'unused'] as const;
+
 /** The status of a key by the words of the panel; the first that holds is taken. `near`: nine tenths of its limit are used. */
-export function statusOf({ limitBytes, up, down, connections }: Listed): string {
+export function statusOf({ limitBytes, up, down, connections }: Listed): (typeof STATUSES)[number] {
   const used = up + down;
   if (limitBytes !== null && used >= limitBytes) return 'over';
   if (limitBytes !== null && used * 10n >= limitBytes * 9n) return 'near';

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { UpstreamServer } from '../../client/server.js';
+import { unsavedBy } from '../../core/errors.js';
 import { changedRecord, recordOf, sameFields } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import { sameState, stateOf } from '../../homes/upstream/key-state.js';
@@ -14,7 +15,7 @@ import { type KeyRow, keysCsv, readKeysCsv } from './csv.js';
 import type { KeyPlace } from './home.js';
 import { allKeys, CHANGING, inTurn, keysCommand, NO_WAIT_HELP } from './keys-command.js';
 import { complainOfHost, linkOf } from './link.js';
-import { columnsAt, jsonText, listed } from './listed.js';
+import { columnsAt, jsonText, listed, STATUSES } from './listed.js';
 import { changeKey } from './made-changes.js';
 import { notesAt } from './notes.js';
 
@@ -202,10 +203,15 @@ function stepsOf(
 
 async function take(server: UpstreamServer, { row, before, after }: Step, { own }: KeyPlace): Promise<void> {
   const { given, note } = row;
-  if (before === null) await server.createUser(after);
-  else if (!sameFields(before, after)) await changeKey(server, before, given);
+  const change = async (): Promise<void> => {
+    if (before === null) await server.createUser(after);
+    else if (!sameFields(before, after)) await changeKey(server, before, given);
+  };
+  // Its note is kept apart from the file, and is not asked for again.
+  const unsaved = await unsavedBy(change());
   if (own !== null && note !== undefined && !(before === null && note === null))
     await own('PATCH', `/keys/${encodeURIComponent(after.accessKey)}`, { note });
+  if (unsaved !== null) throw unsaved;
 }
 
 export const keysImport = keysCommand<Importing>({
@@ -238,7 +244,7 @@ export const keysExport = keysCommand<{ readonly file: string | null; readonly j
   help: `Usage: keyway keys export [FILE] [--json]
 
 Writes all keys as a table that "keyway keys import" reads: key, name, limit in bytes, note, what was
-used of it up and down, and the status (over, near, online, active or unused); without the names where a
+used of it up and down, and the status (${STATUSES.join(', ')}); without the names where a
 server up to 0.2.34 does not tell them, so that an import leaves names as they are. An import passes
 usage and status over. Without a file, or with -, they go to standard output. A file is readable by
 you alone and never written over. Control characters are written as \\u and four digits, which the

@@ -1,8 +1,8 @@
 import { switchLists } from '../../core/dns-settings.js';
-import { DomainError } from '../../core/errors.js';
+import { DomainError, unsavedBy } from '../../core/errors.js';
 import type { DnsChange, DnsConfig, ResolverState } from '../../core/model.js';
 import { isListUrl } from '../../wire/dns-values.js';
-import { answer, answerOfChange, type OwnContext, type OwnHandler, unsavedBy, withBody } from '../call.js';
+import { answer, answerOfChange, type OwnContext, type OwnHandler, withBody } from '../call.js';
 import { DEFAULT_LIMIT } from '../operation.js';
 import type { DnsSwitches } from '../rows/dns.js';
 

@@ -1,4 +1,4 @@
-import { DomainError } from '../../core/errors.js';
+import { DomainError, unsavedBy } from '../../core/errors.js';
 import { changeKey } from '../../core/keys/change-key.js';
 import { seesOwnAlone } from '../../core/keys/key-makers.js';
 import type { KeyEntry } from '../../core/keys/types.js';
@@ -17,7 +17,6 @@ import {
   type OwnCall,
   type OwnHandler,
   type OwnStream,
-  unsavedBy,
   withBody,
 } from '../call.js';
 import { OwnError } from '../errors.js';
