@@ -55,17 +55,18 @@ export function OverviewPage() {
   const summary = useMemo(() => (list === null ? null : summarise(list)), [list]);
   const whole = (value: Whole) => formatExact(value, words.language);
   const blind = summary !== null && !summary.knowsOnline;
+  const untold = error === null ? '…' : '—';
   return (
     <Page title={words('page.overview')} tools={<Health />}>
       {list === null && <Failure of={error} />}
       <dl class="figures">
         <Fact label={words('page.keys')}>{status === null ? '…' : whole(status.total_users)}</Fact>
         <Fact label={words('overview.online')} missing={blind} title={blind ? words('absent.online') : undefined}>
-          {summary === null ? '…' : blind ? '—' : whole(summary.connected.length)}
+          {summary === null ? untold : blind ? '—' : whole(summary.connected.length)}
         </Fact>
         <Fact label={words('overview.active')}>{status === null ? '…' : whole(status.active_users)}</Fact>
-        <Fact label={words('overview.down')}>{summary === null ? '…' : <Size bytes={summary.down} />}</Fact>
-        <Fact label={words('overview.up')}>{summary === null ? '…' : <Size bytes={summary.up} />}</Fact>
+        <Fact label={words('overview.down')}>{summary === null ? untold : <Size bytes={summary.down} />}</Fact>
+        <Fact label={words('overview.up')}>{summary === null ? untold : <Size bytes={summary.up} />}</Fact>
       </dl>
       {blind && <p class="hint">{words('absent.online')}</p>}
       {list !== null && <FirstSteps users={list} />}

@@ -50,3 +50,17 @@ it('a form that is refused leaves the caret in the field that it is about, and a
     { expected: /status of 500/, stage: { ownApi: false } },
   );
 });
+
+it('a list that the server refuses leaves its figures unknown, neither at zero nor awaited', async () => {
+  await withPanel('current', async (page, stage) => {
+    await page.route(`${stage.api}/users`, (route) =>
+      route.fulfill({ status: 403, body: '{"ok":false,"error":"not permitted"}' }),
+    );
+    await page.reload();
+    await page.getByText('The server refused: not permitted').waitFor();
+    const figures = await page.locator('.figures dd').allTextContents();
+    expect(figures.map((figure) => (/^[1-9]/.test(figure) ? 'known' : figure))).toEqual([
+      ...['known', '—', 'known', '—', '—'],
+    ]);
+  });
+});
