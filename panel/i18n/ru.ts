@@ -573,7 +573,7 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'tokens.expires': 'Истекает',
   'tokens.expired': 'Истёк',
   'tokens.never': 'никогда',
-  'tokens.used': 'Последнее обращение',
+  'tokens.used': 'Последний раз',
   'tokens.unused': 'не было 90 дней',
   'tokens.usedUnknown': 'неизвестно',
   'tokens.badName': 'От 1 до 64 латинских букв, цифр, точек, дефисов и подчёркиваний, кроме служебных слов Keyway.',

@@ -146,7 +146,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
       </Segments>
       {hasLogin === false && <p class="hint">{words('absent.login')}</p>}
       {all.length > 1 && (
-        <p class="destination">{words(way === 'password' ? 'login.sends' : 'login.sendsToken', { host })}</p>
+        <p class="notice">{words(way === 'password' ? 'login.sends' : 'login.sendsToken', { host })}</p>
       )}
       {way === 'password' && (
         <TextField

@@ -96,7 +96,9 @@ function Board({ summary: { connected, top, near, knowsOnline }, users: list }: 
     <div class="stack board">
       <Traffic />
       <section class="card board-top">
-        <h2>{words('overview.top')}</h2>
+        <header class="line">
+          <h2>{words('overview.top')}</h2>
+        </header>
         {top.length === 0 && <p class="hint">{words('overview.noTraffic')}</p>}
         <ol class="ranking">
           {top.map((user) => (

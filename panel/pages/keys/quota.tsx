@@ -14,7 +14,7 @@ export function Status({ user }: { readonly user: User }) {
   const online = words('keys.status.online');
   return (
     <>
-      <span class={`status status-${status}`} title={word}>
+      <span class={`hint status status-${status}`} title={word}>
         {word}
       </span>
       {status !== 'online' && isConnected(user) && (

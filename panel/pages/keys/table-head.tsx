@@ -86,7 +86,7 @@ export function TableHead({ rows, sorting, onSort, ticked, onSelect }: HeadProps
 export function StaleNote({ since, sortAgain }: Stale) {
   const words = useWords();
   return (
-    <span class="line stale" title={words('keys.sortStaleWhy')}>
+    <span class="line hint stale" title={words('keys.sortStaleWhy')}>
       <span>{words('keys.sortStale', { time: clockTime(since, words.language) })}</span>
       <Button kind="small" icon="refresh" shrinks onClick={sortAgain}>
         {words('keys.sortAgain')}

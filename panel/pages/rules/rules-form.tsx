@@ -6,7 +6,7 @@ import { encodeExact } from '../../text/exact-json.js';
 import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
-import { LinesField, TextField } from '../../ui/field.js';
+import { Field, LinesField, Select, TextField } from '../../ui/field.js';
 import { Icon, type IconName } from '../../ui/icon.js';
 import { Empty } from '../../ui/notice.js';
 import type { Target } from '../file/document.js';
@@ -208,6 +208,9 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
   const { domains, networks, protocol } = draft.form;
   const place = Math.max(0, draft.form.place);
   const chosen = choices[place];
+  const labels = choices.map(({ tag, action }) =>
+    [words(`rules.action.${action}`), tag].filter((part) => part !== undefined && part !== action).join(' · '),
+  );
   const badDomain = firstBad(domains, isDomainSuffix);
   const badNetwork = firstBad(networks, isCidr);
   const submit = () => {
@@ -225,21 +228,18 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
   };
   return (
     <FormDialog title={title} onSubmit={submit} onClose={onClose}>
-      <fieldset class="line choices">
-        <legend>{words('rules.action')}</legend>
-        {choices.map((choice, index) => (
-          <label key={choice.tag ?? choice.action} class="line choice">
-            <input
-              type="radio"
-              name="action"
-              checked={index === place}
-              onChange={() => draft.change({ place: index })}
-            />
-            {words(`rules.action.${choice.action}`)}
-            {choice.tag !== undefined && <span class="quiet">{choice.tag}</span>}
-          </label>
-        ))}
-      </fieldset>
+      <Field label={words('rules.action')}>
+        {(control) => (
+          <Select
+            {...control}
+            names={Object.keys(labels)}
+            value={`${place}`}
+            onChoose={(index) => draft.change({ place: Number(index) })}
+          >
+            {(index) => labels[Number(index)] ?? ''}
+          </Select>
+        )}
+      </Field>
       <LinesField
         label={words('rules.domains')}
         problem={badDomain === undefined ? null : words('rules.badDomain', { line: badDomain })}

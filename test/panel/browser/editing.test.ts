@@ -38,7 +38,7 @@ it('rules are added, checked, moved by keyboard and by dragging, and saved', asy
   await withPanel('current', async (page, stage) => {
     await goTo(page, 'Rules');
     await page.getByRole('button', { name: 'Add rule' }).click();
-    await page.getByLabel('Block').check();
+    await page.getByLabel('Action').selectOption('Block');
     await page.getByLabel('Networks (CIDR)').fill('10.0.0.0/33');
     await page.getByText('Not a network: 10.0.0.0/33').waitFor();
     await page.getByLabel('Networks (CIDR)').fill('fd00::/8');
@@ -255,7 +255,7 @@ it('rules and DNS settings of a server without operations for them are edited in
       await page.getByRole('button', { name: 'Edit rule 1' }).focus();
       await page.keyboard.press('Alt+ArrowDown');
       await page.getByRole('button', { name: 'Add rule' }).click();
-      await page.getByRole('dialog').getByLabel('Block').check();
+      await page.getByRole('dialog').getByLabel('Action').selectOption('Block');
       await page.getByLabel('Domain suffixes').fill('added.example');
       await expectAccessible(page);
       await page.getByRole('button', { name: 'Apply' }).click();
