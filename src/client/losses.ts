@@ -13,7 +13,7 @@ export interface Loss {
   readonly operation: OperationName;
   /** The member of the data, such as `name` or `endpoint.host`. */
   readonly member: string;
-  /** Where it shows: on the wire of the line, or in how its servers treat what they are given. */
+  /** The place where it shows: the wire of the line, or how its servers treat what they are given. */
   readonly shownBy: 'wire' | 'server';
   /** Tells whether the servers of a line have it. */
   readonly of: (line: Revision) => boolean;

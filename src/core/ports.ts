@@ -58,7 +58,7 @@ export interface FileStat {
 export interface OpenFile {
   /** Bytes that it had when it was opened. */
   readonly size: number;
-  /** As of then; a network file system has asked its server for it. */
+  /** The file as it was when it was opened; a network file system has asked its server for it. */
   readonly stat: FileStat;
   /**
    * Reads into `target` from byte `at` of the file on. Resolves to how many bytes that were; 0 at the end of the file.

@@ -40,7 +40,7 @@ export async function vainDeletions(
   changes: readonly KeyChange[],
 ): Promise<readonly number[]> {
   const vain: number[] = [];
-  /** Whether keys are there behind the changes so far. */
+  /** True by key if it is there after the changes so far. */
   const after = new Map<string, boolean>();
   for (const [index, asked] of changes.entries()) {
     if (asked.op === 'create') after.set(asked.key.accessKey, true);

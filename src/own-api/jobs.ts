@@ -678,7 +678,10 @@ function haveKeyInCommon(some: readonly KeyChange[], others: readonly KeyChange[
   return others.some((each) => keys.has(keyOf(each)));
 }
 
-/** Where the changes from this one on come to a key that one of them has: each before it shows afterwards whether it was made. */
+/**
+ * Returns the place of the first change, from `from` on, of a key that one before it has. Of each before that place the
+ * state shows afterwards whether it was made.
+ */
 function untilRepeated(changes: readonly KeyChange[], from: number): number {
   const seen = new Set<string>();
   for (let at = from; at < changes.length; at += 1) {

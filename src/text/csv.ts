@@ -5,7 +5,7 @@ export interface CsvRecord {
   readonly fields: readonly string[];
 }
 
-/** What a CSV text holds. */
+/** The content of a CSV text. */
 export interface CsvTable {
   readonly records: readonly CsvRecord[];
   /** The line of a quotation mark that stands where it may not or is never closed, at which reading ended; null without one. */

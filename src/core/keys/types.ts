@@ -20,7 +20,7 @@ export interface AskedKeys {
   readonly words: readonly string[];
   /** A word may also be the beginning of either, or a key's name in logs. */
   readonly mayBegin: boolean;
-  /** Where a word stands for no key, all keys are asked for, so that the nearest can be named. */
+  /** True to load all keys if a word stands for none, so that the nearest can be named. */
   readonly elseAll: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { FileSystemPort } from '../../core/ports.js';
 import type { Pieces } from '../../files/file-pieces.js';
 import { createWhole } from '../../files/write-file.js';
 
-/** As Keyways up to 0.9 named what a command asked of them, so that theirs are finished, too. */
+/** The name that Keyways up to 0.9 gave what a command asked of them; theirs are finished, too. */
 const INTENT = /^request-restore-[0-9a-f]{12}$/;
 const FILE_MODE = 0o600;
 

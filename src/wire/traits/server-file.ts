@@ -53,7 +53,7 @@ export interface FileRule {
 /** How servers of a line read their configuration file: evidence in `fixtures/starts/`. */
 export interface ServerFile {
   readonly name: string;
-  /** Where these servers look for keys. */
+  /** The place where these servers look for keys. */
   readonly layout: 'access_keys' | 'inbounds';
   readonly root: FileType;
   readonly rules: readonly FileRule[];
