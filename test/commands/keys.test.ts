@@ -444,6 +444,16 @@ describe('keyway keys on a running server', () => {
     expect(await keys(['import', 'twice.csv', ...target], { environment })).toMatchObject({ code: 0 });
   });
 
+  it('has no place for notes, which an import says, and counts no key that has nothing else', async () => {
+    const standIn = await standInOf('0.2.96', { reloadFactor: 0, pauseMilliseconds: 0 });
+    const target = ['--target', standIn.origin, '--no-wait'];
+    const environment = { KEYWAY_TOKEN: CREDENTIALS.token };
+    await writeFile(join(folder, 'noted.csv'), 'key,note\nalpha,of alpha\nbeta,\n');
+    const imported = await keys(['import', 'noted.csv', ...target], { environment });
+    expect(imported).toMatchObject({ code: 0, output: '0 added, 0 set, 2 as they are\n' });
+    expect(imported.complaints).toContain('Notes are left out: a Keyway alone keeps them');
+  });
+
   it('that tells no names exports none, so that an import of it takes nobody his name', async () => {
     const standIn = await standInOf('0.2.34', { reloadFactor: 0, pauseMilliseconds: 0 });
     const target = ['--target', standIn.origin];

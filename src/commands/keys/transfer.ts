@@ -49,10 +49,11 @@ async function importKeys(
   place: KeyPlace,
 ): Promise<void> {
   const { file, dryRun, out } = asked;
-  const rows = await rowsOf(file, context);
+  const table = await rowsOf(file, context);
+  const rows = place.own === null ? table.map((row) => ({ ...row, note: undefined })) : table;
   const notes = await notesAt(place);
   const steps = stepsOf(file, rows, { keys: await allKeys(server, context), notes }, context);
-  if (place.own === null && rows.some(({ note }) => note != null))
+  if (place.own === null && table.some(({ note }) => note != null))
     context.complain('Notes are left out: a Keyway alone keeps them');
   const made: AccessKey[] = [];
   const lost = new Set<Step>();
