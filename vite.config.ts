@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { defineConfig, type ESTree, type Plugin, parseSync, Visitor } from 'vite';
 import { en } from './panel/i18n/en.js';
+import { EVENTS } from './panel/i18n/events.js';
 import type { Message } from './panel/i18n/message.js';
 import { ru } from './panel/i18n/ru.js';
 
@@ -35,6 +36,32 @@ function fetchPlainly(): Plugin {
     apply: 'build',
     enforce: 'pre',
     load: (id) => (id.endsWith('vite/preload-helper.js') ? 'export const __vitePreload = (fetch) => fetch();' : null),
+  };
+}
+
+/** Methods of a package that no code of the page calls, and that none of what it calls does. */
+const UNCALLED = { file: 'node_modules/lean-qr/nano.mjs', methods: ['u', 'toCanvas'] };
+
+/** Leaves methods out that nobody calls, as the build does with what nobody imports. Throws where the package has become another one. */
+function dropUncalled(): Plugin {
+  return {
+    name: 'drop-uncalled',
+    apply: 'build',
+    transform(code, id) {
+      if (!id.endsWith(UNCALLED.file)) return null;
+      const dropped: ESTree.Span[] = [];
+      new Visitor({
+        Property: (property) => {
+          const { key, method } = property;
+          if (method && key.type === 'Identifier' && UNCALLED.methods.includes(key.name)) dropped.push(property);
+        },
+      }).visit(parseSync(id, code).program);
+      if (dropped.length !== UNCALLED.methods.length) throw new Error(`${id}: expected ${UNCALLED.methods.join(', ')}`);
+      return dropped.reduceRight(
+        (text, { start, end }) => text.slice(0, start) + text.slice(end).replace(/^,/, ''),
+        code,
+      );
+    },
   };
 }
 
@@ -78,14 +105,28 @@ function namesIn(path: string, code: string): readonly Spelled[] {
 const swapped = (text: string) =>
   text.replace(/[=-|А-я]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + (letter < 'А' ? 979 : -979)));
 
-/** Reads a table in the page: a text in each line, those after the first ones under names of their own. */
+/**
+ * Reads a table in the page: a text in each line, those after the first ones under names of their own. Each line of these has the ends
+ * of those with one beginning, which is the line's number.
+ */
 function readTable(lines: string, names: string, first: number): object {
-  const texts = lines.split('\n').map((line) => {
-    const [single, several] = line.split('\t');
+  const texts = lines.split('~').map((line) => {
+    const [single, several] = line.split('#');
     return several === undefined ? single : { single, several };
   });
   const rest = texts.splice(first);
-  return Object.assign(texts, Object.fromEntries(names.split(' ').map((name, place) => [name, rest[place]])));
+  const named = (ends: string, beginning: number) =>
+    ends.split(' ').map((end) => [`${beginning}.${end}`, rest.shift()] as const);
+  return Object.assign(texts, Object.fromEntries(names.split('~').flatMap(named)));
+}
+
+/** Reads the texts of audit entries in the page: a line each, with its name and its text in each language. */
+function readEvents(lines: string, swap: (text: string) => string): object {
+  const read = (line: string) => {
+    const [name, en, ru = ''] = line.split('#');
+    return [name, { en, ru: swap(ru) }];
+  };
+  return Object.fromEntries(lines.split('~').map(read));
 }
 
 /**
@@ -102,7 +143,10 @@ function numberTexts(): Plugin {
     .map((path) => join(root, path))
     .filter(isUser);
   const spelled = users.flatMap((path) => namesIn(path, readFileSync(path, 'utf8')));
-  const beginnings = [...new Set(spelled.flatMap(({ name, isWhole }) => (isWhole ? [] : [name])))];
+  const withBeginning = (beginning: string) => Object.keys(en).filter((name) => name.startsWith(beginning));
+  const beginnings = [...new Set(spelled.flatMap(({ name, isWhole }) => (isWhole ? [] : [name])))].filter(
+    (beginning) => withBeginning(beginning).length > 0,
+  );
   const numberOf = (beginning: string) => `${beginnings.indexOf(beginning)}.`;
   const whole = Object.keys(en).filter((name) => !beginnings.some((beginning) => name.startsWith(beginning)));
   const shortOf = (name: string): string | number => {
@@ -110,20 +154,24 @@ function numberTexts(): Plugin {
     if (other !== undefined) throw new Error(`The name of the text '${name}' is put together in two ways`);
     return beginning === undefined ? whole.indexOf(name) : numberOf(beginning) + name.slice(beginning.length);
   };
-  const others = Object.keys(en).filter((name) => !whole.includes(name));
-  const shorts = others.map(shortOf).join(' ');
-  const lineOf = (text: Message | undefined) => (typeof text === 'object' ? `${text.single}\t${text.several}` : text);
+  const others = beginnings.flatMap(withBeginning);
+  const endsOf = (beginning: string) => withBeginning(beginning).map((name) => name.slice(beginning.length));
+  const ends = beginnings.map((beginning) => endsOf(beginning).join(' ')).join('~');
+  const lineOf = (text: Message | undefined) => (typeof text === 'object' ? `${text.single}#${text.several}` : text);
   const shortened = (table: Readonly<Record<string, Message>>) => {
-    const lines = [...whole, ...others].map((name) => lineOf(table[name])).join('\n');
+    const lines = [...whole, ...others].map((name) => lineOf(table[name])).join('~');
     const isSwapped = /[а-я]/.test(lines);
     const text = JSON.stringify(isSwapped ? swapped(lines) : lines);
-    return `(${readTable})((${isSwapped ? swapped : 'String'})(${text}),${JSON.stringify(shorts)},${whole.length})`;
+    return `(${readTable})((${isSwapped ? swapped : 'String'})(${text}),${JSON.stringify(ends)},${whole.length})`;
   };
+  const events = Object.entries(EVENTS).map(([name, { en, ru }]) => [name, en, swapped(ru)].join('#'));
   return {
     name: 'number-texts',
     apply: 'build',
     enforce: 'pre',
     load: (id) => {
+      if (id === join(root, 'i18n/events.ts'))
+        return `export const EVENTS = (${readEvents})(${JSON.stringify(events.join('~'))}, ${swapped})`;
       const table = tables.get(id);
       return table === undefined ? null : `export const ${basename(id, '.ts')} = ${shortened(table)}`;
     },
@@ -138,11 +186,15 @@ function numberTexts(): Plugin {
   };
 }
 
-/** Puts modules without markup before those with it, each by its path: what is alike stands together, which is compressed better. */
+/** The folders, each before those that import it. */
+const FOLDERS = ['text', 'api', 'store', 'state', 'ui', 'pages'];
+
+/** Puts modules without markup before those with it, each by its folder and path: what is alike stands together, which is compressed better. */
 function orderModules(): Plugin {
+  const placeOf = (path: string) => FOLDERS.indexOf(path.split('/', 1)[0] ?? '');
   const paths = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((path) => !/i18n.(en|ru)|^(app|main)\.tsx/.test(path))
-    .sort();
+    .sort((one, other) => placeOf(one) - placeOf(other) || (one < other ? -1 : 1));
   const ordered = [/\.ts$/, /\.tsx$/].flatMap((kind) => paths.filter((path) => kind.test(path)));
   return {
     name: 'order-modules',
@@ -181,5 +233,5 @@ export default defineConfig({
       output: { topLevelVar: false },
     },
   },
-  plugins: [fetchPlainly(), orderModules(), numberTexts(), precompress()],
+  plugins: [fetchPlainly(), dropUncalled(), orderModules(), numberTexts(), precompress()],
 });

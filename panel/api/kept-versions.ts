@@ -24,11 +24,11 @@ const TIMEOUT = 120_000;
 /** Asks for the kept versions, newest first. Rejects with `ApiFailure`. */
 export async function listVersions(own: OwnInterface): Promise<readonly KeptVersion[]> {
   const data = await own.ask({ method: 'GET', path: '/configuration/versions', timeout: TIMEOUT });
-  return itemsOf(data, ({ members, text, texts, time, whole }) => ({
+  return itemsOf(data, ({ members, text, texts, time, whole, orNull }) => ({
     id: text('id'),
     keptAt: time('kept_at'),
     // One that the page does not know has no words.
-    reason: members.reason === null ? null : (text('reason') as VersionReason),
+    reason: orNull('reason', (name) => text(name) as VersionReason),
     counts: members.members === null ? [] : ['keys_added', 'keys_removed', 'keys_changed'].map(whole),
     members: texts('members'),
   }));
@@ -42,8 +42,8 @@ export async function readVersion(own: OwnInterface, id: string): Promise<string
 /** Restores a version; resolves to the id of the one that takes it back, null for none. Rejects with `ApiFailure`. */
 export async function restoreVersion(own: OwnInterface, id: string): Promise<string | null> {
   const path = `${pathOf(id)}/restore`;
-  const { members, text } = fieldsOf(await own.ask({ method: 'POST', path, timeout: TIMEOUT, endsSession: true }));
-  return members.before === null ? null : text('before');
+  const { orNull, text } = fieldsOf(await own.ask({ method: 'POST', path, timeout: TIMEOUT, endsSession: true }));
+  return orNull('before', text);
 }
 
 const pathOf = (id: string): string => `/configuration/versions/${encodeURIComponent(id)}`;

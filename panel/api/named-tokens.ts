@@ -18,11 +18,11 @@ export interface NamedToken {
 }
 
 export async function listTokens(own: OwnInterface): Promise<readonly NamedToken[]> {
-  return itemsOf(await own.ask({ method: 'GET', path: '/tokens' }), ({ members, text, time, oneOf }) => ({
+  return itemsOf(await own.ask({ method: 'GET', path: '/tokens' }), ({ members, text, time, oneOf, orNull }) => ({
     name: text('name'),
     may: oneOf('may', PRESETS),
     createdAt: time('created_at'),
-    expiresAt: members.expires_at === null ? null : time('expires_at'),
+    expiresAt: orNull('expires_at', time),
     madeBy: text('made_by'),
     label: typeof members.label === 'string' ? members.label : null,
   }));

@@ -97,6 +97,8 @@ export function fieldsOf(value: unknown, place = 'data') {
       const time = Date.parse(text(name));
       return Number.isNaN(time) ? garbled(at(name)) : time;
     },
+    /** Reads a member by one of these; null stays null. */
+    orNull: <T>(name: string, read: (name: string) => T): T | null => (members[name] === null ? null : read(name)),
     /** The known value that the member has. */
     oneOf: <T>(name: string, known: readonly T[]): T =>
       known.find((each) => each === members[name]) ?? garbled(at(name)),

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
 import { type DiffLine, diffLines, hunks } from '../text/line-diff.js';
@@ -53,17 +52,15 @@ interface MeanwhileProps {
   readonly isBusy: boolean;
   readonly onTheirs: () => void;
   readonly onMine: () => void;
-  /** Says what has become different. */
-  readonly children: ComponentChildren;
 }
 
 /** The changes that somebody else has made since an edit began, and the choice between them and the edit. */
-export function Meanwhile({ before, now, isBusy, onTheirs, onMine, children }: MeanwhileProps) {
+export function Meanwhile({ before, now, isBusy, onTheirs, onMine }: MeanwhileProps) {
   const words = useWords();
   return (
     <>
       <Notice tone="warn" urgent>
-        <strong>{children}</strong> {words('meanwhile.text')}
+        <strong>{words('meanwhile.changed')}</strong> {words('meanwhile.text')}
       </Notice>
       <Difference before={before} after={now} label={words('meanwhile.title')} />
       <div class="line copy-line">

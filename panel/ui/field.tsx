@@ -149,7 +149,7 @@ export function Select<T extends string>({ names, onChoose, children, ...rest }:
 
 interface SwitchProps {
   readonly label: string;
-  readonly hint?: string;
+  readonly hint?: ComponentChildren;
   readonly checked: boolean;
   readonly onChange: (checked: boolean) => void;
 }

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useWords } from '../i18n/text.js';
 import { hrefOf } from '../state/route.js';
 import { visible } from '../text/visible.js';
+import { Button, type ButtonProps } from './button.js';
 import { Empty } from './notice.js';
 
 interface PageProps {
@@ -28,10 +29,31 @@ export function Page({ title, tools, children }: PageProps) {
   );
 }
 
-/** Says beside a title that not everything is saved. */
-export function Unsaved() {
+interface EditToolsProps extends Pick<ButtonProps, 'onClick' | 'aria-disabled'> {
+  readonly isDirty: boolean;
+  /** Why the edit cannot be saved; false where it can. */
+  readonly off: string | false;
+  readonly onDiscard: () => void;
+  /** Stands on the button that saves. */
+  readonly save: string;
+  /** Further buttons, before those. */
+  readonly children?: ComponentChildren;
+}
+
+/** The tools of a page that edits something: whether all is saved, and the ways to drop and to save the edit. */
+export function EditTools({ isDirty, off, onDiscard, save, children, ...button }: EditToolsProps) {
   const words = useWords();
-  return <span class="badge badge-warn">{words('config.unsaved')}</span>;
+  return (
+    <>
+      {isDirty && <span class="badge badge-warn">{words('config.unsaved')}</span>}
+      <span class="grow" />
+      {children}
+      {isDirty && <Button onClick={onDiscard}>{words('action.discard')}</Button>}
+      <Button kind="primary" off={isDirty ? off : words('off.unchanged')} {...button}>
+        {save}
+      </Button>
+    </>
+  );
 }
 
 /** The pages that some servers have nothing for. */

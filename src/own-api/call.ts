@@ -7,11 +7,12 @@ import type { KeyMakers } from '../core/keys/key-makers.js';
 import type { KeyNotes } from '../core/keys/key-notes.js';
 import { createWaiting, type Waiting } from '../core/keys/waiting.js';
 import { LongPolls } from '../core/long-polls.js';
-import type { AnnouncedServer } from '../core/model.js';
+import type { AnnouncedServer, ListInUse } from '../core/model.js';
 import type { NamedTokens } from '../core/named-tokens.js';
 import type { OperationUse } from '../core/operation-use.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import type { Principal } from '../core/principal.js';
+import { RecentMap } from '../core/recent-map.js';
 import { SharedAnswers } from '../core/shared-answers.js';
 import { Turns } from '../core/steps.js';
 import { ExplainedVersions } from '../document/explained-versions.js';
@@ -72,7 +73,11 @@ export interface OwnContext {
   readonly eventsWaiting: Waiting;
   readonly polls: LongPolls;
   readonly largeAnswers: LargeAnswers;
+  /** Lists of the DNS server that were switched off by a call, and that its settings cannot name any more, by their URLs. */
+  readonly forgottenLists: RecentMap<string, ListInUse>;
 }
+
+const MOST_FORGOTTEN = 100;
 
 /** The context of the calls to one gateway. */
 export function createOwnContext(
@@ -89,6 +94,7 @@ export function createOwnContext(
     | 'eventsWaiting'
     | 'polls'
     | 'largeAnswers'
+    | 'forgottenLists'
   >,
 ): OwnContext {
   const { keys } = parts.core;
@@ -106,6 +112,7 @@ export function createOwnContext(
     eventsWaiting: createWaiting(parts.events),
     polls,
     largeAnswers: new LargeAnswers(polls),
+    forgottenLists: new RecentMap(MOST_FORGOTTEN),
   };
 }
 

@@ -129,11 +129,24 @@ describe('the DNS server in the own interface', () => {
     const members = { doh_upstream: 'https://dns.example/q', custom_domains: {} };
     const dns = { enabled: true, local_port: await freePort(), adblock_urls: [ads, more], ...members };
     const stage = await dnsStage(dns);
-    await stage.call('PATCH /dns', { body: { lists: [{ url: ads, enabled: false }] } });
+    const off = await stage.call('PATCH /dns', { body: { lists: [{ url: ads, enabled: false }] } });
+    const told = [
+      { url: more, enabled: true },
+      { url: ads, enabled: false, names: null },
+    ];
+    expect(dataOf(off)).toMatchObject({ lists: told });
+    expect(dataOf(await stage.call('GET /dns'))).toMatchObject({ lists: told });
     expect(await stage.inFile()).toEqual({ ...dns, adblock_urls: [more] });
     const back = await stage.call('PATCH /dns', { body: { lists: [{ url: ads, enabled: true }] } });
-    expect(dataOf(back)).toMatchObject({ lists: [{ url: more }, { url: ads }] });
+    const lists = [
+      { url: more, enabled: true },
+      { url: ads, enabled: true },
+    ];
+    expect(dataOf(back)).toMatchObject({ lists });
     expect(await stage.inFile()).toEqual({ ...dns, adblock_urls: [more, ads] });
+    const patch = { headers: { 'content-type': 'application/merge-patch+json' }, body: { dns: { adblock_urls: [] } } };
+    await stage.call('PATCH /configuration', patch);
+    expect(dataOf(await stage.call('GET /dns'))).toMatchObject({ lists: [] });
   });
 
   it('is switched off and on, and the event says by whom', async () => {

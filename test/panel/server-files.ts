@@ -38,6 +38,10 @@ export const SERVER_FILE = `{
 }
 `;
 
+/** The same with other DNS settings. */
+export const fileWithDns = (dns: object): string =>
+  SERVER_FILE.replace(/"dns": \{[\s\S]*?\n {2}\}/, `"dns": ${JSON.stringify(dns)}`);
+
 /** The same in the layout of newer servers. */
 export const INBOUNDS_FILE = `{
   "mode": "server",

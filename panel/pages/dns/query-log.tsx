@@ -14,8 +14,15 @@ function outcomeOf({ blocked, failed }: DnsQuery): keyof typeof BADGES {
   return blocked ? 'blocked' : failed ? 'failed' : 'allowed';
 }
 
+interface QueryLogProps {
+  /** Oldest first. */
+  readonly queries: readonly DnsQuery[];
+  /** Told the part that is searched for: there may be more queries than these. */
+  readonly onSearch: (part: string) => void;
+}
+
 /** The last queries, newest first, with a filter. */
-export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] }) {
+export function QueryLog({ queries, onSearch }: QueryLogProps) {
   const words = useWords();
   const [filter, setFilter] = useState(ALL_LINES);
   const shown = useMemo(
@@ -36,7 +43,10 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
           label={words('dns.filter')}
           only={words('dns.blockedOnly')}
           filter={filter}
-          onFilter={setFilter}
+          onFilter={(next) => {
+            setFilter(next);
+            onSearch(next.part);
+          }}
         />
       </div>
       {queries.length === 0 && <Empty icon="dns" title={words('dns.noQueries')} text={words('dns.noQueriesText')} />}

@@ -11,12 +11,12 @@ import { useFile } from './file-editing.js';
 import { FromFile } from './file-page.js';
 
 /** The DNS settings of the file, for servers that have no operations for them. */
-export function DnsInFile() {
+export function DnsInFile({ lead }: { readonly lead: ComponentChildren }) {
   const words = useWords();
   const file = useFile();
   const [valid, setValid] = useState(true);
   return (
-    <FromFile file={file} title={words('page.dns')} valid={valid}>
+    <FromFile file={file} title={words('page.dns')} valid={valid} lead={lead}>
       {(tree) => (
         <DnsOfFile key={file.draft?.generation} tree={tree} onChange={file.change} onValid={setValid}>
           {(parts) => <Sections of={parts} />}

@@ -7,7 +7,7 @@ import { Button } from '../../ui/button.js';
 import { FileButton } from '../../ui/file-button.js';
 import { Icon } from '../../ui/icon.js';
 import { Failure, Loading, Notice } from '../../ui/notice.js';
-import { Page, Unsaved } from '../../ui/page.js';
+import { EditTools, Page } from '../../ui/page.js';
 import { readingOf } from './content.js';
 import type { Reading } from './document.js';
 import type { FileEditing } from './file-editing.js';
@@ -35,7 +35,6 @@ interface FilePageProps {
 export function FilePage({ file, title, valid, tools, children }: FilePageProps) {
   const words = useWords();
   const { draft, error, review } = file;
-  const isDirty = file.isDirty();
   const credentials = file.credentials();
   if (draft === null) {
     return (
@@ -59,19 +58,15 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
     );
   }
   const all = (
-    <>
-      {isDirty && <Unsaved />}
-      <span class="grow" />
+    <EditTools
+      isDirty={file.isDirty()}
+      off={!valid && words('off.invalid')}
+      onDiscard={file.load}
+      save={words('config.review')}
+      onClick={file.openReview}
+    >
       {tools}
-      {isDirty && <Button onClick={file.load}>{words('action.discard')}</Button>}
-      <Button
-        kind="primary"
-        off={!isDirty ? words('off.unchanged') : !valid && words('off.invalid')}
-        onClick={file.openReview}
-      >
-        {words('config.review')}
-      </Button>
-    </>
+    </EditTools>
   );
   return (
     <Page title={title} tools={all}>
@@ -88,18 +83,21 @@ interface FromFileProps {
   readonly title: string;
   readonly valid: boolean;
   readonly tools?: ComponentChildren;
+  /** Stands before the form, where Keyway's own interface has more of the same. */
+  readonly lead?: ComponentChildren;
   readonly children: (tree: JsonNode) => ComponentChildren;
 }
 
 /** A page for one part of the file, where the server has no operations for it. Says when a change counts. */
-export function FromFile({ file, title, valid, tools, children }: FromFileProps) {
+export function FromFile({ file, title, valid, tools, lead, children }: FromFileProps) {
   const words = useWords();
   const { place } = useWorkspace();
   const reading = file.draft === null ? null : readingOf(file.draft.now);
   return (
     <FilePage file={file} title={title} valid={valid && reading?.ok === true} tools={reading?.ok === true && tools}>
+      {lead}
       <p class="hint">
-        {words('config.inFile')} {words(place.keyway === null ? 'config.countsLater' : 'config.countsAtOnce')}
+        {!lead && words('config.inFile')} {words(place.keyway === null ? 'config.countsLater' : 'config.countsAtOnce')}
       </p>
       {reading?.ok === true ? (
         children(reading.tree)

@@ -24,9 +24,7 @@ export function Review({ review, file }: { readonly review: OpenReview; readonly
             isBusy={saving.busy}
             onTheirs={file.useTheirs}
             onMine={save}
-          >
-            {words('meanwhile.changed')}
-          </Meanwhile>
+          />
         )}
         {keysGone > 0 && <Notice tone="warn">{words('config.keysGone', { n: keysGone })}</Notice>}
         {credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${credentials}`)}</Notice>}

@@ -1,6 +1,6 @@
 import { switchLists } from '../../core/dns-settings.js';
 import { DomainError, unsavedBy } from '../../core/errors.js';
-import type { DnsChange, DnsConfig, ResolverState } from '../../core/model.js';
+import type { DnsChange, DnsConfig, ListInUse, ResolverState } from '../../core/model.js';
 import { isListUrl } from '../../wire/dns-values.js';
 import { answer, answerOfChange, type OwnContext, type OwnHandler, withBody } from '../call.js';
 import { DEFAULT_LIMIT } from '../operation.js';
@@ -10,10 +10,12 @@ const timeOf = (milliseconds: number): string => new Date(milliseconds).toISOStr
 const timeOrNull = (milliseconds: number | null) => (milliseconds === null ? null : timeOf(milliseconds));
 const running = ({ idle }: ResolverState) => ({ running: idle === null, reason: idle });
 
-async function stateOf({ core }: OwnContext) {
+async function stateOf({ core, forgottenLists }: OwnContext) {
   const { enabled } = await core.dns(); // The resolver uses the present settings.
   const state = core.resolver.state();
-  const { isRefreshing, refreshedAt, lists, today } = state;
+  const { isRefreshing, refreshedAt, today } = state;
+  for (const { url } of state.lists) forgottenLists.delete(url);
+  const lists = [...state.lists, ...forgottenLists.values()];
   return {
     ...{ ...running(state), enabled, refreshing: isRefreshing, refreshed_at: timeOrNull(refreshedAt) },
     lists: lists.map(({ name, url, isAllowing, enabled: isOn, names, fetchedAt, error }) => ({
@@ -39,11 +41,23 @@ function switched(inForce: DnsConfig, { enabled, lists = [] }: DnsSwitches): Dns
   return { ...(enabled !== undefined && { enabled }), ...(wanted.size > 0 && switchLists(inForce, wanted)) };
 }
 
+/** Remembers lists that were switched off, so that they can be switched on again where the settings know none that is off. */
+function rememberOff({ forgottenLists }: OwnContext, before: readonly ListInUse[], { lists = [] }: DnsSwitches): void {
+  for (const { url, enabled } of lists) {
+    const list = before.find((each) => each.url === url);
+    if (enabled) forgottenLists.delete(url);
+    else if (list !== undefined)
+      forgottenLists.set(url, { ...list, enabled, names: null, fetchedAt: null, error: null });
+  }
+}
+
 export const DNS_HANDLERS = {
   getDns: async ({ context }) => answer(await stateOf(context)),
   patchDns: withBody<DnsSwitches>(async ({ context }, switches) => {
     checkAdded(switches);
+    const before = context.core.resolver.state().lists;
     const unsaved = await unsavedBy(context.core.changeDns((inForce) => switched(inForce, switches)));
+    rememberOff(context, before, switches);
     return answerOfChange(await stateOf(context), unsaved);
   }),
   getDnsLog: ({ context: { core }, query: { limit = DEFAULT_LIMIT, search = '' } }) => {

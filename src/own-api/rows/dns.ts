@@ -52,7 +52,7 @@ const SWITCHES = exactly({
     Type.Array(exactly({ url: text('Its URL.'), enabled: flag('On or off.') }), {
       expected: 'an array of objects with url and enabled',
       description:
-        'Lists to switch; others stay. One that is not there comes by being switched on. The older form of the settings, `adblock_urls`, knows no list that is off: there it goes.',
+        'Lists to switch; others stay. One that is not there comes by being switched on. The older form of the settings, `adblock_urls`, knows no list that is off: it leaves them there, and is told as off until Keyway ends.',
     }),
   ),
 });

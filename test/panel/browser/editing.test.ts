@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createNoResolver } from '../../../src/dns/no-resolver.js';
-import { INBOUNDS_FILE, SERVER_FILE } from '../server-files.js';
+import { fileWithDns, INBOUNDS_FILE, SERVER_FILE } from '../server-files.js';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
 import { contentOf, goTo, picture, refreshNow } from './stage.js';
@@ -84,7 +84,7 @@ it('DNS settings are checked and saved, and a refresh says its outcome', async (
       'nas.office.example',
     ]);
     await page.getByRole('button', { name: 'Refresh blocklists' }).click();
-    await page.getByText('Refresh started at').waitFor();
+    await page.getByText('Refresh started').waitFor();
   });
 });
 
@@ -357,5 +357,38 @@ it('the query log follows the server and is filtered by name, client and outcome
       await page.getByText('Nothing matches').waitFor();
     },
     { clock: true, stage: { resolver } },
+  );
+});
+
+it('lists of the DNS server are shown with count, age and error, and switched, where the file alone has its settings', async () => {
+  const none = createNoResolver();
+  const today = { since: Date.now(), questions: 340, blocked: 12 };
+  const read = { names: 1234, fetchedAt: Date.now() - 3 * 3_600_000 };
+  const lists = [{ name: 'Ads', url: 'https://lists.example/ads.txt', enabled: true }];
+  const resolver = {
+    ...none,
+    state: () => ({
+      ...{ ...none.state(), idle: null, today },
+      lists: none.state().lists.map((list) => (list.enabled ? { ...list, ...read, error: 'HTTP 503' } : list)),
+    }),
+  };
+  const file = fileWithDns({ enabled: true, lists });
+  await withPanel(
+    '0.4.7',
+    async (page, stage) => {
+      await goTo(page, 'DNS');
+      const card = page.getByRole('region', { name: 'Blocklists' });
+      await card.getByText('Blocked today: 12 of 340').waitFor();
+      await card.getByText('1,234 names · 3 h ago HTTP 503').waitFor();
+      await page.getByText('No queries yet').waitFor();
+      expect(await page.getByText('This server version has no API').count()).toBe(0);
+      await expectAccessible(page);
+      await card.getByLabel('Ads').uncheck();
+      await expect
+        .poll(async () => JSON.parse(await stage.fileText()).dns.lists)
+        .toEqual([{ ...lists[0], enabled: false }]);
+      await expect.poll(() => card.getByText('1,234 names').count()).toBe(0);
+    },
+    { stage: { resolver, file } },
   );
 });
