@@ -211,6 +211,16 @@ describe('the DNS server in the own interface', () => {
     expect(await stage.inFile()).toEqual({ enabled: false });
   });
 
+  it('is not switched on without an upstream, which servers refuse', async () => {
+    const dns = { enabled: false, upstreams: [], lists: [] };
+    const stage = await dnsStage(dns, { revision: '0.4.7' });
+    expect(await stage.call('PATCH /dns', { body: { enabled: true } })).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_body', error: expect.stringContaining('dns.upstreams') },
+    });
+    expect(await stage.inFile()).toEqual(dns);
+  });
+
   it('has a list switched off whose URL could not be read', async () => {
     const lists = [{ name: 'Wrong', url: 'adguard', enabled: true }];
     const stage = await dnsStage({ enabled: false, lists }, { revision: '0.4.7' });

@@ -36,7 +36,10 @@ function checkAdded({ lists = [] }: DnsSwitches): void {
   if (wrong >= 0) throw new DomainError('invalidBody', `lists[${wrong}].url: expected an http, https or file URL`);
 }
 
+/** Throws `invalidBody` where servers would refuse the settings: those that are on need an upstream. */
 function switched(inForce: DnsConfig, { enabled, lists = [] }: DnsSwitches): DnsChange {
+  if (enabled && inForce.resolver?.upstreams.length === 0)
+    throw new DomainError('invalidBody', 'enabled: dns.upstreams must name at least one upstream resolver');
   const wanted = new Map(lists.map((list) => [list.url, list.enabled]));
   return { ...(enabled !== undefined && { enabled }), ...(wanted.size > 0 && switchLists(inForce, wanted)) };
 }
