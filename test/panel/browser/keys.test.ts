@@ -26,7 +26,7 @@ it('a key is created, limited, reset and deleted through the page, as the API an
     for (const [typed, sentence] of [
       ['-1', 'cannot be negative'],
       ['abc', 'Enter a number'],
-      ['18446744073709551616', 'The largest limit'],
+      ['18446744073709551616', 'A limit is less than 16 EiB'],
     ]) {
       await edit.getByLabel('Limit', { exact: true }).fill(typed ?? '');
       await edit
