@@ -39,7 +39,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const isOther = user !== null && isOtherKey(user, users.byKey.get(user.access_key));
   const nameProblem =
     name.length > LONGEST_NAME ? words('edit.nameTooLong', { n: name.length, most: LONGEST_NAME }) : null;
-  const keyProblem = newKeyProblem(key, users, words);
+  const keyProblem = user === null ? newKeyProblem(key, users, words) : null;
   const hidesNames = user !== null && user.name === undefined;
 
   const save = async (bytes: Whole | null) => {

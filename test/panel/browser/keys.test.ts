@@ -65,6 +65,7 @@ it('a note that could not be saved stays in its form, is there again after Escap
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByLabel('Label', { exact: true }).fill('Eve');
     await page.getByLabel('Note', { exact: true }).fill('by phone');
+    await page.getByLabel('Key', { exact: true }).fill('key of her own');
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     const form = page.getByRole('dialog', { name: 'Edit key' });
     await form.getByText('Key created without its note.').waitFor();
