@@ -133,8 +133,10 @@ export function foldedIn(settings: ResolverSettings, older: Partial<Pick<DnsConf
  * switched off leaves them.
  */
 export function switchLists({ resolver, adblockUrls }: DnsConfig, wanted: ReadonlyMap<string, boolean>): DnsChange {
-  const missing = (present: readonly string[]) =>
-    [...wanted].flatMap(([url, isOn]) => (isOn && !present.includes(url) ? [url] : []));
+  const missing = (urls: readonly string[]) => {
+    const present = new Set(urls);
+    return [...wanted].flatMap(([url, isOn]) => (isOn && !present.has(url) ? [url] : []));
+  };
   if (resolver === null) {
     const kept = adblockUrls.filter((url) => wanted.get(url) !== false);
     return { adblockUrls: [...kept, ...missing(kept)] };
@@ -169,10 +171,11 @@ function withUpstream([, ...others]: readonly string[], wanted: string): readonl
  * list with it is on.
  */
 function withLists(lists: readonly DnsList[], wanted: readonly string[]): readonly DnsList[] {
+  const all = new Set(wanted);
   const missing = new Set(wanted);
   for (const { url, enabled } of lists) if (enabled) missing.delete(url);
   const kept = lists.flatMap((list) => {
-    if (list.enabled) return wanted.includes(list.url) ? [list] : [];
+    if (list.enabled) return all.has(list.url) ? [list] : [];
     return [missing.delete(list.url) ? { ...list, enabled: true } : list];
   });
   return [...kept, ...[...missing].map(namedList)];

@@ -138,6 +138,17 @@ const OWN_ROWS: Readonly<Partial<Record<OwnOperationName, readonly Row[]>>> = {
       { before: (many) => ({ extra: many((index) => index) }) },
     ),
   ],
+  patchDns: [
+    row(
+      200,
+      (many) => ({ body: { lists: many((index) => ({ url: `https://lists.example/${index}`, enabled: false })) } }),
+      {
+        before: (many) => ({
+          dns: { enabled: false, adblock_urls: many((index) => `https://lists.example/${index}`) },
+        }),
+      },
+    ),
+  ],
 };
 
 const withKeys = { before: (many: Many) => ({ access_keys: keys(many) }) };

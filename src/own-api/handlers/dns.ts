@@ -46,8 +46,9 @@ function switched(inForce: DnsConfig, { enabled, lists = [] }: DnsSwitches): Dns
 
 /** Remembers lists that were switched off, so that they can be switched on again where the settings know none that is off. */
 function rememberOff({ forgottenLists }: OwnContext, before: readonly ListInUse[], { lists = [] }: DnsSwitches): void {
+  const byUrl = new Map(before.toReversed().map((list) => [list.url, list]));
   for (const { url, enabled } of lists) {
-    const list = before.find((each) => each.url === url);
+    const list = byUrl.get(url);
     if (enabled) forgottenLists.delete(url);
     else if (list !== undefined)
       forgottenLists.set(url, { ...list, enabled, names: null, fetchedAt: null, error: null });
