@@ -18,7 +18,7 @@ export interface DnsList {
 
 /** The DNS server of a Keyway. */
 export interface DnsServer {
-  /** Why nobody is answered: switched off, its port taken, or no DNS server here. Null where it answers. */
+  /** Why nobody is answered: switched off, its port not open, or no DNS server here. Null where it answers. */
   readonly reason: 'off' | 'waiting' | 'none' | null;
   readonly refreshing: boolean;
   /** Null before the first refresh. */

@@ -503,7 +503,7 @@ export const en = {
   'dns.names': '{n} {n|name|names}',
   'dns.today': 'Blocked today: {blocked} of {n}',
   'dns.reason.off': 'The DNS server is switched off.',
-  'dns.reason.waiting': 'The port is taken: nobody is answered.',
+  'dns.reason.waiting': 'The port is not open: nobody is answered.',
   'dns.log': 'Query log',
   'dns.filter': 'Filter by name or client',
   'dns.blockedOnly': 'Blocked only',

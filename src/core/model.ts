@@ -190,7 +190,7 @@ export interface DnsExplanation extends Pick<DnsLogEntry, 'name' | 'outcome' | '
 
 /** What becomes of questions here, and of the lists: what an operator watches. */
 export interface ResolverState {
-  /** Why nobody is answered here: switched off, waiting for its port, or no resolver started in this Keyway. Null where it answers. */
+  /** Why nobody is answered here: switched off, its port not open, or no resolver started in this Keyway. Null where it answers. */
   readonly idle: 'off' | 'waiting' | 'none' | null;
   readonly isRefreshing: boolean;
   /** Milliseconds since the epoch at which the last refresh ended; null before the first. */

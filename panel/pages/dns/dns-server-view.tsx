@@ -31,7 +31,12 @@ export function DnsServerView() {
             <h2>{words('dns.lists')}</h2>
             <span class="grow" />
             {refreshedAt !== null && <Age time={refreshedAt} />}
-            <Button icon="refresh" aria-disabled={busy || refreshing} onClick={() => run(dns.refresh)}>
+            <Button
+              icon="refresh"
+              off={reason === 'off' && words('dns.reason.off')}
+              aria-disabled={busy || refreshing}
+              onClick={() => run(dns.refresh)}
+            >
               {words('dns.refresh')}
             </Button>
           </div>

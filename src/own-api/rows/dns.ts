@@ -15,7 +15,7 @@ const RUNNING = {
   reason: orNull(
     Type.Union([Type.Literal('off'), Type.Literal('waiting'), Type.Literal('none')]),
     'off, waiting, none, or null',
-    'Why they are not: `off`, switched off in the settings; `waiting`, its port is taken and tried again; `none`, this Keyway has no DNS server, in front of a server that has one, or with `--no-resolver`.',
+    'Why they are not: `off`, switched off in the settings; `waiting`, its port is not open: it was switched on just now, or the port is taken or not to be had, and tried again; `none`, this Keyway has no DNS server, in front of a server that has one, or with `--no-resolver`.',
   ),
 };
 

@@ -365,10 +365,11 @@ it('lists of the DNS server are shown with count, age and error, and switched, w
   const today = { since: Date.now(), questions: 340, blocked: 12 };
   const read = { names: 1234, fetchedAt: Date.now() - 3 * 3_600_000 };
   const lists = [{ name: 'Ads', url: 'https://lists.example/ads.txt', enabled: true }];
+  let idle: 'off' | null = null;
   const resolver = {
     ...none,
     state: () => ({
-      ...{ ...none.state(), idle: null, today },
+      ...{ ...none.state(), idle, today },
       lists: none.state().lists.map((list) => (list.enabled ? { ...list, ...read, error: 'HTTP 503' } : list)),
     }),
   };
@@ -388,6 +389,12 @@ it('lists of the DNS server are shown with count, age and error, and switched, w
         .poll(async () => JSON.parse(await stage.fileText()).dns.lists)
         .toEqual([{ ...lists[0], enabled: false }]);
       await expect.poll(() => card.getByText('1,234 names').count()).toBe(0);
+      const refresh = card.getByRole('button', { name: 'Refresh blocklists' });
+      expect(await refresh.isDisabled()).toBe(false);
+      idle = 'off';
+      await page.reload();
+      await card.getByText('The DNS server is switched off.').waitFor();
+      expect(await refresh.isDisabled()).toBe(true);
     },
     { stage: { resolver, file } },
   );
