@@ -51,14 +51,16 @@ function sourcesIn(root: string, room: string) {
     .map((path) => {
       const source = readFileSync(join(root, room, path), 'utf8');
       const { program } = parseSync(path, source);
-      return { path, source, program, nodes: [...nodesOf(program as unknown as Node)] };
+      return { path, source, program, nodes: nodesOf(program) };
     });
 }
 
-function* nodesOf(value: unknown): Generator<Node> {
-  if (typeof value !== 'object' || value === null) return;
-  if ('type' in value && 'start' in value) yield value as Node;
-  for (const member of Object.values(value)) yield* nodesOf(member);
+/** Appends a node and those within it to `found`, and returns that. */
+function nodesOf(value: unknown, found: Node[] = []): readonly Node[] {
+  if (typeof value !== 'object' || value === null) return found;
+  if ('type' in value && 'start' in value) found.push(value as Node);
+  for (const member of Object.values(value)) nodesOf(member, found);
+  return found;
 }
 
 /** The expressions of a node that say something to people. */

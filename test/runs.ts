@@ -33,7 +33,7 @@ export const LONG = [
   'panel/browser/batches',
   'panel/browser/selection',
   'own-api/jobs',
-  'commands/verdict',
+  'commands/verdict.long',
   'commands/keys',
   'docs/readme-run',
   'commands/replay',

@@ -1,16 +1,11 @@
-import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withTables } from '../../scripts/document-tables.js';
 import { messageRows, messageTexts } from '../../scripts/message-tables.js';
 import { saidTexts } from '../../scripts/said-texts.js';
-import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { blocksOf, commandsOf, linksOf, quotedIn, SEPARATOR, shellOf, tablesOf } from './markdown.js';
-
-const run = promisify(execFile);
 
 const FOLDER = join(ROOT, 'docs');
 const PAGES = readdirSync(FOLDER)
@@ -52,8 +47,6 @@ const NOT_RUN: readonly { readonly page: string; readonly starts: string; readon
 const OURS = /^(?:\$ )?(?:sudo )?(?:keyway|npx|npm|curl)\s/;
 
 describe('docs/', () => {
-  beforeAll(buildIfOlder, 300_000);
-
   it.each(PAGES)('$name: a block that is not run holds no command of ours, but for those listed', ({ name, text }) => {
     const others = blocksOf(text).filter((block) => shellOf(block).length === 0);
     const commands = others.flatMap((block) => commandsOf(block.text)).filter((command) => OURS.test(command));
@@ -74,11 +67,6 @@ describe('docs/', () => {
     for (const target of linksOf(text).filter((each) => each !== ''))
       expect(existsSync(join(FOLDER, dirname(name), target)), target).toBe(true);
     expect(withTables(`docs/${name}`, text)).toBe(text);
-  });
-
-  it('holds the generated tables as they would be written now, that of the dependencies among them', async () => {
-    const script = join(ROOT, 'scripts/write-docs.mjs');
-    await expect(run(process.execPath, [script, '--check'])).resolves.toBeDefined();
   });
 
   it('docs/replay-ci.md opens with a workflow of 15 lines', () => {

@@ -1,11 +1,15 @@
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { cp, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, it } from 'vitest';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { CLI, ROOT } from '../clone.js';
 import { blocksOf, commandsOf, shellOf } from './markdown.js';
 import { startPage } from './page-run.js';
+
+const run = promisify(execFile);
 
 const FOLDER = join(ROOT, 'docs');
 const PAGES = readdirSync(FOLDER)
@@ -30,6 +34,11 @@ const FILLED: Readonly<Record<string, (folder: string) => Promise<void>>> = {
 
 describe('docs/', () => {
   beforeAll(buildIfOlder, 300_000);
+
+  it('holds the generated tables as they would be written now, that of the dependencies among them', async () => {
+    const script = join(ROOT, 'scripts/write-docs.mjs');
+    await expect(run(process.execPath, [script, '--check'])).resolves.toBeDefined();
+  });
 
   // Each in a folder of its own, on ports of its own, and most of the time waiting for a process.
   it.concurrent.for(PAGES)(

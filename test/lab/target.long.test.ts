@@ -1,0 +1,4 @@
+import { describePack } from './target-packs.js';
+
+describePack('earliest', ['earliest', 'recorded/0.2.34']);
+describePack('dns', ['dns', 'recorded/0.2.48']);
