@@ -503,7 +503,7 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'dns.names': '{n} {n|имя|имени|имён}',
   'dns.today': 'Заблокировано сегодня: {blocked} из {n}',
   'dns.reason.off': 'DNS-сервер выключен.',
-  'dns.reason.waiting': 'Порт не открыт: ответов нет.',
+  'dns.reason.waiting': 'DNS-порт закрыт.',
   'dns.log': 'Журнал запросов',
   'dns.filter': 'Фильтр по имени или клиенту',
   'dns.blockedOnly': 'Только заблокированные',

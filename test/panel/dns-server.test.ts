@@ -169,6 +169,27 @@ it('a list is shown as it is wanted at once, and as it was where the switch fail
   expect(seen()).toEqual(before);
 });
 
+it('lists that are switched one right after the other are all switched, and stay in sight as they are wanted', async () => {
+  const other = 'https://lists.example/more.txt';
+  const lists = [LIST, other].map((url) => ({ name: url, url, enabled: true }));
+  const { dns, seen, fileText, on } = await deskWith(answering(), { file: fileWithDns({ lists }) }, '0.4.7');
+  await dns.load();
+  const answered = gate();
+  on(/PATCH keyway.v1.dns$/, async (_call, next) => {
+    await answered.opened;
+    return next();
+  });
+  const switches = () => seen().lists.map(({ enabled }) => enabled);
+  const first = dns.switchList(LIST, false).then(() => switches()[1]);
+  const second = dns.switchList(other, false);
+  expect(switches()).toEqual([false, false]);
+  answered.open();
+  expect(await first).toBe(false);
+  await second;
+  expect(switches()).toEqual([false, false]);
+  expect(JSON.parse(await fileText()).dns.lists).toMatchObject([{ enabled: false }, { enabled: false }]);
+});
+
 it('the log is searched at the server, and the answer to an earlier search is dropped', async () => {
   const resolver = answering();
   const { dns, on } = await deskWith(resolver);

@@ -1,7 +1,7 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { DnsList } from '../../api/own-dns.js';
 import { fullTime, useWords } from '../../i18n/text.js';
-import { useRefreshed, useTask } from '../../state/tasks.js';
+import { useRefreshed } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { Age } from '../../ui/age.js';
@@ -17,13 +17,17 @@ export function DnsServerView() {
   const dns = dnsServerOf(useWorkspace());
   const { server, queries } = useStore(dns.state);
   const error = useRefreshed(dns.load);
-  const { busy, run, ...task } = useTask();
+  const [problem, setProblem] = useState<unknown>(null);
+  const tellOf = (done: Promise<void>) => {
+    setProblem(null);
+    done.catch(setProblem);
+  };
   // Whoever comes back sees the whole log.
   useEffect(() => () => dns.search(''), [dns]);
   const { reason, refreshing, refreshedAt, lists, today } = server || NOTHING_TOLD;
   return (
     <>
-      <Failure of={task.error ?? error} urgent />
+      <Failure of={problem ?? error} urgent />
       {queries === null && error === null && <Loading />}
       {server !== null && (
         <section class="card stack" aria-label={words('dns.lists')}>
@@ -34,8 +38,8 @@ export function DnsServerView() {
             <Button
               icon="refresh"
               off={reason === 'off' && words('dns.reason.off')}
-              aria-disabled={busy || refreshing}
-              onClick={() => run(dns.refresh)}
+              aria-disabled={refreshing}
+              onClick={() => tellOf(dns.refresh())}
             >
               {words('dns.refresh')}
             </Button>
@@ -48,7 +52,7 @@ export function DnsServerView() {
               label={list.name}
               hint={<ListHint list={list} />}
               checked={list.enabled}
-              onChange={(enabled) => run(() => dns.switchList(list.url, enabled))}
+              onChange={(enabled) => tellOf(dns.switchList(list.url, enabled))}
             />
           ))}
           {today !== null && (

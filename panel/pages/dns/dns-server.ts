@@ -22,6 +22,7 @@ export const dnsServerOf = perWorkspace((workspace) => {
   let isElsewhere = false;
   let part = '';
   let changes = 0;
+  let switched: Promise<unknown> = Promise.resolve();
   session.onSignOut(() => {
     state.set(NOTHING);
     isElsewhere = false;
@@ -55,19 +56,28 @@ export const dnsServerOf = perWorkspace((workspace) => {
       part = wanted;
       if (state.get().server) loadOwn().catch(contact.now);
     },
-    /** Shows the list as it is wanted at once, and as it was where that fails. */
+    /** Shows the list as it is wanted at once, and as it was where that fails. Switches are made one after the other. */
     async switchList(url: string, enabled: boolean): Promise<void> {
-      const { server: before } = state.get();
-      const wanted = (list: DnsList) => (list.url === url ? { ...list, enabled } : list);
-      changes += 1;
-      state.patch({ server: before && { ...before, lists: before.lists.map(wanted) } });
-      try {
-        state.patch({ server: await askDns(own, { method: 'PATCH', body: { lists: [{ url, enabled }] } }) });
-      } catch (problem) {
-        state.patch({ server: before });
-        throw problem;
-      } finally {
+      const show = (isOn: boolean) => {
+        const { server: seen } = state.get();
+        const wanted = (list: DnsList) => (list.url === url ? { ...list, enabled: isOn } : list);
         changes += 1;
+        state.patch({ server: seen && { ...seen, lists: seen.lists.map(wanted) } });
+      };
+      show(enabled);
+      const change = changes;
+      const asked = switched.then(() => askDns(own, { method: 'PATCH', body: { lists: [{ url, enabled }] } }));
+      switched = asked.catch(() => undefined);
+      try {
+        const told = await asked;
+        // What was switched since is not in it.
+        if (changes === change) {
+          changes += 1;
+          state.patch({ server: told });
+        }
+      } catch (problem) {
+        show(!enabled);
+        throw problem;
       }
       note(workspace, 'saveDns', true);
       // The forms of the page show the same settings.

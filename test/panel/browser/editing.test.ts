@@ -364,7 +364,7 @@ it('lists of the DNS server are shown with count, age and error, and switched, w
   const none = createNoResolver();
   const today = { since: Date.now(), questions: 340, blocked: 12 };
   const read = { names: 1234, fetchedAt: Date.now() - 3 * 3_600_000 };
-  const lists = [{ name: 'Ads', url: 'https://lists.example/ads.txt', enabled: true }];
+  const lists = ['Ads', 'More'].map((name) => ({ name, url: `https://lists.example/${name}`, enabled: true }));
   let idle: 'off' | null = null;
   const resolver = {
     ...none,
@@ -380,14 +380,15 @@ it('lists of the DNS server are shown with count, age and error, and switched, w
       await goTo(page, 'DNS');
       const card = page.getByRole('region', { name: 'Blocklists' });
       await card.getByText('Blocked today: 12 of 340').waitFor();
-      await card.getByText('1,234 names · 3 h ago HTTP 503').waitFor();
+      await card.getByText('1,234 names · 3 h ago HTTP 503').first().waitFor();
       await page.getByText('No queries yet').waitFor();
       expect(await page.getByText('This server version has no API').count()).toBe(0);
       await expectAccessible(page);
-      await card.getByLabel('Ads').uncheck();
+      // One right after the other, before the first is answered.
+      for (const { name } of lists) await card.getByLabel(name).evaluate((input: HTMLElement) => input.click());
       await expect
         .poll(async () => JSON.parse(await stage.fileText()).dns.lists)
-        .toEqual([{ ...lists[0], enabled: false }]);
+        .toEqual(lists.map((list) => ({ ...list, enabled: false })));
       await expect.poll(() => card.getByText('1,234 names').count()).toBe(0);
       const refresh = card.getByRole('button', { name: 'Refresh blocklists' });
       expect(await refresh.isDisabled()).toBe(false);
