@@ -391,11 +391,11 @@ it('lists of the DNS server are shown with count, age and error, and switched, w
         .toEqual(lists.map((list) => ({ ...list, enabled: false })));
       await expect.poll(() => card.getByText('1,234 names').count()).toBe(0);
       const refresh = card.getByRole('button', { name: 'Refresh blocklists' });
-      expect(await refresh.isDisabled()).toBe(false);
+      await expect.poll(() => refresh.isDisabled()).toBe(false);
       idle = 'off';
       await page.reload();
       await card.getByText('The DNS server is switched off.').waitFor();
-      expect(await refresh.isDisabled()).toBe(true);
+      await expect.poll(() => refresh.isDisabled()).toBe(true);
     },
     { stage: { resolver, file } },
   );

@@ -72,7 +72,7 @@ it('a note that could not be saved stays in its form, is there again after Escap
     await form.getByRole('alert').filter({ hasText: 'slow down' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'New key' }).click();
-    expect(await form.getByLabel('Note', { exact: true }).inputValue()).toBe('by phone');
+    await expect.poll(() => form.getByLabel('Note', { exact: true }).inputValue()).toBe('by phone');
     await page.unroute(isPatch);
     await form.getByRole('button', { name: 'Save' }).click();
     await form.waitFor({ state: 'detached' });
@@ -80,7 +80,7 @@ it('a note that could not be saved stays in its form, is there again after Escap
     expect(await stage.call('GET', '/users')).toHaveLength(5);
     expect([...stage.app.keyway.backend.records.of('notes').values()]).toEqual(['"by phone"']);
     await page.getByRole('button', { name: 'New key' }).click();
-    expect(await page.getByLabel('Note', { exact: true }).inputValue()).toBe('');
+    await expect.poll(() => page.getByLabel('Note', { exact: true }).inputValue()).toBe('');
   });
 });
 
