@@ -39,6 +39,7 @@ describeDatabase('a command that SIGTERM ends', () => {
     const { url, folder, over } = await stage();
     const backend = await openBackend(url);
     await backend.document.put(Buffer.from(textOf('before')));
+    await backend.close(); // A look of its own would be what waits.
     await writeFile(join(folder, 'server.json'), textOf('taken', 'over'));
     const release = await holding(url, "select from keyway.heads where name = 'state' for update");
     const running = over('import', '--replace');
@@ -69,6 +70,7 @@ describeDatabase('a command that SIGTERM ends', () => {
     const { url, folder, over } = await stage();
     const backend = await openBackend(url);
     await backend.document.put(Buffer.from(textOf('a')));
+    await backend.close(); // A look of its own would be what waits.
     const release = await holding(url, 'lock table keyway.counters in access exclusive mode');
     const running = over('export');
     await waiting(url, 1);
