@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     ...EVERY_RUN,
     // Half of their time these tests wait for processes, a browser or what comes after seconds.
-    maxWorkers: availableParallelism() + 4,
+    maxWorkers: availableParallelism() + 3,
     globalSetup: 'test/global-setup.ts',
     reporters: ['default', './test/last-line.ts'],
     projects: projectsOf(['test/**/*.test.ts'], ALONE, { without: [FULL_ALONE] }),
