@@ -75,7 +75,7 @@ export function dnsFamilies(figures: () => DnsFigures): readonly Family[] {
 
 function answerFamilies(figures: () => DnsFigures): readonly Family[] {
   return [
-    gauge('keyway_dns_listening', '1 while the DNS server listens; 0 where it is off or its port is taken.', () =>
+    gauge('keyway_dns_listening', '1 while the DNS server listens; 0 where it is off or its port is not open.', () =>
       figures().listening === null ? 0 : 1,
     ),
     counter('keyway_dns_queries_total', 'DNS queries.', () => figures().queries),

@@ -42,6 +42,28 @@ it('a new key opens with its link and QR code at the top, and the subscription U
   );
 });
 
+it('on a phone a key with 10 GB is handed out by its code with four taps, the page of keys among them', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await page.evaluate(
+        'window.taps = 0; addEventListener("click", ({ isTrusted }) => { taps += isTrusted; }, true)',
+      );
+      await page.getByRole('link', { name: 'Keys', exact: true }).tap();
+      await page.getByRole('button', { name: 'New key' }).tap();
+      await page.getByLabel('Label', { exact: true }).fill('Anna');
+      await page.getByLabel('Limit', { exact: true }).fill('10 GB');
+      await page.getByRole('button', { name: 'Create', exact: true }).tap();
+      const drawer = page.getByRole('dialog', { name: 'Anna' });
+      await drawer.getByText('10 GB').first().waitFor();
+      await drawer.getByRole('img', { name: 'QR code of the link' }).tap();
+      await page.getByRole('dialog', { name: 'QR code of the link' }).waitFor();
+      expect(await page.evaluate('taps')).toBe(4);
+    },
+    { viewport: { width: 390, height: 780 }, hasTouch: true },
+  );
+});
+
 /** Reads the QR code that an element shows, from a picture of it. */
 async function readCode(page: Page, element: Locator): Promise<string> {
   const picture = (await element.screenshot()).toString('base64');
