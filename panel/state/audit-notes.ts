@@ -27,6 +27,19 @@ export function note(workspace: Workspace, event: EventName, success: boolean, v
   });
 }
 
+/** Makes a change and notes whether it could be made; a failed one is looked after at once. Rejects as the change does. */
+export async function noted<T>(workspace: Workspace, event: EventName, change: Promise<T>): Promise<T> {
+  try {
+    const made = await change;
+    note(workspace, event, true, { n: 1 });
+    return made;
+  } catch (problem) {
+    note(workspace, event, false, { n: 1 });
+    void workspace.contact.now();
+    throw problem;
+  }
+}
+
 /** Notes a batch by the number that was done, or by that of the failures where nothing was; nothing at all is no event. */
 export function noteBatch(workspace: Workspace, event: EventName, done: number, failed: number): void {
   if (done + failed > 0) note(workspace, event, failed === 0, { n: done === 0 ? failed : done });

@@ -1,9 +1,11 @@
 import { readCsv } from '../../src/text/csv.js';
+import { KEY_COLUMNS } from '../../src/text/key-columns.js';
 import { isTooLongNote } from '../../src/text/notes.js';
 import { type LimitProblem, type LimitReading, lacksUnit, readLimit } from '../../src/text/sizes.js';
 import type { Whole } from '../../src/text/whole.js';
 import type { Change } from '../api/jobs.js';
 import type { User } from '../api/wire.js';
+import { creationOf, updateOf } from './key-changes.js';
 
 /** The effect of one line of a table. A member left out is not in the table, and stays as it is. */
 export interface ImportLine {
@@ -25,16 +27,11 @@ export type ImportProblem = LimitProblem | 'noUnit' | 'quote' | 'twice' | 'unadd
 
 type NoUnit = { readonly ok: false; readonly problem: 'noUnit' };
 
-/** The names of the columns. */
-const COLUMNS: Readonly<Record<'key' | 'name' | 'limit' | 'note', readonly string[]>> = {
-  key: ['access_key', 'key', 'ключ'],
-  name: ['name', 'label', 'имя', 'название'],
-  limit: ['limit_bytes', 'limit', 'лимит'],
-  note: ['note', 'заметка'],
-};
+type Column = keyof typeof KEY_COLUMNS;
+const COLUMNS: Readonly<Record<Column, readonly string[]>> = KEY_COLUMNS;
+const NAMES = ['key', 'name', 'limit', 'note'] as const;
 /** The column whose numbers are bytes, as in an export. */
-const [IN_BYTES] = COLUMNS.limit;
-type Column = keyof typeof COLUMNS;
+const [IN_BYTES] = KEY_COLUMNS.limit;
 
 const LONGEST_NAME = 10_000;
 
@@ -97,52 +94,25 @@ function readRow(
           : (name ?? '').length > LONGEST_NAME || isTooLongNote(note ?? '')
             ? 'longName'
             : null;
-  return { ...wanted, problem, effect: problem !== null ? 'bad' : now === null ? 'create' : effectOn(now, wanted) };
-}
-
-/** A name that the server does not tell may be any: it is set again. */
-function effectOn(now: User, { name, note, limit }: Pick<ImportLine, 'name' | 'note' | 'limit'>): 'change' | 'same' {
-  const sameName = name === undefined || (now.name !== undefined && (now.name ?? '') === name);
-  const sameNote = note === undefined || note === (now.note ?? '');
-  return sameName && sameNote && (limit === undefined || limit === now.limit_bytes) ? 'same' : 'change';
+  const effect = now === null ? 'create' : updateOf(now, wanted) === null ? 'same' : 'change';
+  return { ...wanted, problem, effect: problem === null ? effect : 'bad' };
 }
 
 /** The places of the columns, or null where the first line names none. */
 function columnsOf(head: readonly string[]): Partial<Record<Column, number>> | null {
   const places: Partial<Record<Column, number>> = {};
   head.forEach((title, index) => {
-    for (const column of ['key', 'name', 'limit', 'note'] as const) {
-      if (COLUMNS[column].includes(title.trim().toLowerCase())) places[column] ??= index;
-    }
+    const column = NAMES.find((name) => COLUMNS[name].includes(title.trim().toLowerCase()));
+    if (column !== undefined) places[column] ??= index;
   });
   return places.key === undefined && places.name === undefined ? null : places;
 }
 
 /** The changes that a plan asks for: of a key that is there, what differs, and what takes it back where its name is known. */
 export function changesIn(plan: readonly ImportLine[]): readonly Change[] {
-  return plan.flatMap(({ line, key, name, note, limit, effect, now }): readonly Change[] => {
-    if (effect === 'create') {
-      const wanted = {
-        ...(key !== '' && { access_key: key }),
-        ...(name && { name }),
-        ...(limit != null && { limit_bytes: limit }),
-        ...(note && { note }),
-      };
-      return [{ item: { op: 'create', ...wanted }, line }];
-    }
-    if (effect !== 'change' || now === null) return [];
-    const named = name !== undefined &&
-      (now.name === undefined || name !== (now.name ?? '')) && { name: name === '' ? null : name };
-    const limited = limit !== undefined && limit !== now.limit_bytes && { limit_bytes: limit };
-    const noted = note !== undefined && note !== (now.note ?? '') && { note: note || null };
-    const update = { op: 'update', access_key: key } as const;
-    const item = { ...update, ...named, ...limited, ...noted };
-    if (named !== false && now.name === undefined) return [{ item, line }];
-    const before = {
-      ...(named && { name: now.name || null }),
-      ...(limited && { limit_bytes: now.limit_bytes }),
-      ...(noted && { note: now.note || null }),
-    };
-    return [{ item, back: { ...update, ...before }, line }];
+  return plan.flatMap(({ line, key, effect, now, ...wanted }): readonly Change[] => {
+    if (effect === 'bad') return [];
+    const change = now === null ? { item: creationOf(key, wanted) } : updateOf(now, wanted);
+    return change === null ? [] : [{ ...change, line }];
   });
 }

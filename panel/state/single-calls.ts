@@ -1,4 +1,4 @@
-import { ApiFailure, isAbsent } from '../api/failure.js';
+import { ApiFailure, hasFailed, isAbsent } from '../api/failure.js';
 import { type KeyItem, keyOf, type Outcome } from '../api/jobs.js';
 import { until } from '../store/store.js';
 import type { Workspace } from './workspace.js';
@@ -10,7 +10,7 @@ const BULK = 1_000;
  * Makes one change, and resolves with its key. An update that leaves the limit out keeps the one that the list tells. No revision is sent a
  * note; an update of a note alone rejects.
  */
-async function makeChange({ server, users }: Workspace, item: KeyItem): Promise<string> {
+export async function makeChange({ server, users }: Workspace, item: KeyItem): Promise<string> {
   if (item.op === 'create') {
     const { op: _op, note: _note, ...body } = item;
     return server.createUser(body);
@@ -64,7 +64,7 @@ export async function changeSingly(
       if (group.length > 1 && isAbsent(error)) {
         offers.patch({ bulk: false });
         groups.push(...singly(group));
-      } else if (isLost() && error instanceof ApiFailure && error.kind === 'unauthorized') groups.unshift(group);
+      } else if (isLost() && hasFailed(error, 'unauthorized')) groups.unshift(group);
       else onOutcome(group.map((index) => ({ index, key: keyOf(items[index]), ok: false, error })));
     }
   }

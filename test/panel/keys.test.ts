@@ -81,7 +81,7 @@ describe('an edit of a key', () => {
     '"><img src=x>/../?#%00é',
   ])('reaches the key %j, and so does its deletion', async (key) => {
     const { workspace, user, call } = await keysDesk();
-    await createKey(workspace, { key, name: '', note: '', limit: null });
+    await createKey(workspace, key, { name: '', note: '', limit: null });
     await changeKey(workspace, user(key), { limit: 7 });
     const path = `api/users/${encodeURIComponent(key)}`;
     expect(await call('GET', path)).toMatchObject({ access_key: key, limit_bytes: 7 });
@@ -178,10 +178,10 @@ describe('the note of a key', () => {
   it('comes with a new key, which is created without it where it cannot be saved', async () => {
     const desk = await keysDesk();
     const { workspace, on } = desk;
-    const { made, noteError } = await createKey(workspace, { key: '', name: 'Eve', note: 'by phone', limit: null });
+    const { made, noteError } = await createKey(workspace, '', { name: 'Eve', note: 'by phone', limit: null });
     expect([await noteAt(desk, made.access_key), noteError]).toEqual(['by phone', null]);
     on(/PATCH/, () => refusal(503, 'away'));
-    const second = await createKey(workspace, { key: 'second', name: '', note: 'lost', limit: null });
+    const second = await createKey(workspace, 'second', { name: '', note: 'lost', limit: null });
     expect(second).toMatchObject({ made: { access_key: 'second' }, noteError: { message: expect.any(String) } });
     expect(await noteAt(desk, 'second')).toBeNull();
   });
@@ -263,7 +263,7 @@ it('a new key is made under a name that is free, and not before the list has tol
     );
   expect(['guest-2026', '..', 'new', ''].map((key) => problem(key) !== null)).toEqual([true, true, false, false]);
   expect(['guest-2026', ''].map((key) => problem(key, null))).toEqual(['Loading keys…', null]);
-  const { made } = await createKey(workspace, { key: '', name: 'Recep', note: '', limit: 5 });
+  const { made } = await createKey(workspace, '', { name: 'Recep', note: '', limit: 5 });
   expect(workspace.users.state.get().byKey.get(made.access_key)).toMatchObject({ name: 'Recep', limit_bytes: 5 });
   await settle();
   expect(JSON.stringify(await call('GET', 'api/audit'))).toContain('Created a key');

@@ -3,6 +3,7 @@ import { useWords } from '../../i18n/text.js';
 import { failureText } from '../../state/batch.js';
 import { batchesOf } from '../../state/batches.js';
 import { useFormDraft } from '../../state/form-drafts.js';
+import { creationOf } from '../../state/key-changes.js';
 import { lastUnitOf, limitDraft, limitOf } from '../../state/limits.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
@@ -37,11 +38,7 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
     const { bytes } = limit.reading;
     const prefix = form.prefix.trim();
     const changes = Array.from({ length: count }, (_, index) => ({
-      item: {
-        op: 'create',
-        ...(prefix !== '' && { name: `${prefix} ${index + 1}` }),
-        ...(bytes !== null && { limit_bytes: bytes }),
-      } as const,
+      item: creationOf('', { name: prefix && `${prefix} ${index + 1}`, limit: bytes }),
     }));
     setRefused(null);
     const { id, over } = batches.begin('create', changes, true);

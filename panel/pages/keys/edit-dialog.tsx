@@ -44,7 +44,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
 
   const save = async (bytes: Whole | null) => {
     if (user === null) {
-      const { made, noteError } = await createKey(workspace, { key, name, note: hasNotes ? note : '', limit: bytes });
+      const { made, noteError } = await createKey(workspace, key, { name, note: hasNotes ? note : '', limit: bytes });
       if (noteError !== null) {
         // From here on the key is the one that is edited, so that its note can be saved again.
         draft.change({ user: made });

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { newIdempotencyKey } from '../../api/own-interface.js';
 import { type Rotated, rotateKey } from '../../api/rotation.js';
 import { useWords } from '../../i18n/text.js';
-import { note } from '../../state/audit-notes.js';
+import { noted } from '../../state/audit-notes.js';
 import { labelOf, type NamedKey } from '../../state/named-keys.js';
 import { goTo } from '../../state/route.js';
 import { useTask } from '../../state/tasks.js';
@@ -26,13 +26,7 @@ export function RotateDialog({ of, onClose }: RotateDialogProps) {
   const [successor, setSuccessor] = useState<Rotated | null>(null);
   const submit = () =>
     run(async () => {
-      try {
-        setSuccessor(await rotateKey(workspace.own, of.key, once));
-      } catch (problem) {
-        note(workspace, 'rotateKey', false);
-        throw problem;
-      }
-      note(workspace, 'rotateKey', true);
+      setSuccessor(await noted(workspace, 'rotateKey', rotateKey(workspace.own, of.key, once)));
       void workspace.contact.now();
     });
   if (successor !== null) return <NewSecret of={{ ...of, key: successor.key }} unsaved={successor.unsaved} />;

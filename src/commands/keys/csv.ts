@@ -2,6 +2,7 @@ import type { KeyFieldKind, KeyFieldKinds } from '../../core/keys/key-fields.js'
 import { type KeyFieldValue, keyFields, type NamedKeyField } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
 import { csvField, readCsv } from '../../text/csv.js';
+import { KEY_COLUMNS } from '../../text/key-columns.js';
 import { isTooLongNote, LONGEST_NOTE } from '../../text/notes.js';
 import { lacksUnit } from '../../text/sizes.js';
 import type { GivenFields } from './made-changes.js';
@@ -27,17 +28,11 @@ export interface TableColumn<Key> {
 
 const PASSED_OVER = ['up', 'down', 'status', 'link'] satisfies readonly TableColumn<never>['name'][];
 
-/** The columns by what they may be called, here and in the panel. */
+/** The columns by what they may be called. */
 const COLUMNS: ReadonlyMap<string, string> = new Map([
-  ['key', 'key'],
-  ['access_key', 'key'],
-  ['ключ', 'key'],
-  ['label', 'name'],
-  ['имя', 'name'],
-  ['название', 'name'],
-  ['лимит', 'limit'],
-  ['note', 'note'],
-  ['заметка', 'note'],
+  ...Object.entries(KEY_COLUMNS).flatMap(([name, titles]) =>
+    titles.map((title): readonly [string, string] => [title, name]),
+  ),
   ...keyFields.flatMap(({ noted, member }): readonly [string, string][] => [
     [noted, noted],
     [member, noted],
