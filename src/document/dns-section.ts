@@ -177,7 +177,7 @@ function readEntries<T>(
 }
 
 /** Reads an entry of `lists` or `allowlists`; null, with a warning, if it cannot be used. */
-export function readList(element: ValueNode, place: string, warnings: Warnings): DnsList | null {
+function readList(element: ValueNode, place: string, warnings: Warnings): DnsList | null {
   const url = readString(memberOf(element, 'url'), `${place}.url`, '', warnings);
   if (url === '') warnings.add(`${place}.url`, 'expected a URL; the list is ignored');
   const name = readString(memberOf(element, 'name'), `${place}.name`, url, warnings);
@@ -186,13 +186,27 @@ export function readList(element: ValueNode, place: string, warnings: Warnings):
 }
 
 /** Reads an entry of `rewrites`; null, with a warning, if it cannot be used. */
-export function readRewrite(element: ValueNode, place: string, warnings: Warnings): DnsRewrite | null {
+function readRewrite(element: ValueNode, place: string, warnings: Warnings): DnsRewrite | null {
   const domain = readString(memberOf(element, 'domain'), `${place}.domain`, '', warnings);
   const answer = readString(memberOf(element, 'answer'), `${place}.answer`, '', warnings);
   if (domain !== '' && answer !== '') return { domain, answer };
   warnings.add(place, 'expected a domain and an answer; it is ignored');
   return null;
 }
+
+/** The entries of a list of the form of 0.4.6. */
+export interface EntryKind {
+  readonly read: typeof readList | typeof readRewrite;
+  /** The member that names an entry. */
+  readonly named: string;
+}
+
+/** The lists of the form of 0.4.6 whose entries are objects. */
+export const ENTRY_LISTS: ReadonlyMap<string, EntryKind> = new Map<string, EntryKind>([
+  ['lists', { read: readList, named: 'url' }],
+  ['allowlists', { read: readList, named: 'url' }],
+  ['rewrites', { read: readRewrite, named: 'domain' }],
+]);
 
 function readBind(node: ValueNode | undefined, warnings: Warnings): string {
   const bind = readString(node, 'dns.bind', DEFAULT_DNS.bind, warnings);

@@ -12,13 +12,13 @@ import { finish, Pace } from '../core/steps.js';
 import { continuedList, type ItemForm, inPlaceOf, type Members } from './continued-list.js';
 import {
   DNS_MEMBERS,
+  ENTRY_LISTS,
+  type EntryKind,
   entryMembers,
   hasResolverForm,
   OLDER_OF,
   type PlainDns,
   readDns,
-  readList,
-  readRewrite,
   renderResolver,
 } from './dns-section.js';
 import type { ConfigurationDocument } from './document.js';
@@ -61,14 +61,12 @@ export function withDns(
   return [['dns', dns]];
 }
 
-/** The lists of the form of 0.4.6 whose entries are objects. An entry continues an equal one, else one with its URL or domain. */
-const ENTRY_LISTS: ReadonlyMap<string, ItemForm<Members>> = new Map([
-  ['lists', entryForm(readList, 'url')],
-  ['allowlists', entryForm(readList, 'url')],
-  ['rewrites', entryForm(readRewrite, 'domain')],
-]);
+/** The forms of the lists whose entries are objects. An entry continues an equal one, else one of the same name. */
+const ENTRY_FORMS: ReadonlyMap<string, ItemForm<Members>> = new Map(
+  [...ENTRY_LISTS].map(([list, kind]) => [list, entryForm(kind)]),
+);
 
-function entryForm(read: typeof readList | typeof readRewrite, named: string): ItemForm<Members> {
+function entryForm({ read, named }: EntryKind): ItemForm<Members> {
   return {
     read(element) {
       const entry = read(element, '', createWarnings());
@@ -96,7 +94,7 @@ function setDnsMember(bytes: Buffer, { members }: ObjectValue, member: DnsMember
   const said = isGiven(present) ? present : fallback === undefined ? undefined : newValue(fallback);
   const wanted = newValue(value);
   if (says(said, wanted)) return;
-  const form = ENTRY_LISTS.get(name);
+  const form = ENTRY_FORMS.get(name);
   if (form !== undefined && present?.at?.kind === 'array' && isRenderedArray(value)) {
     members.set(name, continuedList(bytes, present.at, value.filter(isMembers), form));
     return;
