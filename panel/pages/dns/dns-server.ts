@@ -32,6 +32,8 @@ export const dnsServerOf = perWorkspace((workspace) => {
   /** Asks Keyway's own interface, unless it has said that it has none. */
   async function loadOwn(): Promise<void> {
     const asked = { part, changes };
+    // It does not tell yet what is being switched.
+    await switched;
     const [told, queries] = await Promise.all([askDns(own, { method: 'GET' }), readDnsLog(own, part)]);
     isElsewhere = told.reason === 'none';
     if (isElsewhere) return;
@@ -65,23 +67,12 @@ export const dnsServerOf = perWorkspace((workspace) => {
         state.patch({ server: seen && { ...seen, lists: seen.lists.map(wanted) } });
       };
       show(enabled);
-      const change = changes;
       const asked = switched.then(() => askDns(own, { method: 'PATCH', body: { lists: [{ url, enabled }] } }));
-      switched = asked.catch(() => undefined);
-      try {
-        const told = await asked;
-        // What was switched since is not in it.
-        if (changes === change) {
-          changes += 1;
-          state.patch({ server: told });
-        }
-      } catch (problem) {
-        show(!enabled);
-        throw problem;
-      }
+      switched = asked.catch(() => show(!enabled));
+      await asked;
       note(workspace, 'saveDns', true);
       // The forms of the page show the same settings.
-      await (offers.get().dns === true ? contact.now() : fileEditingOf(workspace).start());
+      await Promise.all([loadOwn(), offers.get().dns === true ? contact.now() : fileEditingOf(workspace).start()]);
     },
     async refresh(): Promise<void> {
       if (isElsewhere) await server.refreshBlocklists();
