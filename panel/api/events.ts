@@ -22,7 +22,7 @@ interface EventPage {
 
 /** Asks for the newest events. Rejects with `ApiFailure`. */
 export async function newestEvents(own: OwnInterface, limit: number): Promise<EventPage> {
-  const { text, members } = fieldsOf(await own.ask({ method: 'GET', path: `/events?limit=${limit}` }));
+  const { text, members } = fieldsOf(await own.ask({ path: `/events?limit=${limit}` }));
   return { cursor: text('cursor'), events: itemsOf(members.events, readEvent, 'data.events') };
 }
 

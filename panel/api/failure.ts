@@ -49,16 +49,21 @@ export class ApiFailure extends Error {
   }
 }
 
+/** Returns true for a call that failed in one of these ways, or with one of these statuses. */
+export function hasFailed(error: unknown, ...ways: readonly (FailureKind | number)[]): error is ApiFailure {
+  return error instanceof ApiFailure && (ways.includes(error.kind) || ways.includes(error.status));
+}
+
 /** Returns true where the server does not offer the operation at all, as opposed to refusing this call. */
 export function isAbsent(error: unknown): boolean {
-  return error instanceof ApiFailure && (error.kind === 'absent' || error.kind === 'page');
+  return hasFailed(error, 'absent', 'page');
 }
 
 /** Returns true where something is another one by now than the change was meant for. */
 export function isChangedMeanwhile(error: unknown): boolean {
-  return error instanceof ApiFailure && error.status === 412;
+  return hasFailed(error, 412);
 }
 
 export function isAway(error: unknown): boolean {
-  return error instanceof ApiFailure && ['unreachable', 'timeout', 'broken', 'garbled', 'page'].includes(error.kind);
+  return hasFailed(error, 'unreachable', 'timeout', 'broken', 'garbled', 'page');
 }

@@ -1,10 +1,11 @@
-import { encodeExact, parseExact } from '../text/exact-json.js';
+import { encodeExact, parsed } from '../text/exact-json.js';
 import { ApiFailure, type FailureKind } from './failure.js';
 import { isObject } from './objects.js';
 
 /** One request below an API root. */
 export interface HttpCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `GET` where it is left out. */
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   /** Encoded as JSON with exact integers. */
   readonly body?: unknown;
@@ -59,9 +60,9 @@ async function send(root: string, call: HttpCall): Promise<{ readonly response: 
   Object.assign(headers, call.headers);
   try {
     const response = await fetch(root + call.path, {
-      method: call.method,
+      method: call.method ?? 'GET',
       headers,
-      ...(body === undefined ? {} : { body }),
+      body: body ?? null,
       signal: patience.signal,
       ...PLAINLY,
       keepalive: call.keepalive ?? false,
@@ -148,22 +149,14 @@ function failureOf(response: Response, text: string): ApiFailure {
 
 /** A failure envelope, or null where the text is none. */
 function failureIn(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value = parseExact(text);
-    return isObject(value) && value.ok === false && typeof value.error === 'string' ? value : null;
-  } catch {
-    return null;
-  }
+  const value = parsed(text);
+  return isObject(value) && value.ok === false && typeof value.error === 'string' ? value : null;
 }
 
 /** The `data` of a success envelope. Throws `ApiFailure('garbled')` for anything else. */
 export function dataOf(text: string): unknown {
-  let value: unknown;
-  try {
-    value = parseExact(text);
-  } catch {
-    throw new ApiFailure('garbled');
-  }
+  const value = parsed(text);
+  if (value === null) throw new ApiFailure('garbled');
   if (!isObject(value) || typeof value.ok !== 'boolean') throw new ApiFailure('garbled', 'ok');
   if (value.ok === false) throw new ApiFailure('refused', String(value.error ?? ''), 200);
   return value.data;

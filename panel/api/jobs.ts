@@ -79,13 +79,11 @@ export function jobCalls({ ask }: OwnInterface) {
     },
     /** Answers at its end, or after a second; the outcomes of the items only with `whole`. */
     follow: async (id: string, whole = false) =>
-      readJob(
-        await ask({ method: 'GET', path: `/jobs/${id}?${whole ? `limit=${MOST_ITEMS}` : 'wait=1&failed=1&limit=1'}` }),
-      ),
+      readJob(await ask({ path: `/jobs/${id}?${whole ? `limit=${MOST_ITEMS}` : 'wait=1&failed=1&limit=1'}` })),
     stop: async (id: string) => readJob(await ask({ method: 'DELETE', path: `/jobs/${id}` })),
     /** The newest first. */
     all: async () => {
-      const list = await ask({ method: 'GET', path: '/jobs?limit=200' });
+      const list = await ask({ path: '/jobs?limit=200' });
       return Array.isArray(list) ? list.map(readJob) : [];
     },
   };

@@ -23,7 +23,7 @@ const TIMEOUT = 120_000;
 
 /** Asks for the kept versions, newest first. Rejects with `ApiFailure`. */
 export async function listVersions(own: OwnInterface): Promise<readonly KeptVersion[]> {
-  const data = await own.ask({ method: 'GET', path: '/configuration/versions', timeout: TIMEOUT });
+  const data = await own.ask({ path: '/configuration/versions', timeout: TIMEOUT });
   return itemsOf(data, ({ members, text, texts, time, whole, orNull }) => ({
     id: text('id'),
     keptAt: time('kept_at'),
@@ -36,7 +36,7 @@ export async function listVersions(own: OwnInterface): Promise<readonly KeptVers
 
 /** Reads a version; resolves to the whole answer, whose `data` is it. */
 export async function readVersion(own: OwnInterface, id: string): Promise<string> {
-  return (await own.exchange({ method: 'GET', path: pathOf(id), timeout: TIMEOUT })).text;
+  return (await own.exchange({ path: pathOf(id), timeout: TIMEOUT })).text;
 }
 
 /** Restores a version; resolves to the id of the one that takes it back, null for none. Rejects with `ApiFailure`. */

@@ -18,7 +18,7 @@ export interface NamedToken {
 }
 
 export async function listTokens(own: OwnInterface): Promise<readonly NamedToken[]> {
-  return itemsOf(await own.ask({ method: 'GET', path: '/tokens' }), ({ members, text, time, oneOf, orNull }) => ({
+  return itemsOf(await own.ask({ path: '/tokens' }), ({ members, text, time, oneOf, orNull }) => ({
     name: text('name'),
     may: oneOf('may', PRESETS),
     createdAt: time('created_at'),

@@ -1,4 +1,4 @@
-import { ApiFailure, isAbsent } from './failure.js';
+import { type FailureKind, hasFailed, isAbsent } from './failure.js';
 import { exchange } from './http.js';
 import type { Server } from './server.js';
 
@@ -19,26 +19,23 @@ export const NOTHING_KNOWN: Offers = {
   share: null,
 };
 
-/** True where a call is answered, false where the server has no such operation, null where neither can be told. */
-async function answers(call: () => Promise<unknown>): Promise<boolean | null> {
+/**
+ * True where a call is answered, perhaps by a failure of this kind or status; false where the server has no such operation, null where
+ * neither can be told.
+ */
+async function answers(call: Promise<unknown>, failure: FailureKind | number): Promise<boolean | null> {
   try {
-    await call();
+    await call;
     return true;
   } catch (error) {
-    if (isAbsent(error)) return false;
-    return error instanceof ApiFailure && error.kind === 'refused' ? true : null;
+    if (hasFailed(error, failure)) return true;
+    return isAbsent(error) ? false : null;
   }
 }
 
 /** Looks for a login by a GET: a wrong method, which signs nobody in and counts as no attempt. */
-export async function hasLogin(root: string): Promise<boolean | null> {
-  try {
-    await exchange(root, { method: 'GET', path: '/login' });
-    return true;
-  } catch (error) {
-    if (error instanceof ApiFailure && error.status === 405) return true;
-    return isAbsent(error) ? false : null;
-  }
+export function hasLogin(root: string): Promise<boolean | null> {
+  return answers(exchange(root, { path: '/login' }), 405);
 }
 
 /**
@@ -47,7 +44,7 @@ export async function hasLogin(root: string): Promise<boolean | null> {
  */
 export async function learnOffers(server: Server, known: Offers): Promise<Offers> {
   const ask = (feature: Feature, call: () => Promise<unknown>) =>
-    known[feature] === null ? answers(call) : Promise.resolve(known[feature]);
+    known[feature] === null ? answers(call(), 'refused') : Promise.resolve(known[feature]);
   const [config, audit, rules, dns] = await Promise.all([
     ask('config', () => server.configText()),
     ask('audit', () => server.audit()),

@@ -13,7 +13,7 @@ export interface OwnConfiguration {
 }
 
 export async function readOwnConfiguration(own: OwnInterface): Promise<OwnConfiguration> {
-  const answer = await own.exchange({ method: 'GET', path: '/configuration', timeout: TIMEOUT });
+  const answer = await own.exchange({ path: '/configuration', timeout: TIMEOUT });
   return { answer: answer.text, tag: entityTag(answer) };
 }
 

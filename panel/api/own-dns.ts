@@ -50,7 +50,7 @@ export async function askDns(own: OwnInterface, call: Omit<OwnCall, 'path'>, pat
 
 /** Reads the newest questions whose name or client has this part in it, oldest of them first. */
 export async function readDnsLog(own: OwnInterface, part: string): Promise<readonly DnsQuery[]> {
-  const data = await own.ask({ method: 'GET', path: `/dns/log?search=${encodeURIComponent(part)}` });
+  const data = await own.ask({ path: `/dns/log?search=${encodeURIComponent(part)}` });
   const queries = itemsOf(fieldsOf(data).members.entries, ({ text, time }) => ({
     ...{ timestamp: time('time') / 1000, domain: text('name'), client_ip: text('client') },
     ...{ blocked: text('outcome') === 'blocked', failed: text('outcome') === 'failed' },

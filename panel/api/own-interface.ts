@@ -1,4 +1,4 @@
-import { ApiFailure, isAbsent } from './failure.js';
+import { hasFailed } from './failure.js';
 import { dataOf, type HttpAnswer, type HttpCall, type StreamedEvent } from './http.js';
 
 /** A call below the root of Keyway's own interface. */
@@ -37,10 +37,10 @@ export async function learnReach(own: OwnInterface): Promise<Reach> {
 
 async function isLetIn(own: OwnInterface, path: string): Promise<boolean> {
   try {
-    await own.ask({ method: 'GET', path });
+    await own.ask({ path });
     return true;
   } catch (error) {
-    if (isAbsent(error) || (error instanceof ApiFailure && error.kind === 'refused')) return false;
+    if (hasFailed(error, 'absent', 'page', 'refused')) return false;
     throw error;
   }
 }

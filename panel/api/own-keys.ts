@@ -22,13 +22,13 @@ const MOST = 10_000;
 
 /** The cursor of the keys as they are now. */
 export async function presentKeyCursor(own: OwnInterface): Promise<string> {
-  return readKeyChanges(await own.ask({ method: 'GET', path: '/keys?limit=1' })).cursor;
+  return readKeyChanges(await own.ask({ path: '/keys?limit=1' })).cursor;
 }
 
 /** Reads the changes since; null where they are more than one answer holds, or not all are known. */
 export async function keyChangesSince(own: OwnInterface, cursor: string): Promise<KeyChanges | null> {
   const path = `/keys?limit=${MOST}&since=${encodeURIComponent(cursor)}`;
-  const changes = readKeyChanges(await own.ask({ method: 'GET', path }));
+  const changes = readKeyChanges(await own.ask({ path }));
   return changes.whole || changes.keys.length + changes.removed.length >= MOST ? null : changes;
 }
 
@@ -37,7 +37,7 @@ export async function keyNotes(own: OwnInterface): Promise<ReadonlyMap<string, s
   const notes = new Map<string, string>();
   for (let after = ''; ; ) {
     const path = `/keys?noted=1&limit=${MOST}${after && `&after=${encodeURIComponent(after)}`}`;
-    const { keys } = readKeyChanges(await own.ask({ method: 'GET', path }));
+    const { keys } = readKeyChanges(await own.ask({ path }));
     for (const { access_key: key, note } of keys) if (note) notes.set(key, note);
     if (keys.length < MOST) return notes;
     after = keys.at(-1)?.access_key ?? '';

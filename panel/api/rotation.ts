@@ -1,4 +1,4 @@
-import { ApiFailure } from './failure.js';
+import { type ApiFailure, hasFailed } from './failure.js';
 import type { OwnInterface } from './own-interface.js';
 import { fieldsOf } from './wire.js';
 
@@ -16,7 +16,7 @@ export async function rotateKey(own: OwnInterface, key: string, once: string): P
     const data = await own.ask({ method: 'POST', path, body: {}, headers: { 'Idempotency-Key': once } });
     return { key: keyIn(data), unsaved: null };
   } catch (error) {
-    if (!(error instanceof ApiFailure) || error.kind !== 'inMemory') throw error;
+    if (!hasFailed(error, 'inMemory')) throw error;
     return { key: keyIn(error.envelope.data), unsaved: error };
   }
 }

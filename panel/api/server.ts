@@ -30,21 +30,19 @@ function keyPath(key: string): string {
 /** Every operation of the API, typed. Each rejects with `ApiFailure`. */
 export function createServer(send: Sender) {
   const write = async (call: Parameters<Sender>[0]) => dataOf((await send(call)).text);
-  const get = (path: string) => write({ method: 'GET', path });
+  const get = (path: string) => write({ path });
   const getTagged = async <T>(path: string, read: (data: unknown) => T): Promise<Tagged<T>> => {
-    const answer = await send({ method: 'GET', path });
+    const answer = await send({ path });
     return { settings: read(dataOf(answer.text)), tag: entityTag(answer) };
   };
   const ifMatch = (tag: string | null) => (tag === null ? {} : { headers: { 'if-match': tag } });
-  const getText = async (path: string) => (await send({ method: 'GET', path, timeout: LIST_TIMEOUT })).text;
+  const getText = async (path: string) => (await send({ path, timeout: LIST_TIMEOUT })).text;
   const run = async (call: Parameters<Sender>[0]): Promise<void> => void (await write(call));
   const user = (key: string, rest = '') => `/users/${keyPath(key)}${rest}`;
   return {
     /** `timeout` in milliseconds. */
     status: async (timeout?: number) =>
-      wire.readStatus(
-        await write({ method: 'GET', path: '/server/status', ...(timeout !== undefined && { timeout }) }),
-      ),
+      wire.readStatus(await write({ path: '/server/status', ...(timeout !== undefined && { timeout }) })),
     /** The whole answer as text, so that an unchanged list need not be read again. */
     usersText: () => getText('/users'),
     createUser: async (body: NewUser) => wire.readText(await write({ method: 'POST', path: '/users', body }), 'data'),
@@ -59,7 +57,7 @@ export function createServer(send: Sender) {
     resetUser: async (key: string) => run({ method: 'POST', path: user(key, '/reset') }),
     deleteUser: async (key: string) => run({ method: 'DELETE', path: user(key) }),
     shareLink: async (key: string) =>
-      wire.readText(await write({ method: 'GET', path: `/subscribe/${keyPath(key)}`, accept: 'text/plain' }), 'data'),
+      wire.readText(await write({ path: `/subscribe/${keyPath(key)}`, accept: 'text/plain' }), 'data'),
     /** The address of the key's subscription; null where the server has none. */
     subscription: async (key: string) => {
       const { subscription } = wire.fieldsOf(await get(user(key, '/share'))).members;

@@ -21,12 +21,9 @@ export interface UsageRow {
 
 /** Asks who used what in the last 90 days. Rejects with `ApiFailure`. */
 export async function listUsage(own: OwnInterface): Promise<readonly UsageRow[]> {
-  return itemsOf(
-    await own.ask({ method: 'GET', path: '/usage', timeout: 60_000 }),
-    ({ members, text, time, whole }) => ({
-      ...{ by: text('by'), program: text('program'), revision: text('revision') },
-      ...{ operation: text('operation'), day: text('day'), count: whole('count'), lastSeen: time('last_seen') },
-      sunset: members.sunset === undefined ? null : time('sunset'),
-    }),
-  );
+  return itemsOf(await own.ask({ path: '/usage', timeout: 60_000 }), ({ members, text, time, whole }) => ({
+    ...{ by: text('by'), program: text('program'), revision: text('revision') },
+    ...{ operation: text('operation'), day: text('day'), count: whole('count'), lastSeen: time('last_seen') },
+    sunset: members.sunset === undefined ? null : time('sunset'),
+  }));
 }

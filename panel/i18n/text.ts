@@ -37,7 +37,7 @@ export async function fetchPreferredTexts(): Promise<void> {
       // The next language may be there.
     }
   }
-  throw new Error('The texts of the page could not be fetched.');
+  throw new Error('no texts');
 }
 
 /** Keeps the choice of a language and shows the page in it. Rejects, and shows it as before, where its texts cannot be fetched. */

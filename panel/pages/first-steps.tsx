@@ -5,6 +5,7 @@ import { useWords } from '../i18n/text.js';
 import { addressesSet } from '../state/client-links.js';
 import { findUnreachable, firstStepsOf, isSeen } from '../state/first-steps.js';
 import { goTo } from '../state/route.js';
+import { useAsked } from '../state/tasks.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { Button, IconButton } from '../ui/button.js';
@@ -20,22 +21,14 @@ export function FirstSteps({ users }: { readonly users: readonly User[] }) {
   const isOver = useStore(store);
   const set = useStore(addressesSet(workspace));
   const [creating, setCreating] = useState(false);
-  /** The host that links name and no client reaches; null where they lead to the server, undefined while that is not known. */
-  const [unreachable, setUnreachable] = useState<string | null | undefined>(undefined);
   const first = users[0]?.access_key;
   const seen = users.some(isSeen);
-  useEffect(() => {
-    if (isOver) return;
-    let isCurrent = true;
-    findUnreachable(workspace, first).then((host) => {
-      if (!isCurrent) return;
-      setUnreachable(host);
-      if (host === null && seen) store.set(true);
-    });
-    return () => {
-      isCurrent = false;
-    };
-  }, [workspace, first, set, seen, isOver]);
+  /** The host that links name and no client reaches; null where they lead to the server, undefined while that is not known. */
+  const { value: unreachable } = useAsked(isOver ? null : () => findUnreachable(workspace, first), [
+    ...[workspace, first, set, isOver],
+  ]);
+  const isComplete = seen && unreachable === null;
+  useEffect(() => void (isComplete && store.set(true)), [isComplete]);
   const lacks = first === undefined || !seen || typeof unreachable === 'string';
   return (
     <>

@@ -4,7 +4,7 @@ import { placeAddress } from '../api/places.js';
 import { sentence, useWords, type Words } from '../i18n/text.js';
 import { note } from '../state/audit-notes.js';
 import type { SessionState } from '../state/session.js';
-import { say } from '../state/toasts.js';
+import { sayFailure } from '../state/toasts.js';
 import { usePlaces, useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { Button, Segments } from '../ui/button.js';
@@ -121,10 +121,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
       if (way === 'password') await workspace.session.signIn(username, secret, stays);
       else await workspace.session.useToken(secret, stays);
       note(workspace, 'signIn', true);
-      if (hasDevices && device.trim() !== '')
-        workspace.session
-          .keepDevice(device.trim())
-          .catch((error: unknown) => say('bad', (words) => sentence(error, words)));
+      if (hasDevices && device.trim() !== '') workspace.session.keepDevice(device.trim()).catch(sayFailure);
     } catch (error) {
       setProblem({ say: (words) => problemOf(error, way, words) });
       setBusy(false);

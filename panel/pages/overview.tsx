@@ -85,48 +85,45 @@ function Board({ summary: { connected, top, near, knowsOnline }, users: list }: 
   const words = useWords();
   const { history } = useWorkspace().users;
   const isQuiet = top.length + connected.length + near.length === 0;
-  if (isQuiet) {
-    return (
-      <div class="stack board">
-        <Traffic />
-      </div>
-    );
-  }
   return (
     <div class="stack board">
       <Traffic />
-      <section class="card board-top">
-        <header class="line">
-          <h2>{words('overview.top')}</h2>
-        </header>
-        {top.length === 0 && <p class="hint">{words('overview.noTraffic')}</p>}
-        <ol class="ranking">
-          {top.map((user) => (
-            <Ranked key={user.access_key} user={user} part={Number(user.bytes_down) / Number(top[0]?.bytes_down)}>
-              <Sparkline points={history.of(user.access_key)} />
-              <Size bytes={user.bytes_down} />
-            </Ranked>
-          ))}
-        </ol>
-        {top.length > 0 && <p class="hint">{words('overview.topNote')}</p>}
-      </section>
-      <div class="card">
-        <Present connected={connected} blind={!knowsOnline} users={list} />
-        <section class="board-near">
-          <header class="line">
-            <h2>{words('overview.near')}</h2>
-            <ShowAll n={near.length} view={{ filter: 'all', sorting: { column: 'used', descending: true } }} />
-          </header>
-          {near.length === 0 && <p class="hint">{words('overview.noNear')}</p>}
-          <ol class="ranking">
-            {largest(near, BESIDE, (a, b) => (usedPart(a) ?? 0) > (usedPart(b) ?? 0)).map((user) => (
-              <Ranked key={user.access_key} user={user}>
-                <Usage user={user} />
-              </Ranked>
-            ))}
-          </ol>
-        </section>
-      </div>
+      {!isQuiet && (
+        <>
+          <section class="card board-top">
+            <header class="line">
+              <h2>{words('overview.top')}</h2>
+            </header>
+            {top.length === 0 && <p class="hint">{words('overview.noTraffic')}</p>}
+            <ol class="ranking">
+              {top.map((user) => (
+                <Ranked key={user.access_key} user={user} part={Number(user.bytes_down) / Number(top[0]?.bytes_down)}>
+                  <Sparkline points={history.of(user.access_key)} />
+                  <Size bytes={user.bytes_down} />
+                </Ranked>
+              ))}
+            </ol>
+            {top.length > 0 && <p class="hint">{words('overview.topNote')}</p>}
+          </section>
+          <div class="card">
+            <Present connected={connected} blind={!knowsOnline} users={list} />
+            <section class="board-near">
+              <header class="line">
+                <h2>{words('overview.near')}</h2>
+                <ShowAll n={near.length} view={{ filter: 'all', sorting: { column: 'used', descending: true } }} />
+              </header>
+              {near.length === 0 && <p class="hint">{words('overview.noNear')}</p>}
+              <ol class="ranking">
+                {largest(near, BESIDE, (a, b) => (usedPart(a) ?? 0) > (usedPart(b) ?? 0)).map((user) => (
+                  <Ranked key={user.access_key} user={user}>
+                    <Usage user={user} />
+                  </Ranked>
+                ))}
+              </ol>
+            </section>
+          </div>
+        </>
+      )}
     </div>
   );
 }

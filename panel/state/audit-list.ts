@@ -1,8 +1,7 @@
 import type { AuditEntry } from '../api/wire.js';
-import { sentence } from '../i18n/text.js';
 import { createStore } from '../store/store.js';
 import { perWorkspace } from './per-workspace.js';
-import { say } from './toasts.js';
+import { say, sayFailure } from './toasts.js';
 
 /** The server's audit list. */
 export const auditListOf = perWorkspace(({ server, session }) => {
@@ -27,7 +26,7 @@ export const auditListOf = perWorkspace(({ server, session }) => {
         entries.set([]);
         say('good', (words) => words('audit.cleared'));
       } catch (problem) {
-        say('bad', (words) => sentence(problem, words));
+        sayFailure(problem);
       }
     },
   };

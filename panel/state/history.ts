@@ -78,8 +78,8 @@ export function createHistory(kept: string | null = null, now: number = Date.now
     /** One key's share of the last hour's intervals; empty where it did not move. */
     of(key: string): readonly TrafficPoint[] {
       const known = keys.get(key);
-      const last = total[total.length - 1]?.time ?? 0;
-      if (known === undefined || (known.points[known.points.length - 1]?.time ?? 0) <= last - HOUR) return [];
+      const last = total.at(-1)?.time ?? 0;
+      if (known === undefined || (known.points.at(-1)?.time ?? 0) <= last - HOUR) return [];
       const moved = new Map(known.points.map((point) => [point.time, point]));
       return total
         .filter(({ time, seconds }) => time > last - HOUR && time - seconds * 1000 >= known.from)
@@ -161,7 +161,7 @@ export function follows(before: TrafficPoint, point: TrafficPoint): boolean {
 function joinOld(points: readonly TrafficPoint[], until: number): readonly TrafficPoint[] {
   const joined: TrafficPoint[] = [];
   for (const point of points) {
-    const last = joined[joined.length - 1];
+    const last = joined.at(-1);
     if (last !== undefined && point.time < until && last.seconds + point.seconds <= JOINED && follows(last, point)) {
       const { time } = point;
       const seconds = last.seconds + point.seconds;

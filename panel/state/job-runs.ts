@@ -1,4 +1,4 @@
-import { ApiFailure, isAway } from '../api/failure.js';
+import { ApiFailure, hasFailed, isAway } from '../api/failure.js';
 import {
   type Change,
   isOver,
@@ -197,9 +197,8 @@ export class JobRuns {
       try {
         return await ask();
       } catch (error) {
-        const isBusy = error instanceof ApiFailure && error.status === 429;
         if (state.get().phase === 'lost') await until(state, ({ phase }) => phase !== 'lost');
-        else if (!isAway(error) && !isBusy) throw error;
+        else if (!isAway(error) && !hasFailed(error, 429)) throw error;
         else await pause(PAUSE);
         if (state.get().phase === 'signedOut') throw error;
       }

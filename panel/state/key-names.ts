@@ -11,14 +11,14 @@ export function createKeyNames(server: Server, tellsConfiguration: () => boolean
   let names: ReadonlyMap<string, string> | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
 
+  const areDue = () => tellsConfiguration() && performance.now() - readAt > GOOD_FOR;
+
   return {
     /** Tells whether they are worth asking for. */
-    get areDue() {
-      return tellsConfiguration() && performance.now() - readAt > GOOD_FOR;
-    },
+    areDue,
     /** Puts the names into a list; as it is where there is no way to learn them. */
     async named(users: readonly User[], isDue: boolean): Promise<readonly User[]> {
-      if (tellsConfiguration() && (isDue || names === null || performance.now() - readAt > GOOD_FOR)) {
+      if (areDue() || (tellsConfiguration() && (isDue || names === null))) {
         readAt = performance.now();
         const asked = server.configText().then((text) => namesIn(dataOf(text)));
         names = await asked.catch(() => names);

@@ -59,7 +59,7 @@ export function createSeenKeys(root: string, names: ReturnType<typeof createKeyN
     const isNameless = before.users?.[0] !== undefined && tellsNone;
     const notesText = encodeExact([...notes]);
     const isKnown = text === lastText && notesText === lastNotes;
-    if (isKnown && before.users !== null && !(isNameless && (isDue || names.areDue))) {
+    if (isKnown && before.users !== null && !(isNameless && (isDue || names.areDue()))) {
       const loadedAt = Date.now();
       history.record(before.users, byKey, loadedAt);
       state.patch({ hasNotes, loadedAt, error: null });

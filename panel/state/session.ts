@@ -1,4 +1,4 @@
-import { ApiFailure } from '../api/failure.js';
+import { ApiFailure, hasFailed } from '../api/failure.js';
 import { dataOf, exchange, type HttpAnswer, streamEvents } from '../api/http.js';
 import { hasLogin, type Offers } from '../api/offers.js';
 import type { Place } from '../api/places.js';
@@ -61,7 +61,7 @@ function createCalls(
     try {
       return await sendWith(call, used, root);
     } catch (error) {
-      if (!(error instanceof ApiFailure) || error.kind !== 'unauthorized') throw error;
+      if (!hasFailed(error, 'unauthorized')) throw error;
       if (call.endsSession !== true) await renewal;
       const newer = await newerThan(used);
       if (newer === null) {
@@ -132,7 +132,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
   async function refusal(): Promise<ApiFailure | null> {
     if (place.open !== null) return place.open ? null : new ApiFailure('unauthorized');
     try {
-      await sendWith({ method: 'GET', path: '/server/status' }, null);
+      await sendWith({ path: '/server/status' }, null);
       return null;
     } catch (error) {
       return error instanceof ApiFailure ? error : new ApiFailure('unreachable');
@@ -148,7 +148,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
   /** Rejects with `ApiFailure('unauthorized')` where the server does not take the token. */
   async function useToken(token: string, stays: boolean): Promise<void> {
     const credential: Credential = { kind: 'token', value: token, stays, device: null };
-    await sendWith({ method: 'GET', path: '/server/status' }, credential);
+    await sendWith({ path: '/server/status' }, credential);
     take(credential);
   }
 

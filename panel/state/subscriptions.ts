@@ -23,7 +23,7 @@ export async function subscriptionOf(workspace: Workspace, key: string): Promise
 /** The random address, below the one for subscriptions alone, else below the configuration's domain, else beside the page. */
 async function handedOut({ own, place }: Workspace, key: string): Promise<string | null> {
   const path = `/keys/${encodeURIComponent(key)}`;
-  const served = fieldsOf(await own.ask({ method: 'GET', path: `${path}/subscription` })).members.path;
+  const served = fieldsOf(await own.ask({ path: `${path}/subscription` })).members.path;
   if (typeof served !== 'string') return null;
   const address = fieldsOf(await own.ask({ method: 'POST', path: `${path}/address` }));
   const { url } = address.members;

@@ -39,3 +39,20 @@ export function useRefreshed(load: () => Promise<void>): unknown {
   );
   return error;
 }
+
+/** Asks for something, anew for other inputs and not for null: undefined until it is known. */
+export function useAsked<T>(ask: (() => Promise<T>) | null, inputs: readonly unknown[]) {
+  const [known, setKnown] = useState<{ readonly value?: T; readonly error?: unknown }>({});
+  useEffect(() => {
+    let isWanted = true;
+    setKnown({});
+    ask?.().then(
+      (value) => isWanted && setKnown({ value }),
+      (error: unknown) => isWanted && setKnown({ error }),
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, inputs);
+  return known;
+}

@@ -1,4 +1,4 @@
-import type { Words } from '../i18n/text.js';
+import { sentence, type Words } from '../i18n/text.js';
 import { createStore, type Store } from '../store/store.js';
 
 type Tone = 'good' | 'bad' | 'plain';
@@ -31,4 +31,9 @@ export function say(
   toasts.set([...kept, shown]);
   setTimeout(dismiss, lasts);
   return dismiss;
+}
+
+/** Shows why something failed. */
+export function sayFailure(problem: unknown): void {
+  say('bad', (words) => sentence(problem, words));
 }

@@ -1,4 +1,4 @@
-import { ApiFailure, isAbsent } from '../api/failure.js';
+import { hasFailed } from '../api/failure.js';
 import type { OwnInterface } from '../api/own-interface.js';
 import { type KeyChanges, keyChangesSince, keyNotes, presentKeyCursor } from '../api/own-keys.js';
 import type { Server } from '../api/server.js';
@@ -85,7 +85,7 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
         return await follow(isDue, watched);
       } catch (error) {
         if (watched.aborted) return;
-        if (!(error instanceof ApiFailure) || !(isAbsent(error) || error.kind === 'refused')) throw error;
+        if (!hasFailed(error, 'absent', 'page', 'refused')) throw error;
         // Too many calls at once may be fewer at the next load.
         isWithoutChanges = error.status !== 429;
       }
@@ -141,7 +141,7 @@ async function notesOf(own: OwnInterface): Promise<ReadonlyMap<string, string> |
   try {
     return await keyNotes(own);
   } catch (error) {
-    if (error instanceof ApiFailure && error.status === 400) return undefined;
+    if (hasFailed(error, 400)) return undefined;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { createContext } from 'preact';
+import { type Context, createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { isAbsent } from '../api/failure.js';
 import { learnOffers } from '../api/offers.js';
@@ -120,11 +120,7 @@ export type Workspace = ReturnType<typeof createWorkspace>;
 
 export const WorkspaceContext = createContext<Workspace | null>(null);
 
-export function useWorkspace(): Workspace {
-  const workspace = useContext(WorkspaceContext);
-  if (workspace === null) throw new Error('no workspace around this component');
-  return workspace;
-}
+export const useWorkspace = (): Workspace => useGiven(WorkspaceContext);
 
 /** The servers that the page can point at, and the one that it points at. */
 interface Places {
@@ -135,8 +131,10 @@ interface Places {
 
 export const PlacesContext = createContext<Places | null>(null);
 
-export function usePlaces(): Places {
-  const places = useContext(PlacesContext);
-  if (places === null) throw new Error('no places around this component');
-  return places;
+export const usePlaces = (): Places => useGiven(PlacesContext);
+
+function useGiven<T>(context: Context<T | null>): T {
+  const given = useContext(context);
+  if (given === null) throw new Error('not in its context');
+  return given;
 }

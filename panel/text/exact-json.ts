@@ -9,7 +9,7 @@ export function parseExact(text: string): unknown {
   return LONG_NUMBER.test(text) ? exactValue(parseTree(text, 'keep')) : JSON.parse(text);
 }
 
-/** The value of a JSON text that was kept; null where there is none, or half of one. */
+/** The value of a JSON text; null where there is none, or half of one. */
 export function parsed(text: string | null): unknown {
   try {
     return parseExact(text ?? 'null');

@@ -30,7 +30,7 @@ export class JsonProblem extends Error {
     const line = before.split('\n').length;
     const column = offset - before.lastIndexOf('\n');
     const found = text.slice(offset, offset + 1);
-    super(`${kind} at line ${line}, column ${column}: ${found}`);
+    super(kind);
     this.kind = kind;
     this.line = line;
     this.column = column;

@@ -33,7 +33,7 @@ function Drawing({ points, label, height = 180 }: ChartProps) {
   const width = useWidth(figure, FIRST_WIDTH);
   const [chosen, setChosen] = useState<number | null>(null);
   const scale = scaleOf(points, width, height);
-  const last = points[points.length - 1];
+  const last = points.at(-1);
   const at = chosen === null ? undefined : points[Math.min(chosen, points.length - 1)];
   const move = (event: PointerEvent) => {
     const box = svg.current?.getBoundingClientRect();
@@ -156,7 +156,7 @@ function startOf({ time, seconds }: TrafficPoint): number {
 
 function scaleOf(points: readonly TrafficPoint[], width: number, height: number): Scale {
   const first = points[0] === undefined ? 0 : startOf(points[0]);
-  const last = points[points.length - 1]?.time ?? first;
+  const last = points.at(-1)?.time ?? first;
   const span = Math.max(last - first, 1);
   const peak = points.reduce((most, point) => Math.max(most, rate(point, 'up'), rate(point, 'down')), 0);
   const { step, most } = sizeMarks(peak);
@@ -198,11 +198,8 @@ function unbroken(points: readonly TrafficPoint[]): readonly (readonly TrafficPo
 }
 
 function nearest(points: readonly TrafficPoint[], time: number): number {
-  let best = 0;
-  points.forEach((point, index) => {
-    if (Math.abs(point.time - time) < Math.abs((points[best]?.time ?? 0) - time)) best = index;
-  });
-  return best;
+  const away = points.map((point) => Math.abs(point.time - time));
+  return away.indexOf(Math.min(...away));
 }
 
 interface AxesProps {
@@ -248,7 +245,7 @@ const MOST = 180;
 /** The shape of a key's traffic, without figures; empty where nothing moved. It repeats what the key's own page tells. */
 export function Sparkline({ points }: { readonly points: readonly TrafficPoint[] }) {
   const drawn = points.slice(-MOST);
-  const rates = drawn.map(({ up, down, seconds }) => (up + down) / Math.max(seconds, 0.001));
+  const rates = drawn.map((point) => rate(point, 'up') + rate(point, 'down'));
   const peak = Math.max(...rates, 1);
   const step = WIDTH / Math.max(rates.length - 1, 1);
   const at = rates.map(

@@ -36,6 +36,28 @@ export function Loading({ text }: { readonly text?: string }) {
   return <p class="hint loading">{text ?? words('login.checking')}</p>;
 }
 
+interface ListedProps<T> {
+  /** Null until they have come. */
+  readonly items: readonly T[] | null;
+  /** Why they could not be had, or something with them failed; null for nothing. */
+  readonly error: unknown;
+  readonly urgent?: boolean;
+  /** Stands in the place of none. */
+  readonly empty: ComponentChildren;
+  /** Draws some. */
+  readonly children: (items: readonly T[]) => ComponentChildren;
+}
+
+/** A list in each of its forms: awaited, failed, empty and full. */
+export function Listed<T>({ items, error, urgent = false, empty, children }: ListedProps<T>) {
+  return (
+    <>
+      <Failure of={error} urgent={urgent} />
+      {items === null ? error === null && <Loading /> : items.length === 0 ? empty : children(items)}
+    </>
+  );
+}
+
 /** How far something with many parts is. */
 export function Progress({ done, total }: { readonly done: number; readonly total: number }) {
   const words = useWords();

@@ -14,7 +14,7 @@ import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { download } from '../../ui/download.js';
 import { ALL_LINES, contains, LineFilterTools } from '../../ui/line-filter.js';
-import { Empty, Failure, Loading } from '../../ui/notice.js';
+import { Empty, Listed } from '../../ui/notice.js';
 import { Absent, Page } from '../../ui/page.js';
 import { whoText } from '../../ui/who.js';
 
@@ -64,30 +64,33 @@ function Entries({ tabs }: { readonly tabs: ComponentChildren }) {
   );
   return (
     <Page title={words('page.audit')} tools={tools}>
-      <Failure of={error} />
-      {entries === null && error === null && <Loading />}
-      {entries?.length === 0 && <Empty icon="audit" title={words('audit.none')} text={words('audit.noneText')} />}
-      {!isEmpty && (
-        <>
-          <div class="line toolbar-line">
-            <LineFilterTools
-              label={words('audit.filter')}
-              only={words('audit.failedOnly')}
-              filter={filter}
-              onFilter={setFilter}
-            />
-          </div>
-          {shown.length === 0 ? (
-            <p class="hint">{words('keys.noMatch')}</p>
-          ) : (
-            <ol class="card card-flush entries" aria-label={words('page.audit')}>
-              {shown.map((entry) => (
-                <Row key={entry.id} entry={entry} />
-              ))}
-            </ol>
-          )}
-        </>
-      )}
+      <Listed
+        items={entries}
+        error={error}
+        empty={<Empty icon="audit" title={words('audit.none')} text={words('audit.noneText')} />}
+      >
+        {() => (
+          <>
+            <div class="line toolbar-line">
+              <LineFilterTools
+                label={words('audit.filter')}
+                only={words('audit.failedOnly')}
+                filter={filter}
+                onFilter={setFilter}
+              />
+            </div>
+            {shown.length === 0 ? (
+              <p class="hint">{words('keys.noMatch')}</p>
+            ) : (
+              <ol class="card card-flush entries" aria-label={words('page.audit')}>
+                {shown.map((entry) => (
+                  <Row key={entry.id} entry={entry} />
+                ))}
+              </ol>
+            )}
+          </>
+        )}
+      </Listed>
       <p class="hint">{words('audit.note')}</p>
       {asking && (
         <FormDialog title={words('audit.clearTitle')} onSubmit={clear} onClose={() => setAsking(false)}>

@@ -1,9 +1,8 @@
 import { reachesKeys } from '../../api/own-interface.js';
 import { useWords } from '../../i18n/text.js';
-import { goTo, route } from '../../state/route.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import { Segments } from '../../ui/button.js';
+import { Tabs, useTab } from '../../ui/tabs.js';
 import { AuditList } from './audit-list.js';
 import { Events } from './events.js';
 
@@ -13,17 +12,11 @@ const TABS = ['audit', 'events'] as const;
 export function AuditPage() {
   const words = useWords();
   const hasEvents = useStore(useWorkspace().reach, reachesKeys);
-  const tab = useStore(route, ({ key }) => TABS.find((name) => name === key) ?? 'audit');
+  const tab = useTab(TABS);
   const tabs = hasEvents && (
-    <Segments
-      class="tabs"
-      label={words('action.show')}
-      names={TABS}
-      chosen={tab}
-      onChoose={(name) => goTo('audit', name)}
-    >
+    <Tabs page="audit" names={TABS}>
       {(name) => words(name === 'audit' ? 'page.audit' : 'events.title')}
-    </Segments>
+    </Tabs>
   );
   return tab === 'events' && hasEvents ? <Events tabs={tabs} /> : <AuditList tabs={tabs} />;
 }

@@ -14,7 +14,7 @@ import { visible } from '../../text/visible.js';
 import { Age } from '../../ui/age.js';
 import { Button } from '../../ui/button.js';
 import { Select } from '../../ui/field.js';
-import { Empty, Failure, Loading } from '../../ui/notice.js';
+import { Empty, Listed } from '../../ui/notice.js';
 import { Page } from '../../ui/page.js';
 import { whoText } from '../../ui/who.js';
 
@@ -57,22 +57,25 @@ export function Events({ tabs }: { readonly tabs: ComponentChildren }) {
   );
   return (
     <Page title={words('page.audit')} tools={tools}>
-      <Failure of={error} />
-      {shown === null && error === null && <Loading />}
-      {shown?.length === 0 && <Empty icon="audit" title={words('audit.none')} text={words('events.note')} />}
-      {shown !== null && shown.length > 0 && (
-        <ol class="card card-flush entries" aria-label={words('events.title')}>
-          {shown.map((event) => (
-            <li key={event.id} class="line event">
-              <Age time={event.time} />
-              <p>
-                <Sentence event={event} />
-                {textOf(event, 'by') && <span class="quiet"> · {whoText(textOf(event, 'by'), words)}</span>}
-              </p>
-            </li>
-          ))}
-        </ol>
-      )}
+      <Listed
+        items={shown}
+        error={error}
+        empty={<Empty icon="audit" title={words('audit.none')} text={words('events.note')} />}
+      >
+        {(some) => (
+          <ol class="card card-flush entries" aria-label={words('events.title')}>
+            {some.map((event) => (
+              <li key={event.id} class="line event">
+                <Age time={event.time} />
+                <p>
+                  <Sentence event={event} />
+                  {textOf(event, 'by') && <span class="quiet"> · {whoText(textOf(event, 'by'), words)}</span>}
+                </p>
+              </li>
+            ))}
+          </ol>
+        )}
+      </Listed>
       {hasMore && limit < MOST && (
         <div class="line">
           <Button onClick={() => setLimit(Math.min(MOST, limit * 5))}>{words('events.older')}</Button>

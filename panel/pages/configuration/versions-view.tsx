@@ -8,7 +8,7 @@ import { Age } from '../../ui/age.js';
 import { Button } from '../../ui/button.js';
 import { Dialog, DialogFoot } from '../../ui/dialog.js';
 import { Difference } from '../../ui/difference.js';
-import { Empty, Failure, Loading, Notice } from '../../ui/notice.js';
+import { Empty, Failure, Listed, Notice } from '../../ui/notice.js';
 import { type OpenVersion, versionsOf } from './versions.js';
 
 /** The kept versions of the configuration: when and why each was kept, and what its restore would change. */
@@ -20,31 +20,35 @@ export function VersionsView({ onEdit }: { readonly onEdit: () => void }) {
   useEffect(() => void task.run(versions.load), [versions]);
   return (
     <>
-      <Failure of={task.error} urgent />
-      {list === null && task.error === null && <Loading />}
-      {list?.length === 0 && (
-        <Empty icon="configuration" title={words('versions.none')} text={words('versions.noneText')}>
-          <Button kind="primary" onClick={onEdit}>
-            {words('key.edit')}
-          </Button>
-        </Empty>
-      )}
-      {list !== null && list.length > 0 && (
-        <ol class="card card-flush entries" aria-label={words('config.view.versions')}>
-          {list.map((version) => (
-            <li key={version.id} class="event">
-              <Age time={version.keptAt} />
-              <p>
-                {version.reason !== null && words(`versions.reason.${version.reason}`)}
-                <span class="hint"> {changesText(version, words)}</span>
-              </p>
-              <Button kind="small" aria-disabled={task.busy} onClick={() => task.run(() => versions.look(version))}>
-                {words('versions.compare')}
-              </Button>
-            </li>
-          ))}
-        </ol>
-      )}
+      <Listed
+        items={list}
+        error={task.error}
+        urgent
+        empty={
+          <Empty icon="configuration" title={words('versions.none')} text={words('versions.noneText')}>
+            <Button kind="primary" onClick={onEdit}>
+              {words('key.edit')}
+            </Button>
+          </Empty>
+        }
+      >
+        {(all) => (
+          <ol class="card card-flush entries" aria-label={words('config.view.versions')}>
+            {all.map((version) => (
+              <li key={version.id} class="event">
+                <Age time={version.keptAt} />
+                <p>
+                  {version.reason !== null && words(`versions.reason.${version.reason}`)}
+                  <span class="hint"> {changesText(version, words)}</span>
+                </p>
+                <Button kind="small" aria-disabled={task.busy} onClick={() => task.run(() => versions.look(version))}>
+                  {words('versions.compare')}
+                </Button>
+              </li>
+            ))}
+          </ol>
+        )}
+      </Listed>
       {open !== null && <VersionDialog open={open} />}
     </>
   );

@@ -1,8 +1,7 @@
 import { type KeptVersion, listVersions, readVersion, restoreVersion } from '../../api/kept-versions.js';
-import { sentence } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { perWorkspace } from '../../state/per-workspace.js';
-import { say } from '../../state/toasts.js';
+import { say, sayFailure } from '../../state/toasts.js';
 import type { Workspace } from '../../state/workspace.js';
 import { createStore } from '../../store/store.js';
 import { contentOf, readingOf } from '../file/content.js';
@@ -46,7 +45,7 @@ export function createVersions(workspace: Workspace) {
         ? undefined
         : () => {
             dismiss();
-            restore(before).catch((problem: unknown) => say('bad', (words) => sentence(problem, words)));
+            restore(before).catch(sayFailure);
           },
       15_000,
     );

@@ -1,4 +1,4 @@
-import { ApiFailure, isAbsent } from '../../api/failure.js';
+import { ApiFailure, hasFailed, isAbsent } from '../../api/failure.js';
 import { patchOwnConfiguration, readOwnConfiguration } from '../../api/own-configuration.js';
 import type { Workspace } from '../../state/workspace.js';
 import { contentOf, textOfFile } from './content.js';
@@ -39,7 +39,7 @@ export function createServerFile({ server, own, reach, contact }: Workspace) {
     fetch,
     present: () =>
       fetch().catch((problem: unknown): PresentFile => {
-        if (problem instanceof ApiFailure && problem.kind === 'refused') return NOTHING_READABLE;
+        if (hasFailed(problem, 'refused')) return NOTHING_READABLE;
         throw problem;
       }),
     /** Rejects where the file of the plan's tag is another one by now (`isChangedMeanwhile`). */

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { sentence, useWords } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import { MissingAddress, setAddress } from '../../state/client-links.js';
 import { useTask } from '../../state/tasks.js';
-import { say } from '../../state/toasts.js';
+import { sayFailure } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { createStore, useStore } from '../../store/store.js';
 import { readClientAddress } from '../../text/client-address.js';
@@ -54,7 +54,7 @@ function AddressQuestion({ host, retry }: Question) {
     return run(async () => {
       await setAddress(workspace, read);
       close();
-      retry().catch((problem: unknown) => say('bad', (words) => sentence(problem, words)));
+      retry().catch(sayFailure);
     });
   };
   return (

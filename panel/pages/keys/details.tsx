@@ -2,11 +2,12 @@ import { useState } from 'preact/hooks';
 import { ownUnit, unitName } from '../../../src/text/sizes.js';
 import { reachesKeys } from '../../api/own-interface.js';
 import type { User } from '../../api/wire.js';
-import { sentence, useWords } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import { tellsOnline, titleOf, usedBytes } from '../../state/key-list.js';
 import { lastUnitOf, raised } from '../../state/limits.js';
 import { isAddressable } from '../../state/named-keys.js';
-import { say } from '../../state/toasts.js';
+import { useTask } from '../../state/tasks.js';
+import { sayFailure } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { visible } from '../../text/visible.js';
@@ -153,20 +154,11 @@ function Limit({ user }: { readonly user: User }) {
 function MoreButton({ user }: { readonly user: User }) {
   const words = useWords();
   const workspace = useWorkspace();
-  const [busy, setBusy] = useState(false);
+  const { busy, run } = useTask();
   const { limit_bytes: limit } = user;
   if (limit === null) return null;
   const unit = ownUnit(limit, lastUnitOf(workspace).get());
-  const raise = async () => {
-    if (busy) return;
-    setBusy(true);
-    try {
-      await saveKey(workspace, user, { limit: raised(limit, unit) });
-    } catch (problem) {
-      say('bad', (words) => sentence(problem, words));
-    }
-    setBusy(false);
-  };
+  const raise = () => run(() => saveKey(workspace, user, { limit: raised(limit, unit) }).catch(sayFailure));
   return (
     <Button kind="small" aria-disabled={busy} onClick={raise}>
       {words('edit.more', { unit: unitName(unit, words.language) })}

@@ -1,13 +1,13 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
-import { sentence, useWords } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import { batchesOf } from '../../state/batches.js';
 import { clientLink } from '../../state/client-links.js';
 import { EVERYTHING, keysViewOf } from '../../state/keys-view.js';
 import { namedKeys } from '../../state/named-keys.js';
 import { goTo, route } from '../../state/route.js';
 import { chosenKeys, countSelection, selectedWith, unseenOf } from '../../state/selection.js';
-import { say } from '../../state/toasts.js';
+import { say, sayFailure } from '../../state/toasts.js';
 import { useWorkspace, type Workspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { Button } from '../../ui/button.js';
@@ -41,7 +41,7 @@ async function copyLink(workspace: Workspace, key: string): Promise<void> {
       say(copied ? 'good' : 'bad', (words) => words(copied ? 'key.linkCopied' : 'action.copyFailed'));
     });
   } catch (problem) {
-    say('bad', (words) => sentence(problem, words));
+    sayFailure(problem);
   }
 }
 

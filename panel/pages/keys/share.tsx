@@ -1,8 +1,9 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { addressesSet, clientLink, MissingAddress } from '../../state/client-links.js';
 import type { NamedKey } from '../../state/named-keys.js';
 import { subscriptionOf } from '../../state/subscriptions.js';
+import { useAsked } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { isReachable } from '../../text/client-address.js';
@@ -16,23 +17,6 @@ import { sheet } from './handout.js';
 
 /** A client is given the link itself, or the address at which it fetches its configuration. */
 type Way = 'link' | 'subscription';
-
-/** Asks for something of a key while it is wanted: undefined until it is known. */
-function useAsked<T>(ask: (() => Promise<T>) | null, inputs: readonly unknown[]) {
-  const [known, setKnown] = useState<{ readonly value?: T; readonly error?: unknown }>({});
-  useEffect(() => {
-    let isWanted = true;
-    setKnown({});
-    ask?.().then(
-      (value) => isWanted && setKnown({ value }),
-      (error: unknown) => isWanted && setKnown({ error }),
-    );
-    return () => {
-      isWanted = false;
-    };
-  }, inputs);
-  return known;
-}
 
 /** A key's link and subscription URL, each with its QR code, to copy, share and print. */
 export function Share({ of }: { readonly of: NamedKey }) {
@@ -115,16 +99,13 @@ function localHost(url: string | null): string | null {
 export function ClientConfiguration({ accessKey }: { readonly accessKey: string }) {
   const words = useWords();
   const { server } = useWorkspace();
-  const [config, setConfig] = useState<string | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  const load = () => {
-    if (config === null) server.clientConfig(accessKey).then(setConfig, setError);
-  };
+  const [isOpen, setOpen] = useState(false);
+  const { value: config, error = null } = useAsked(isOpen ? () => server.clientConfig(accessKey) : null, [isOpen]);
   return (
-    <details class="sheet-part" onToggle={load}>
+    <details class="sheet-part" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="line">{words('key.config')}</summary>
       <Failure of={error} />
-      {config !== null && (
+      {config !== undefined && (
         <>
           <div class="line">
             <CopyButton text={config} label={`${words('action.copy')}: ${words('key.config')}`} />

@@ -26,8 +26,8 @@ interface HeadProps {
   readonly onSelect: (keys: readonly string[], on: boolean) => void;
 }
 
-/** The names of the columns, as short as the table has room for. */
-function columnLabels(words: Words): Readonly<Record<Column, string>> {
+/** The names of the columns, or those that a table has room for. */
+function columnLabels(words: Words, areShort = false): Readonly<Record<Column, string>> {
   return {
     status: words('key.status'),
     name: words('keys.label'),
@@ -36,17 +36,13 @@ function columnLabels(words: Words): Readonly<Record<Column, string>> {
     up: words('side.up'),
     used: words('keys.used'),
     limit: words('keys.limit'),
-    connections: words('keys.connections'),
+    connections: words(areShort ? 'keys.connections' : 'keys.connectionsLong'),
   };
-}
-
-function longLabels(words: Words): Readonly<Record<Column, string>> {
-  return { ...columnLabels(words), connections: words('keys.connectionsLong') };
 }
 
 export function TableHead({ rows, sorting, onSort, ticked, onSelect }: HeadProps) {
   const words = useWords();
-  const [labels, long] = [columnLabels(words), longLabels(words)];
+  const [labels, long] = [columnLabels(words, true), columnLabels(words)];
   return (
     <div class="grid-head" role="rowgroup">
       <div class="row row-head" role="row" aria-rowindex={1}>
@@ -128,7 +124,7 @@ export function SortChoice({ sorting, onSort }: Pick<HeadProps, 'sorting' | 'onS
         value={sorting.column}
         onChoose={(column) => onSort({ column, descending: COLUMNS[column].isRising !== true })}
       >
-        {(column) => longLabels(words)[column]}
+        {(column) => columnLabels(words)[column]}
       </Select>
       <Button
         aria-label={words(sorting.descending ? 'keys.falling' : 'keys.rising')}

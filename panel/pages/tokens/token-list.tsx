@@ -11,7 +11,7 @@ import { visible } from '../../text/visible.js';
 import { Age } from '../../ui/age.js';
 import { Button } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
-import { Empty, Failure, Loading } from '../../ui/notice.js';
+import { Empty, Failure, Listed } from '../../ui/notice.js';
 import { Fact } from '../../ui/page.js';
 import type { KnownUsage } from './usage.js';
 
@@ -28,22 +28,25 @@ export function TokenList({ usage, onAdd }: { readonly usage: KnownUsage; readon
   const error = useRefreshed(async () => store.set(await listTokens(workspace.own)));
   return (
     <>
-      <Failure of={error} />
-      {tokens === null && error === null && <Loading />}
-      {tokens?.length === 0 && (
-        <Empty icon="tokens" title={words('tokens.none')} text={words('tokens.noneText')}>
-          <Button kind="primary" onClick={onAdd}>
-            {words('tokens.first')}
-          </Button>
-        </Empty>
-      )}
-      {tokens !== null && tokens.length > 0 && (
-        <ul class="card card-flush entries" aria-label={words('page.tokens')}>
-          {tokens.map((token) => (
-            <TokenRow key={token.name} token={token} usage={usage} onRemove={() => setLeaving(token)} />
-          ))}
-        </ul>
-      )}
+      <Listed
+        items={tokens}
+        error={error}
+        empty={
+          <Empty icon="tokens" title={words('tokens.none')} text={words('tokens.noneText')}>
+            <Button kind="primary" onClick={onAdd}>
+              {words('tokens.first')}
+            </Button>
+          </Empty>
+        }
+      >
+        {(all) => (
+          <ul class="card card-flush entries" aria-label={words('page.tokens')}>
+            {all.map((token) => (
+              <TokenRow key={token.name} token={token} usage={usage} onRemove={() => setLeaving(token)} />
+            ))}
+          </ul>
+        )}
+      </Listed>
       <p class="hint">{words('tokens.note')}</p>
       {leaving !== null && <RemoveDialog token={leaving} onClose={() => setLeaving(null)} />}
     </>

@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
 import { listUsage } from '../../api/usage.js';
 import { useWords } from '../../i18n/text.js';
-import { goTo, route } from '../../state/route.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import { Button, Segments } from '../../ui/button.js';
+import { Button } from '../../ui/button.js';
 import { Loading } from '../../ui/notice.js';
 import { Absent, Page } from '../../ui/page.js';
+import { Tabs, useTab } from '../../ui/tabs.js';
 import { TokenDialog } from './token-dialog.js';
 import { TokenList } from './token-list.js';
 import { type KnownUsage, Usage } from './usage.js';
@@ -29,7 +29,7 @@ const TABS = ['tokens', 'usage'] as const;
 function Programs() {
   const words = useWords();
   const { own } = useWorkspace();
-  const tab = useStore(route, ({ key }) => TABS.find((name) => name === key) ?? 'tokens');
+  const tab = useTab(TABS);
   const [adding, setAdding] = useState(false);
   const [usage, setUsage] = useState<KnownUsage>({ rows: null, error: null });
   // Asked once a visit: it is long, and hardly changes while one looks.
@@ -41,15 +41,9 @@ function Programs() {
   }, [own, tab]);
   const tools = (
     <>
-      <Segments
-        class="tabs"
-        label={words('action.show')}
-        names={TABS}
-        chosen={tab}
-        onChoose={(name) => goTo('tokens', name)}
-      >
+      <Tabs page="tokens" names={TABS}>
         {(name) => words(name === 'tokens' ? 'page.tokens' : 'usage.title')}
-      </Segments>
+      </Tabs>
       <span class="grow" />
       {tab === 'tokens' && (
         <Button kind="primary" icon="plus" onClick={() => setAdding(true)}>

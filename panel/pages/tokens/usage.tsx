@@ -5,7 +5,7 @@ import { fullTime, useWords } from '../../i18n/text.js';
 import { type Caller, lastDays, OWN, type RevisionUse, useByRevision } from '../../state/revision-use.js';
 import { Age } from '../../ui/age.js';
 import { Segments } from '../../ui/button.js';
-import { Empty, Failure, Loading } from '../../ui/notice.js';
+import { Empty, Listed } from '../../ui/notice.js';
 import { Scrolls, Table } from '../../ui/page.js';
 import { whoText } from '../../ui/who.js';
 
@@ -31,16 +31,19 @@ export function Usage({ usage: { rows, error } }: { readonly usage: KnownUsage }
       <Segments label={words('usage.period')} names={PERIODS} chosen={period} onChoose={setPeriod}>
         {(days) => words('time.days', { n: Number(days) })}
       </Segments>
-      <Failure of={error} />
-      {revisions === null && error === null && <Loading />}
-      {revisions?.length === 0 && <Empty icon="tokens" title={words('usage.none')} text={words('usage.noneText')} />}
-      {revisions !== null && revisions.length > 0 && (
-        <div class="card card-flush entries">
-          {revisions.map((use) => (
-            <Revision key={use.revision} use={use} />
-          ))}
-        </div>
-      )}
+      <Listed
+        items={revisions}
+        error={error}
+        empty={<Empty icon="tokens" title={words('usage.none')} text={words('usage.noneText')} />}
+      >
+        {(uses) => (
+          <div class="card card-flush entries">
+            {uses.map((use) => (
+              <Revision key={use.revision} use={use} />
+            ))}
+          </div>
+        )}
+      </Listed>
       <p class="hint">{words('usage.note')}</p>
     </>
   );
