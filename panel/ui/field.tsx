@@ -36,10 +36,11 @@ export function Field({ label, hint, problem = null, children }: FieldProps) {
 
 /**
  * Puts the caret back into a form that was refused, as soon as it is drawn: into the first field that is marked, else into
- * its first field where the focus has gone with what had it.
+ * its first field where the focus has gone with what had it. Drawing is a microtask that is queued already: one more comes
+ * behind it, and before the next thing that somebody types.
  */
 export function focusMistake(form: HTMLFormElement | null): void {
-  setTimeout(() => {
+  queueMicrotask(() => {
     if (form?.isConnected !== true) return;
     const marked = form.querySelector<HTMLElement>('[aria-invalid="true"]');
     const first = form.contains(document.activeElement) ? null : form.querySelector<HTMLElement>('input,textarea');

@@ -49,8 +49,9 @@ export function Shortcuts() {
       if (event.key === '?') shortcutsOpen.set(true);
       else if (event.key === '/') {
         if (!focusSearch()) {
+          // The page is drawn by a microtask of this event.
+          addEventListener('hashchange', () => queueMicrotask(focusSearch), { once: true });
           goTo('keys');
-          setTimeout(focusSearch, 50);
         }
       } else return;
       event.preventDefault();

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
@@ -121,8 +121,8 @@ function CodeEditor({ draft: { keyCount }, text, reading, refused, onType }: Cod
     element.scrollTop = Math.max(0, (wrong.line - 4) * LINE);
     follow();
   };
-  // Somebody who comes from a refused save is led to the member.
-  useEffect(() => void (refused !== null && jump()), [refused]);
+  // Somebody who comes from a refused save is led to the member, before the next key is read.
+  useLayoutEffect(() => void (refused !== null && jump()), [refused]);
   return (
     <>
       <Problem reading={reading} onJump={jump} />

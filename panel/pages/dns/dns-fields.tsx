@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { DnsSettings } from '../../api/wire.js';
 import { useWords, type Words } from '../../i18n/text.js';
 import { isAddress, isDomainSuffix, isWebAddress, linesOf } from '../../text/networks.js';
@@ -55,7 +55,7 @@ export function DnsFields({ base, now, ofFile, onChange, onValid, children }: Dn
   const listProblem = badList === undefined ? null : words('dns.badList', { line: badList.slice(0, 100) });
   const rowProblems = rows.map((row) => rowProblem(row, rows, words));
   const valid = upstreamProblem === null && listProblem === null && rowProblems.every((problem) => problem === null);
-  useEffect(() => onValid(valid), [valid]);
+  useLayoutEffect(() => onValid(valid), [valid]);
   const members = { now, ofFile, onChange };
   const server = (
     <div class="stack fields">
