@@ -144,7 +144,8 @@ async function runSuite(number, kind, { cwd = ROOT, env = {}, user, node, underL
   const report = join(folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   // The loader of `npm test`, which writes nothing into the clone.
-  const suite = ['node', join(cwd, 'node_modules/vitest/vitest.mjs'), 'run', '--configLoader', 'runner'];
+  const settings = ['--configLoader', 'runner', '--config', 'vitest.every.config.ts'];
+  const suite = ['node', join(cwd, 'node_modules/vitest/vitest.mjs'), 'run', ...settings];
   const log = await open(join(folder, 'log'), 'w');
   const endLoops = underLoad ? startLoops() : () => undefined;
   const seed = String(Date.now() % 1_000_000);

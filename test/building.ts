@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { CLI, PANEL, ROOT } from './clone.js';
 
 const BUNDLING = 'scripts/finish-build.mjs';
-const SOURCES = ['src', 'revisions', BUNDLING, 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
+const SOURCES = ['src', 'revisions', 'bench', 'scripts', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
 const PANEL_SOURCES = ['panel', 'src/text', 'vite.config.ts'];
 /** `npm run build` writes it when everything is there. */
 const STAMP = join(ROOT, 'dist/.built');

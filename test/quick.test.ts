@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import everyTest from '../vitest.config.js';
+import everyTest from '../vitest.every.config.js';
 import { ROOT } from './clone.js';
 import { allTests, quickTests, SLOW, startsSomething } from './quick.js';
 import { ALONE, LONG } from './runs.js';
@@ -33,7 +33,7 @@ describe('npm run test:quick', () => {
 describe('npm test', () => {
   it('does its global set-up once: no project of it has one of its own', () => {
     const { globalSetup, projects = [] } = everyTest.test ?? {};
-    expect(globalSetup).toBe('test/global-setup.ts');
+    expect(globalSetup).toEqual(['test/build-setup.ts', 'test/global-setup.ts']);
     expect(projects).toEqual([
       { test: expect.not.objectContaining({ globalSetup: expect.anything() }) },
       { test: expect.not.objectContaining({ globalSetup: expect.anything() }) },

@@ -1,0 +1,4 @@
+import { buildIfOlder } from './building.js';
+
+/** What a run over the built sources needs before its first test file. */
+export default buildIfOlder;
