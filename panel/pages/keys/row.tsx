@@ -94,6 +94,9 @@ function Facts(props: RowPart) {
         <Size bytes={user.bytes_up} />
       </Cell>
       <Cell of="used">
+        <span class="used-of">
+          <UsedOfLimit user={user} />
+        </span>
         <Usage user={user} />
       </Cell>
       <Cell of="limit">

@@ -36,6 +36,23 @@ it('on a phone a row shows the limit and the pencil, which opens a window, the s
   );
 });
 
+it('at 768 pixels a row says what is used of which limit, above its bar, and nothing of that is cut', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Keys');
+      const used = page.locator('.row', { hasText: 'Guests' }).locator('.cell-used');
+      const words = used.getByText('of 50 GiB');
+      await words.waitFor();
+      const [text, bar] = [await words.boundingBox(), await used.locator('.usage-bar').boundingBox()];
+      expect(bar?.width, 'the width of the bar').toBeGreaterThan(100);
+      expect(bar?.y, 'the bar stands below the words').toBeGreaterThanOrEqual((text?.y ?? 0) + (text?.height ?? 0));
+      expect(await used.evaluate((cell) => cell.scrollWidth - cell.clientWidth), 'pixels out of sight').toBe(0);
+    },
+    { viewport: { width: 768, height: 1024 } },
+  );
+});
+
 it('the menu of a phone closes at Escape, beside it and with a page, and gives the focus back', async () => {
   await withPanel(
     'current',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { overHomes } from './over-homes.js';
-import { goTo } from './stage.js';
+import { goTo, resize } from './stage.js';
 
 overHomes(
   (withPanel) => {
@@ -87,6 +87,10 @@ overHomes(
           await first.locator('summary').click();
           await first.getByText('Without earliest this would be cut off:').waitFor();
           await first.getByRole('row', { name: /the static token old-bot\/0\.9/ }).waitFor();
+          await resize(page, { width: 390, height: 780 });
+          const table = first.getByRole('region', { name: 'earliest' });
+          expect(await table.evaluate((box) => box.scrollWidth - box.clientWidth), 'pixels out of sight').toBe(0);
+          await table.getByText('Last seen').waitFor();
         },
         { gateway: { mounts: [{ revision: 'current' }, { revision: 'earliest', sunset }] } },
       );
