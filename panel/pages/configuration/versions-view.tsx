@@ -35,11 +35,11 @@ export function VersionsView({ onEdit }: { readonly onEdit: () => void }) {
         {(all) => (
           <ol class="card card-flush entries" aria-label={words('config.view.versions')}>
             {all.map((version) => (
-              <li key={version.id} class="event">
+              <li key={version.id} class="line event">
                 <Age time={version.keptAt} />
                 <p>
                   {version.reason !== null && words(`versions.reason.${version.reason}`)}
-                  <span class="hint"> {changesText(version, words)}</span>
+                  <span class="quiet">{changesText(version, words)}</span>
                 </p>
                 <Button kind="small" aria-disabled={task.busy} onClick={() => task.run(() => versions.look(version))}>
                   {words('versions.compare')}
@@ -54,10 +54,17 @@ export function VersionsView({ onEdit }: { readonly onEdit: () => void }) {
   );
 }
 
-/** Writes what a restore would change in a few words: `+3 −1 keys, dns`; nothing where that is not known. */
+const KINDS = ['added', 'removed', 'changed'] as const;
+
+/** Says what a restore would change, behind what is said before; nothing where that is not known. */
 function changesText({ counts, members }: KeptVersion, words: Words): string {
-  const shown = counts.flatMap((count, index) => (count === 0 ? [] : `${'+−~'[index]}${count}`));
-  return [...(shown.length > 0 ? [`${words('page.keys')} ${shown.join(' ')}`] : []), ...members].join(', ');
+  const keys = KINDS.flatMap((kind, index) => {
+    const n = counts[index] ?? 0;
+    return n > 0 ? [words(`versions.keys.${kind}`, { n })] : [];
+  });
+  const named = members.length > 0 ? [words('versions.members', { names: members.join(', ') })] : [];
+  const changes = [...keys, ...named].join(', ');
+  return changes && ` · ${words('versions.restoring', { changes })}`;
 }
 
 /** A version line by line beside what is there now, and the way to restore it. */
@@ -72,7 +79,8 @@ function VersionDialog({ open: { version, present, kept, credentials } }: { read
         <Failure of={restoring.error} urgent />
         {credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${credentials}`)}</Notice>}
         <p>
-          <Age time={version.keptAt} /> · {changesText(version, words)}
+          <Age time={version.keptAt} />
+          {changesText(version, words)}
         </p>
         {present !== kept && <Difference before={present} after={kept} label={title} />}
       </div>

@@ -103,7 +103,7 @@ it('a version is compared and restored in four clicks, and its message takes tha
     await picture(page, 'versions');
     await page.getByRole('button', { name: 'Compare' }).first().click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('Keys +1').waitFor();
+    await dialog.getByText('restoring it adds 1 key').waitFor();
     await picture(page, 'version');
     await dialog.getByRole('button', { name: 'Restore this version' }).click();
     await page.getByText('The version is restored.').waitFor();
