@@ -34,10 +34,8 @@ describe('npm test', () => {
   it('does its global set-up once: no project of it has one of its own', () => {
     const { globalSetup, projects = [] } = everyTest.test ?? {};
     expect(globalSetup).toEqual(['test/build-setup.ts', 'test/global-setup.ts']);
-    expect(projects).toEqual([
-      { test: expect.not.objectContaining({ globalSetup: expect.anything() }) },
-      { test: expect.not.objectContaining({ globalSetup: expect.anything() }) },
-    ]);
+    expect(projects).toHaveLength(2);
+    for (const project of projects) expect(project).not.toHaveProperty('test.globalSetup');
   });
 });
 
