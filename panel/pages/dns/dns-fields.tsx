@@ -8,16 +8,9 @@ import { Field, LinesField, NumberField, Select, Switch, TextField, VERBATIM } f
 import type { Section } from '../../ui/sections.js';
 
 interface NameRow {
-  readonly id: number;
   readonly name: string;
   readonly address: string;
 }
-
-let lastRow = 0;
-const rowOf = (name: string, address: string): NameRow => {
-  lastRow += 1;
-  return { id: lastRow, name, address };
-};
 
 interface DnsFieldsProps extends DnsProps {
   /** Draws the parts of the form. */
@@ -108,12 +101,12 @@ export function DnsFields({ base, now, ofFile, onChange, onValid, children }: Dn
 }
 
 function rowsOf(settings: DnsSettings): readonly NameRow[] {
-  return Object.entries(settings.custom_domains).map(([name, address]) => rowOf(name, address));
+  return Object.entries(settings.custom_domains).map(([name, address]) => ({ name, address }));
 }
 
 function rowProblem(row: NameRow, rows: readonly NameRow[], words: Words): string | null {
   if (!isDomainSuffix(row.name.trim().replace(/^\*\./, ''))) return words('dns.badName');
-  if (rows.some((other) => other.id !== row.id && other.name.trim() === row.name.trim())) return words('dns.twice');
+  if (rows.some((other) => other !== row && other.name.trim() === row.name.trim())) return words('dns.twice');
   return isAddress(row.address.trim()) ? null : words('dns.badAddress');
 }
 
@@ -220,13 +213,13 @@ function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
     { member: 'name', label: words('keys.name'), example: '*.home.example' },
     { member: 'address', label: words('config.bindHost'), example: '192.0.2.1' },
   ] as const;
-  const edit = (id: number, members: Partial<NameRow>) =>
-    onChange(rows.map((row) => (row.id === id ? { ...row, ...members } : row)));
+  const edit = (edited: NameRow, members: Partial<NameRow>) =>
+    onChange(rows.map((row) => (row === edited ? { ...row, ...members } : row)));
   return (
     <div class="stack tight names" role="group" aria-label={words('dns.custom')}>
       {rows.length === 0 && <p class="hint">{words('dns.noCustom')}</p>}
       {rows.map((row, index) => (
-        <div key={row.id} class="name-row">
+        <div key={index} class="name-row">
           {columns.map(({ member, label, example }) => (
             <input
               key={member}
@@ -236,18 +229,18 @@ function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
               autocomplete="off"
               aria-invalid={problems[index] !== null}
               value={row[member]}
-              onInput={(event) => edit(row.id, { [member]: event.currentTarget.value })}
+              onInput={(event) => edit(row, { [member]: event.currentTarget.value })}
             />
           ))}
           <IconButton
             icon="trash"
             label={`${words('action.remove')} ${row.name}`}
-            onClick={() => onChange(rows.filter(({ id }) => id !== row.id))}
+            onClick={() => onChange(rows.filter((other) => other !== row))}
           />
           {problems[index] !== null && <p class="hint hint-bad">{problems[index]}</p>}
         </div>
       ))}
-      <Button kind="small" icon="plus" onClick={() => onChange([...rows, rowOf('', '')])}>
+      <Button kind="small" icon="plus" onClick={() => onChange([...rows, { name: '', address: '' }])}>
         {words('action.add')}
       </Button>
     </div>
