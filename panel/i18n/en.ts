@@ -419,7 +419,7 @@ export const en = {
   'config.review': 'Review changes',
   'config.reviewTitle': 'Changes to be saved',
   'config.noChanges': 'There are no changes.',
-  'config.lines': '{added} added, {removed} removed',
+  'config.lines': 'Lines: {added} added, {removed} removed',
   'config.comments': 'Saving replaces the whole file: comments in it are lost.',
   'meanwhile.changed': 'This was changed on the server meanwhile.',
   'config.fields': 'Only these fields are changed. Comments stay, and so do keys that were made meanwhile.',

@@ -421,7 +421,7 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'config.review': 'Просмотреть изменения',
   'config.reviewTitle': 'Будет сохранено',
   'config.noChanges': 'Изменений нет.',
-  'config.lines': 'добавлено {added}, удалено {removed}',
+  'config.lines': 'Строки: добавлено {added}, удалено {removed}',
   'config.comments': 'Сохранение заменяет файл целиком: комментарии в нём пропадут.',
   'meanwhile.changed': 'Тем временем это изменили на сервере.',
   'config.fields': 'Меняются только эти поля. Комментарии и новые ключи остаются.',

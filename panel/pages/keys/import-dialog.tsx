@@ -115,6 +115,6 @@ function effectText({ effect, problem, name, note, limit, now }: ImportLine, wor
     parts.push((now === null ? '' : `${size(now.limit_bytes)} → `) + size(limit));
   }
   if (note !== undefined && note !== (now?.note ?? ''))
-    parts.push(`${words('keys.note')}: ${visible(note.slice(0, 80))}`);
+    parts.push(`${words('keys.note')}: ${visible(note.slice(0, 80)) || '—'}`);
   return effect === 'same' ? '' : parts.join(' · ');
 }

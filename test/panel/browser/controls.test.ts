@@ -53,6 +53,25 @@ it('at 768 pixels a row says what is used of which limit, above its bar, and not
   );
 });
 
+it('a button that cannot be pressed looks so under the pointer, and the buttons of a sheet stand at its lower edge', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Configuration');
+      const button = page.getByRole('button', { name: 'Review changes' });
+      const colour = () => button.evaluate((element) => getComputedStyle(element).backgroundColor);
+      const before = await colour();
+      await button.hover({ force: true });
+      await page.evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
+      expect(await colour(), 'its colour under the pointer').toBe(before);
+      await page.evaluate('location.hash = "#/keys/guest-2026"');
+      const foot = await page.locator('.dialog-side > .dialog-foot').boundingBox();
+      expect((foot?.y ?? 0) + (foot?.height ?? 0), 'the lower edge of the buttons').toBe(1600);
+    },
+    { viewport: { width: 768, height: 1600 } },
+  );
+});
+
 it('the menu of a phone closes at Escape, beside it and with a page, and gives the focus back', async () => {
   await withPanel(
     'current',
