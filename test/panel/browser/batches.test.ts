@@ -10,6 +10,8 @@ const bar = (page: Page) => page.getByRole('region', { name: 'Jobs' });
 /** Asks for the deletion of every key, and sees it wait for its time to undo. */
 async function deleteAll(page: Page, many: number): Promise<void> {
   await goTo(page, 'Keys');
+  // The list of before has fewer.
+  await page.getByText(`${many} keys`, { exact: true }).waitFor();
   await page.getByLabel('Select all shown').check();
   await page.getByText(`${many} selected`).waitFor();
   await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();

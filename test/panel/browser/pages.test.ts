@@ -15,8 +15,11 @@ it('a server that lacks some pages has them grey, and says why', async () => {
   await withPanel('dns', async (page) => {
     await goTo(page, 'Keys');
     await page.getByText('cannot tell which keys are online').waitFor();
-    const missing = await page.locator('nav a.missing').allInnerTexts();
-    expect(missing.map((text) => text.split('\n')[0])).toEqual(['Audit']);
+    const missing = async () => {
+      const texts = await page.locator('nav a.missing').allInnerTexts();
+      return texts.map((text) => text.split('\n')[0]);
+    };
+    await expect.poll(missing).toEqual(['Audit']);
     await goTo(page, 'Audit');
     await page.getByRole('heading', { name: 'Not available on this server' }).waitFor();
     await expectAccessible(page);

@@ -58,9 +58,11 @@ it('a list that the server refuses leaves its figures unknown, neither at zero n
     );
     await page.reload();
     await page.getByText('The server refused: not permitted').waitFor();
-    const figures = await page.locator('.figures dd').allTextContents();
-    expect(figures.map((figure) => (/^[1-9]/.test(figure) ? 'known' : figure))).toEqual([
-      ...['known', '—', 'known', '—', '—'],
-    ]);
+    const figures = async () => {
+      const texts = await page.locator('.figures dd').allTextContents();
+      return texts.map((figure) => (/^[1-9]/.test(figure) ? 'known' : figure));
+    };
+    // What the status tells is asked for beside the list.
+    await expect.poll(figures).toEqual(['known', '—', 'known', '—', '—']);
   });
 });

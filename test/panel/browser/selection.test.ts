@@ -143,6 +143,7 @@ it('what is typed of a key stays when the page becomes narrow and wide again, an
     expect(await typed()).toEqual(['Visitors', '2 TiB']);
     await resize(page, { width: 1280, height: 800 });
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await page.evaluate('document.activeElement.className')).toBe('grid');
     await begin();
     expect(await typed()).toEqual(['Visitors', '2 TiB']);

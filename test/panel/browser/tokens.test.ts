@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest';
 import { overHomes } from './over-homes.js';
-import { goTo, resize } from './stage.js';
+import { goTo, holdTime, resize } from './stage.js';
+
+/** For what the page says for a moment alone. */
+const TIMED = { clock: true };
 
 overHomes(
   (withPanel) => {
@@ -61,8 +64,12 @@ overHomes(
         await form.getByLabel('Name').fill('relay-us');
         await form.getByRole('button', { name: 'Create' }).click();
         const next = page.getByRole('dialog', { name: 'The token relay-us' });
-        await next.getByRole('button', { name: 'Copy: Token' }).click();
+        const copyToken = next.getByRole('button', { name: 'Copy: Token' });
+        await copyToken.waitFor();
+        await holdTime(page);
+        await copyToken.click();
         await next.getByRole('button', { name: 'Copied' }).waitFor();
+        await page.clock.resume();
         await next.getByRole('button', { name: 'I have it' }).click();
         await next.waitFor({ state: 'detached' });
         await own('DELETE', '/tokens/relay-us');
@@ -70,7 +77,7 @@ overHomes(
         const refused = await fetch(`${base}/api/users`, { headers: { authorization: `Bearer ${secret}` } });
         expect(refused.status).toBe(401);
         expect(JSON.stringify(await app.keyway.core.audit.list())).not.toContain(secret);
-      });
+      }, TIMED);
     });
 
     it('a revision that will end is marked, and says whom that would cut off', async () => {

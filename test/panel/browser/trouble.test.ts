@@ -34,9 +34,9 @@ it('a server that does not answer is told of until it is back, the list says of 
       await page.reload();
       await page.getByRole('main').getByText('The server does not answer.').first().waitFor();
       const filters = page.getByRole('group', { name: 'Show' }).getByRole('button');
-      expect((await filters.allInnerTexts()).map((text) => text.trim())).toEqual([
-        ...['All', 'Over limit', 'Near limit', 'Online', 'Used', 'Never used', 'No limit'],
-      ]);
+      await expect
+        .poll(async () => (await filters.allInnerTexts()).map((text) => text.trim()))
+        .toEqual(['All', 'Over limit', 'Near limit', 'Online', 'Used', 'Never used', 'No limit']);
     },
     { clock: true, expected: /ERR_FAILED/ },
   );
