@@ -10,7 +10,7 @@ overHomes(
         const { core } = app.keyway;
         await goTo(page, 'Audit');
         await page.getByRole('button', { name: 'Events', exact: true }).click();
-        await page.getByText('by whomever').waitFor();
+        await page.getByText('in the last 7 days').waitFor();
         await core.createUser({ accessKey: 'event-key', name: 'Eve', limitBytes: null });
         const created = page.getByRole('listitem').filter({ hasText: 'created: ' });
         await created.getByText('Eve').waitFor();
