@@ -71,6 +71,7 @@ interface Screen {
 export const SCREENS: readonly Screen[] = [
   { width: 390, height: 780, finger: FINGER },
   { width: 600, height: 900, finger: FINGER },
+  { width: 640, height: 900, finger: 0 },
   { width: 720, height: 450, finger: 0 },
   { width: 768, height: 1024, finger: 0 },
   { width: 1024, height: 768, finger: 0 },

@@ -52,9 +52,9 @@ export async function expectFits(page: Page): Promise<void> {
   ).toEqual([0, 0]);
 }
 
-/** The words of buttons, heads and menus that have no room. */
+/** The words of buttons, heads, menus and of what is used that have no room. */
 export async function cutWords(page: Page): Promise<unknown> {
-  return page.evaluate(`[...document.querySelectorAll('.button, .segments button, h1, h2, th, label, dt, nav a > span, .badge')]
+  return page.evaluate(`[...document.querySelectorAll('.button, .segments button, h1, h2, th, label, dt, nav a > span, .badge, .cell-used')]
     .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).display !== 'inline' && !element.closest('.visually-hidden'))
     .map((element) => element.textContent)`);
 }
