@@ -51,7 +51,8 @@ export class KeyNotes {
     const notes = new Map<string, string | null>();
     for (const each of made) {
       if (each.op === 'put') {
-        notes.set(each.accessKey, each.note);
+        // An empty one is none.
+        notes.set(each.accessKey, each.note || null);
         continue;
       }
       const { accessKey, successor } = each;
