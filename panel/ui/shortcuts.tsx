@@ -1,6 +1,6 @@
 import { useLayoutEffect } from 'preact/hooks';
 import { useWords, type Words } from '../i18n/text.js';
-import { goTo } from '../state/route.js';
+import { goTo, route } from '../state/route.js';
 import { createStore, type Store, useStore } from '../store/store.js';
 import { Dialog } from './dialog.js';
 
@@ -48,7 +48,8 @@ export function Shortcuts() {
       if (document.querySelector('dialog[open]') !== null) return;
       if (event.key === '?') shortcutsOpen.set(true);
       else if (event.key === '/') {
-        if (!focusSearch()) {
+        // Chosen keys may stand in the place of a search: nothing is opened then that could be waited for.
+        if (!focusSearch() && route.get().page !== 'keys') {
           // The page is drawn by a microtask of this event.
           addEventListener('hashchange', () => queueMicrotask(focusSearch), { once: true });
           goTo('keys');

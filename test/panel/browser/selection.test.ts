@@ -251,3 +251,23 @@ it('the slash finds the search from every page, the question mark lists the keys
     expect(await page.evaluate('document.activeElement.className')).toBe('grid');
   });
 });
+
+it('the slash where chosen keys stand in the place of a search takes no focus on the page that is opened next', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Audit');
+      await page.getByRole('searchbox').waitFor();
+      await goTo(page, 'Keys');
+      await page.getByLabel('Select Guests').check();
+      await page.getByRole('searchbox').fill('exact');
+      await page.getByRole('button', { name: '1 of them is not shown' }).click();
+      await page.getByRole('searchbox').waitFor({ state: 'detached' });
+      await page.keyboard.press('/');
+      await goTo(page, 'Audit');
+      await page.getByRole('searchbox').waitFor();
+      expect(await page.evaluate('document.activeElement.type')).not.toBe('search');
+    },
+    { typed: true },
+  );
+});
