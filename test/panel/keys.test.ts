@@ -184,6 +184,7 @@ describe('the note of a key', () => {
     const second = await createKey(workspace, 'second', { name: '', note: 'lost', limit: null });
     expect(second).toMatchObject({ made: { access_key: 'second' }, noteError: { message: expect.any(String) } });
     expect(await noteAt(desk, 'second')).toBeNull();
+    expect(isOtherKey(second.made, desk.user('second')), 'nobody else has changed it').toBe(false);
   });
 
   it('comes in with a table and goes out with it', async () => {

@@ -101,9 +101,9 @@ export function newKeyProblem(key: string, { users, byKey }: UsersState, words: 
   return users === null && key !== '' ? words('keys.loading') : null;
 }
 
-/** Tells whether a key is another one by now than at the beginning of its edit. */
-export function isOtherKey(a: EditedKey, b: EditedKey | undefined): boolean {
-  return (
-    b !== undefined && (a.name !== b.name || a.limit_bytes !== b.limit_bytes || (a.note || null) !== (b.note || null))
-  );
+/** Tells whether a key is another one by now than at the beginning of its edit, as far as the list tells it. */
+export function isOtherKey(user: EditedKey, now: EditedKey | undefined): boolean {
+  if (now === undefined) return false;
+  const isRenamed = now.name !== undefined && (now.name || null) !== (user.name || null);
+  return isRenamed || now.limit_bytes !== user.limit_bytes || (now.note || null) !== (user.note || null);
 }
