@@ -2,16 +2,16 @@ import type { Whole } from '../../src/text/whole.js';
 import type { OwnInterface } from './own-interface.js';
 import { fieldsOf, itemsOf } from './wire.js';
 
-/** The change after a version for which it was kept. */
-type VersionReason = 'keys_removed' | 'settings_changed' | 'keys_changed' | 'keys_added';
+/** The changes for which versions are kept. */
+const REASONS = ['keys_removed', 'settings_changed', 'keys_changed', 'keys_added', 'spelling'] as const;
 
 /** A kept version of the configuration, and what its restore would change. */
 export interface KeptVersion {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly keptAt: number;
-  /** Null where it is not known. */
-  readonly reason: VersionReason | null;
+  /** The change after it. */
+  readonly reason: (typeof REASONS)[number] | 'other';
   /** The numbers of keys that a restore adds, removes and changes; empty where they are not known. */
   readonly counts: readonly Whole[];
   /** The members of the root that it changes besides. */
@@ -24,11 +24,10 @@ const TIMEOUT = 120_000;
 /** Asks for the kept versions, newest first. Rejects with `ApiFailure`. */
 export async function listVersions(own: OwnInterface): Promise<readonly KeptVersion[]> {
   const data = await own.ask({ path: '/configuration/versions', timeout: TIMEOUT });
-  return itemsOf(data, ({ members, text, texts, time, whole, orNull }) => ({
+  return itemsOf(data, ({ members, text, texts, time, whole }) => ({
     id: text('id'),
     keptAt: time('kept_at'),
-    // One that the page does not know has no words.
-    reason: orNull('reason', (name) => text(name) as VersionReason),
+    reason: REASONS.find((known) => known === members.reason) ?? 'other',
     counts: members.members === null ? [] : ['keys_added', 'keys_removed', 'keys_changed'].map(whole),
     members: texts('members'),
   }));

@@ -434,6 +434,8 @@ export const en = {
   'versions.reason.settings_changed': 'Before settings were changed',
   'versions.reason.keys_changed': 'Before keys were changed',
   'versions.reason.keys_added': 'Before keys were added',
+  'versions.reason.spelling': 'Before comments or spelling were changed',
+  'versions.reason.other': 'Before another change',
   'versions.restoring': 'restoring it {changes}',
   'versions.keys.added': 'adds {n} {n|key|keys}',
   'versions.keys.removed': 'removes {n} {n|key|keys}',

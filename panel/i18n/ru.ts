@@ -436,6 +436,8 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'versions.reason.settings_changed': 'До изменения настроек',
   'versions.reason.keys_changed': 'До изменения ключей',
   'versions.reason.keys_added': 'До добавления ключей',
+  'versions.reason.spelling': 'До изменения комментариев или записи',
+  'versions.reason.other': 'До другого изменения',
   'versions.restoring': 'восстановление {changes}',
   'versions.keys.added': 'добавит {n} {n|ключ|ключа|ключей}',
   'versions.keys.removed': 'удалит {n} {n|ключ|ключа|ключей}',

@@ -38,7 +38,7 @@ export function VersionsView({ onEdit }: { readonly onEdit: () => void }) {
               <li key={version.id} class="line event">
                 <Age time={version.keptAt} />
                 <p>
-                  {version.reason !== null && words(`versions.reason.${version.reason}`)}
+                  {words(`versions.reason.${version.reason}`)}
                   <span class="quiet">{changesText(version, words)}</span>
                 </p>
                 <Button kind="small" aria-disabled={task.busy} onClick={() => task.run(() => versions.look(version))}>

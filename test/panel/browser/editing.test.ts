@@ -95,10 +95,15 @@ it('a version is compared and restored in four clicks, and its message takes tha
     await page.getByRole('heading', { name: 'No versions yet' }).waitFor();
     await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await page.getByLabel('Log level').waitFor();
+    await stage.writeFile(`// By hand\n${await stage.fileText()}`);
     await stage.call('DELETE', '/users/guest-2026');
     const before = await stage.fileText();
     await page.getByRole('button', { name: 'Versions' }).click();
     await page.getByText('Before keys were removed').waitFor();
+    expect(await page.getByRole('list', { name: 'Versions' }).locator('p').allInnerTexts()).toEqual([
+      'Before keys were removed · restoring it adds 1 key',
+      'Before comments or spelling were changed · restoring it adds 1 key',
+    ]);
     await expectAccessible(page);
     await picture(page, 'versions');
     await page.getByRole('button', { name: 'Compare' }).first().click();
