@@ -5,7 +5,6 @@ import { useWords } from '../i18n/text.js';
 import { addressesSet } from '../state/client-links.js';
 import { findUnreachable, firstStepsOf, isSeen } from '../state/first-steps.js';
 import { goTo } from '../state/route.js';
-import { useAsked } from '../state/tasks.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { Button, IconButton } from '../ui/button.js';
@@ -21,12 +20,18 @@ export function FirstSteps({ users }: { readonly users: readonly User[] }) {
   const isOver = useStore(store);
   const set = useStore(addressesSet(workspace));
   const [creating, setCreating] = useState(false);
+  /** The host that links name and no client reaches; null where they lead to the server, undefined while that is not known. */
+  const [unreachable, setUnreachable] = useState<string | null | undefined>();
   const first = users[0]?.access_key;
   const seen = users.some(isSeen);
-  /** The host that links name and no client reaches; null where they lead to the server, undefined while that is not known. */
-  const { value: unreachable } = useAsked(isOver ? null : () => findUnreachable(workspace, first), [
-    ...[workspace, first, set, isOver],
-  ]);
+  useEffect(() => {
+    let isWanted = !isOver;
+    // What is known stands until it is known anew.
+    if (isWanted) findUnreachable(workspace, first).then((host) => isWanted && setUnreachable(host));
+    return () => {
+      isWanted = false;
+    };
+  }, [workspace, first, set, isOver]);
   const isComplete = seen && unreachable === null;
   useEffect(() => void (isComplete && store.set(true)), [isComplete]);
   const lacks = first === undefined || !seen || typeof unreachable === 'string';

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
+import { gate } from '../gate.js';
 import { SERVER_FILE } from '../server-files.js';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
@@ -47,6 +48,29 @@ it('the first steps of a server lead from an empty list to the first client, and
       expect(await steps(page).count()).toBe(0);
     },
     { stage: { file: FIRST_DAY, counters: [] } },
+  );
+});
+
+it('the first steps stand while the links of another key are asked for', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      const missing = steps(page).getByText('The server’s links name 0.0.0.0, which no client can reach.');
+      await missing.waitFor();
+      const [first] = Object(await stage.call('GET', '/users'));
+      const asked = page.waitForRequest(/subscribe/);
+      const answers = gate();
+      await page.route(/subscribe/, async (route) => {
+        await answers.opened;
+        await route.continue();
+      });
+      await stage.call('DELETE', `/users/${first.access_key}`);
+      await refreshNow(page);
+      await asked;
+      expect(await missing.count()).toBe(1);
+      answers.open();
+    },
+    { stage: { file: SERVER_FILE.replace('203.0.113.7', '0.0.0.0') } },
   );
 });
 
