@@ -110,6 +110,14 @@ it('nothing is told where neither Keyway nor the API has a DNS server', async ()
   expect(dns.state.get()).toEqual({ server: false, queries: null });
 });
 
+it('a list that was switched is not called failed where what is there now cannot be read', async () => {
+  const { dns, on, seen } = await deskWith(answering(), { file: fileWithDns({ lists: [{ url: LIST }] }) });
+  await dns.load();
+  on(/GET keyway.v1.dns/, () => refusal(500, 'broken', 'internal_error'));
+  await dns.switchList(LIST, false);
+  expect(seen().lists).toMatchObject([{ url: LIST, enabled: false }]);
+});
+
 it('a list that older settings forget when it is switched off stays in sight, and comes back', async () => {
   const other = 'https://lists.example/more.txt';
   const { dns, seen, fileText } = await deskWith(answering(), { file: fileWithDns({ adblock_urls: [LIST, other] }) });

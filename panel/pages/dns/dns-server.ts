@@ -71,8 +71,9 @@ export const dnsServerOf = perWorkspace((workspace) => {
       switched = asked.catch(() => show(!enabled));
       await asked;
       note(workspace, 'saveDns', true);
-      // The forms of the page show the same settings.
-      await Promise.all([loadOwn(), offers.get().dns === true ? contact.now() : fileEditingOf(workspace).start()]);
+      // The forms of the page show the same settings. It is switched, also where they cannot be had now.
+      const rest = offers.get().dns === true ? contact.now() : fileEditingOf(workspace).start();
+      await Promise.all([loadOwn(), rest]).catch(contact.now);
     },
     async refresh(): Promise<void> {
       if (isElsewhere) await server.refreshBlocklists();
