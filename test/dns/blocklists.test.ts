@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DEFAULT_RESOLVER } from '../../src/core/dns-settings.js';
 import { DEFAULT_DNS } from '../../src/core/model.js';
 import { systemClock } from '../../src/platform/system-ports.js';
@@ -124,7 +124,7 @@ describe('a list', () => {
     expect((await askUdp(test.port(), { name: 'ads.example' })).rcode).toBe('NXDOMAIN');
   });
 
-  it.each<[string, Serving, { readonly listTimeout: number }?]>([
+  it.each<[string, Serving]>([
     ['that is a web page', sending('<!doctype html><title>ads.example</title>')],
     ['that is binary', sending(Buffer.from([1, 2, 0, 4]))],
     ['that is empty', sending('')],
@@ -143,11 +143,14 @@ describe('a list', () => {
     ['that redirects to a link-local address', redirecting('http://169.254.169.254/')],
     ['that redirects to one in the form of IPv6', redirecting('http://[::ffff:169.254.169.254]/')],
     ['that redirects within loopback', redirecting('/list.txt')],
-    ['that drips without an end', (_request, response) => endless(response), { listTimeout: 1500 }],
-    ['that sends nothing', () => undefined, { listTimeout: 1500 }],
-  ])('%s keeps the last good names, with one clear line', async (_what, serving, patience = undefined) => {
+    ['that drips without an end', (_request, response) => endless(response, 5)],
+    ['that sends nothing', () => void vi.advanceTimersByTime(5 * 60_000)],
+  ])('%s keeps the last good names, with one clear line', async (_what, serving) => {
+    // The good ones have all the time that they need, the others none once it is over.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const { state, url } = await listServer(sending('ads.example'));
-    const test = await startResolver({ adblockUrls: [url] }, { mostListBytes: 100_000, ...patience });
+    const test = await startResolver({ adblockUrls: [url] }, { mostListBytes: 100_000 });
     await loaded(test);
     state.serve = serving;
     await refreshed(test);
@@ -479,8 +482,14 @@ describe('refreshes', () => {
   });
 });
 
-function endless(response: ServerResponse): void {
+/** Sends a name every now and then; the time for a list is over with one of them. */
+function endless(response: ServerResponse, last: number): void {
   response.writeHead(200);
-  const timer = setInterval(() => response.write('new.example\n'), 50);
+  let sent = 0;
+  const timer = setInterval(() => {
+    response.write('new.example\n');
+    sent += 1;
+    if (sent === last) vi.advanceTimersByTime(5 * 60_000);
+  }, 50);
   response.on('close', () => clearInterval(timer));
 }

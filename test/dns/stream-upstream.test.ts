@@ -17,7 +17,7 @@ async function staged(...args: Parameters<typeof runPlain>) {
     outbound: null,
     addressesOf: async () => [],
     reserved: () => null,
-    connectTimeout: 2_000,
+    connectTimeout: 20_000,
     clock: systemClock,
   });
   const upstream = new StreamUpstream({ host: '127.0.0.1', port: server.port, isTls: false }, connections);

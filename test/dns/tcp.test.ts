@@ -42,12 +42,15 @@ async function ask(asking: { readonly socket: Socket; readonly received: number 
 
 describe('a DNS connection over TCP', () => {
   it('is closed when its time is over, however much is asked on it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const port = await listening(echo, { lifetime: 1_000 });
     const busy = await client(port);
     const asking = setInterval(() => busy.socket.write(MESSAGE), 5);
     later(async () => clearInterval(asking));
+    for (let answered = 0; answered < 5; answered += 1) await ask(busy);
+    vi.advanceTimersByTime(1_000);
     await until(() => busy.closed, 'it is closed');
-    expect(busy.received).toBeGreaterThan(0);
   });
 
   it('gets the answer that is on its way when its time is over, and nothing to what comes later', async () => {

@@ -1,5 +1,5 @@
 import { createServer as createHttpServer } from 'node:http';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { BODY_BUDGET, createBodyBudget } from '../../src/northbound/body-budget.js';
 import { withFollowed } from '../../src/sockets/followed-connections.js';
 import { openRaw, rawRequest } from '../raw-client.js';
@@ -103,6 +103,9 @@ describe('a gateway that many long bodies are sent to without a credential', () 
     '/panel/api/login',
     '/nowhere',
   ])('answers a client that wants its connection closed so, and reads what it still sends: %s', async (path) => {
+    // However long that takes here: some seconds later the connection is closed whatever the client sends.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER });
     const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
     const errors: Error[] = [];

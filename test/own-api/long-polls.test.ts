@@ -43,8 +43,9 @@ describe('calls of one credential that wait', () => {
     const { cursor } = (body as { readonly data: { readonly cursor: string } }).data;
     const timers = vi.spyOn(globalThis, 'setTimeout');
     const waiting = call(`GET /events?since=${cursor}&wait=60`);
-    const longest = () => Math.max(0, ...timers.mock.calls.map(([, milliseconds]) => Number(milliseconds ?? 0)));
-    await vi.waitFor(() => expect(longest()).toBe(55_000), WAIT);
+    // Others of this process may wait for longer, and for something else.
+    const waits = () => timers.mock.calls.map(([, milliseconds]) => milliseconds);
+    await vi.waitFor(() => expect(waits()).toContain(55_000), WAIT);
     await app.keyway.core.createUser({ accessKey: 'a', name: null, limitBytes: null });
     await waiting;
   });
