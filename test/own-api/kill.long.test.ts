@@ -6,6 +6,7 @@ import { buildIfOlder } from '../building.js';
 import { type Running, startKeyway } from '../commands/process.js';
 import { describeDatabase, freshDatabase, query } from '../homes/database/database.js';
 import { listen } from '../northbound/gateway.js';
+import { gate } from '../panel/gate.js';
 import { folderForTest } from './homes.js';
 import { ownStage, TOKEN } from './stage.js';
 
@@ -93,6 +94,11 @@ it(`a deletion of ${overServer} keys over a server goes on after SIGKILL: all ar
   await buildIfOlder();
   const { app } = await ownStage();
   const deleted = new Map<string, number>();
+  // None but the first third is deleted before the kill, however late that comes.
+  const killed = gate();
+  app.addHook('onRequest', async ({ method }) => {
+    if (method === 'DELETE' && deleted.size >= 0.3 * overServer) await killed.opened;
+  });
   app.addHook('onResponse', (request, reply, done) => {
     if (request.method === 'DELETE' && reply.statusCode === 200)
       deleted.set(request.url, (deleted.get(request.url) ?? 0) + 1);
@@ -110,6 +116,7 @@ it(`a deletion of ${overServer} keys over a server goes on after SIGKILL: all ar
   const { id } = await first.batch(items, 'all of them');
   await until(first, id, ({ done }) => done >= 0.3 * overServer);
   await kill(first.running);
+  killed.open();
   expect(core.keys.size).toBeGreaterThan(1);
 
   const second = await serve(argv, folder);

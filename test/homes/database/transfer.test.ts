@@ -1,3 +1,4 @@
+import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
@@ -15,6 +16,21 @@ import { describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
 
 const progress = { show() {}, clear() {} };
+
+/** Waits, in a thread of its own, until the database has no transaction that has begun. */
+const UNTIL_NOTHING_BEGUN = `
+  const { workerData: { url, isUndone } } = require('node:worker_threads');
+  const pg = require('pg');
+  (async () => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    const begun = "select from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()";
+    while ((await client.query(begun)).rowCount > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await client.end();
+    Atomics.store(isUndone, 0, 1);
+    Atomics.notify(isUndone, 0);
+  })();
+`;
 const counters = (accessKey: string, bytes: bigint): KeptCounters => ({
   ...{ accessKey, bytesUp: bytes, bytesDown: bytes, connections: 0n, createdAt: 5, leftAt: null },
 });
@@ -63,9 +79,12 @@ describeDatabase('an import', () => {
     const url = await freshDatabase();
     const gateway = await openBackend(url);
     await gateway.document.put(configurationOf(['before']));
+    const isUndone = new Int32Array(new SharedArrayBuffer(4));
     function* late(): Generator<KeptCounters> {
-      // As a process that is stopped: nothing of it runs.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+      // As a process that is stopped, until the database has undone the import: nothing of it runs.
+      const watcher = new Worker(UNTIL_NOTHING_BEGUN, { eval: true, workerData: { url, isUndone } });
+      Atomics.wait(isUndone, 0, 0);
+      void watcher.terminate();
       yield counters('a', 1n);
     }
     await expect(taken(url, ['a'], late(), 500)).rejects.toThrow(
