@@ -7,13 +7,14 @@ import { expectTold } from './told.js';
 import { fragileFront } from './upstream/fragile-front.js';
 
 const MINUTES = 5 * 60_000;
+const TIME = 240_000;
 const TITLE = 'what is called done, and nothing that is called not made, is there after many faults and kills';
 
-it(`over a file ${TITLE}`, () => expectTold(fragileFile, tries(1_000)), MINUTES);
+it(`over a file ${TITLE}`, () => expectTold(fragileFile, tries(1_000), TIME), MINUTES);
 
 it.each(['earliest', 'current', '0.3.7', '0.4.7'])(
   `in front of a server of %s ${TITLE}`,
-  (revision) => expectTold(() => fragileFront(revision), tries(400)),
+  (revision) => expectTold(() => fragileFront(revision), tries(400), TIME),
   MINUTES,
 );
 
@@ -22,7 +23,7 @@ describeDatabase('over PostgreSQL', () => {
     TITLE,
     async () => {
       const url = await freshDatabase();
-      await expectTold(() => fragileDatabase(url), tries(60));
+      await expectTold(() => fragileDatabase(url), tries(60), TIME);
     },
     MINUTES,
   );

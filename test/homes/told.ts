@@ -43,9 +43,10 @@ type KeyStep = Extract<Step, { readonly key: string }>;
 
 /**
  * After any changes, faults and kills all that was called done is there, and nothing that was called not made; what was called
- * unknown, or was in memory when the process was killed, may be there or not.
+ * unknown, or was in memory when the process was killed, may be there or not. Begins no run later than after `time`, in
+ * milliseconds: a machine that is slow shows less of them.
  */
-export async function expectTold(open: () => Promise<FragileHome>, runs: number): Promise<void> {
+export async function expectTold(open: () => Promise<FragileHome>, runs: number, time = 60_000): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
       const home = await open();
@@ -55,7 +56,7 @@ export async function expectTold(open: () => Promise<FragileHome>, runs: number)
         await home.leave();
       }
     }),
-    { numRuns: runs, interruptAfterTimeLimit: 240_000 },
+    { numRuns: runs, interruptAfterTimeLimit: time },
   );
 }
 

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { ROOT } from '../../clone.js';
 import { SERVER_FILE } from '../server-files.js';
 import { type PanelOptions, withPanel } from './in-browser.js';
-import { BEFORE, goTo, picture, refreshNow, type Stage, type StageOptions, takesPictures } from './stage.js';
+import { BEFORE, goTo, letPass, picture, refreshNow, type Stage, type StageOptions, takesPictures } from './stage.js';
 
 const GIB = 1024 ** 3;
 const NAMES = [
@@ -87,7 +87,7 @@ it.runIf(takesPictures)('the pictures of the documents are taken anew, beside th
       for (const [key, bytesUp, bytesDown, connections] of countersAt(minute)) {
         stage.app.keyway.local?.keys.setCounters(key, { bytesUp, bytesDown, connections });
       }
-      await page.clock.fastForward(60_000);
+      await letPass(page, 60_000);
       await refreshNow(page);
       return lists.innerText();
     };

@@ -178,6 +178,14 @@ export async function holdTime(page: Page): Promise<void> {
   await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 10_000);
 }
 
+/**
+ * Lets so many milliseconds of the page's time pass, and none of its timers with them: what it gives the server to answer is
+ * not over by that, however slow this machine is.
+ */
+export async function letPass(page: Page, milliseconds: number): Promise<void> {
+  await page.clock.setSystemTime(Number(await page.evaluate('Date.now()')) + milliseconds);
+}
+
 /** Has deletions and resets begin at once: their time to undo is nothing to wait for here. */
 export async function hurry(page: Page): Promise<void> {
   await page.route('**/keys/batch?delay=5', (route) =>
