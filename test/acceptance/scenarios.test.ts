@@ -12,7 +12,7 @@ import { encodeJson } from '../../src/wire/json/write-json.js';
 import { openApiDocument } from '../../src/wire/openapi/openapi.js';
 import { capabilitiesOf, type Revision } from '../../src/wire/traits/revision.js';
 import { foldersOf, type PackedScenario, readFixture, scenariosOf } from './pack.js';
-import { stageScenario } from './stage.js';
+import { PATIENT, stageScenario } from './stage.js';
 
 const NAMED: readonly string[] = ['earliest', 'dns', 'current'];
 /** The interface that stands beside every revision. */
@@ -51,7 +51,7 @@ async function play(
     const onFile = (afterwards: PlayedFile) => {
       file = afterwards;
     };
-    return { differences: await playScenario(scenario, { ...staged, onStep, onFile }), steps, file };
+    return { differences: await playScenario(scenario, { ...staged, ...PATIENT, onStep, onFile }), steps, file };
   } finally {
     await staged.close();
   }

@@ -4,6 +4,7 @@ import { stageScenario } from '../../src/embedded/stage.js';
 import { exchangesOf, type Scenario } from '../../src/lab/format/scenario.js';
 import { playScenario } from '../../src/lab/play/play.js';
 import { scenariosOf } from '../acceptance/pack.js';
+import { PATIENT } from '../acceptance/stage.js';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 
@@ -52,7 +53,7 @@ async function answers(files: 'disk' | 'memory'): Promise<readonly string[]> {
   const staged = await stageScenario(SCENARIO, 'current', { files });
   const bodies: string[] = [];
   try {
-    await playScenario(SCENARIO, { ...staged, onStep: ({ answer }) => bodies.push(String(answer?.body)) });
+    await playScenario(SCENARIO, { ...staged, ...PATIENT, onStep: ({ answer }) => bodies.push(String(answer?.body)) });
   } finally {
     await staged.close();
   }

@@ -7,6 +7,7 @@ import type { CounterState, Scenario } from '../../src/lab/format/scenario.js';
 import { type DivergenceRegister, readDivergences } from '../../src/lab/play/divergences.js';
 import { type Difference, givenFile, playScenario, type Stage } from '../../src/lab/play/play.js';
 import { foldersOf, readFixture, scenariosOf } from '../acceptance/pack.js';
+import { PATIENT } from '../acceptance/stage.js';
 import { type StandIn, startStandIn } from './stand-in.js';
 
 const SERVERS = foldersOf('recorded').filter((name) => /^\d/.test(name));
@@ -57,7 +58,7 @@ async function playOn(version: string, scenario: Scenario): ReturnType<typeof pl
     count(standIn, scenario.given.counters ?? []);
     const target = { origin: standIn.origin, base: standIn.paths.base, apiRoot: standIn.paths.api };
     const stage = stageOf(standIn, path);
-    const played = { target, stage, addresses: DEFAULT_ADDRESSES };
+    const played = { target, stage, addresses: DEFAULT_ADDRESSES, ...PATIENT };
     return await playScenario(scenario, played);
   } finally {
     await standIn.close();

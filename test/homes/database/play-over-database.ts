@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Scenario } from '../../../src/lab/format/scenario.js';
 import { type Difference, type PlayOptions, playScenario } from '../../../src/lab/play/play.js';
+import { PATIENT } from '../../acceptance/stage.js';
 import { createDatabase, dropDatabase } from './database.js';
 import { emptyDatabase, stageOverDatabase } from './scenario-stage.js';
 
@@ -31,7 +32,7 @@ export async function playAndClose(
   staged: PlayOptions & { close(): Promise<void> },
 ): Promise<readonly Difference[]> {
   try {
-    return await playScenario(scenario, staged);
+    return await playScenario(scenario, { ...staged, ...PATIENT });
   } finally {
     await staged.close();
   }

@@ -10,7 +10,7 @@ import type { Subject } from '../../../src/wire/operations/operation.js';
 import { OPERATIONS, type OperationName, operationNamed } from '../../../src/wire/operations.js';
 import type { Revision } from '../../../src/wire/traits/revision.js';
 import { foldersOf, scenariosOf } from '../../acceptance/pack.js';
-import { stageScenario } from '../../acceptance/stage.js';
+import { PATIENT, stageScenario } from '../../acceptance/stage.js';
 import { type OpenFront, stageInFront } from './stage.js';
 
 /** A scenario by its place in the pack. */
@@ -113,7 +113,7 @@ export async function play(
   const same = new Set(overFileOf.map(textOf));
   const staged = await stageInFront(scenario, northbound.reportedVersion, line.reportedVersion, open);
   try {
-    const found = await playScenario(scenario, staged);
+    const found = await playScenario(scenario, { ...staged, ...PATIENT });
     return found
       .filter((difference) => !same.has(textOf(difference)))
       .flatMap((difference) => asOverFile(difference, overFileOf))
@@ -158,7 +158,7 @@ function overFile(file: string, scenario: Scenario, { reportedVersion }: Revisio
 async function playOverFile(scenario: Scenario, version: string): Promise<readonly Difference[]> {
   const staged = await stageScenario(scenario, version, { files: 'memory' });
   try {
-    return await playScenario(scenario, staged);
+    return await playScenario(scenario, { ...staged, ...PATIENT });
   } finally {
     await staged.close();
   }

@@ -3,6 +3,7 @@ import { REVISIONS } from '../../../revisions/all.js';
 import { differenceInWords } from '../../../src/lab/format/json-difference.js';
 import { playScenario } from '../../../src/lab/play/play.js';
 import { scenariosOf } from '../../acceptance/pack.js';
+import { PATIENT } from '../../acceptance/stage.js';
 import { openFront } from './open-front.js';
 import { stageInFront } from './stage.js';
 
@@ -19,7 +20,7 @@ const line = REVISIONS.find(({ id }) => id === '0.3.7');
 test.each(scenarios)('$name: $scenario.title, also in front of a server', async ({ name, scenario }) => {
   const staged = await stageInFront(scenario, scenario.revision, line?.reportedVersion ?? '', openFront);
   try {
-    const found = await playScenario(scenario, staged);
+    const found = await playScenario(scenario, { ...staged, ...PATIENT });
     const words = found.map((each) => `${each.where}: ${differenceInWords(each)}`);
     if (name === WITH_COMMENTS) expect(found.map(({ where }) => where)).toEqual(['file']);
     else expect(words).toEqual([]);
