@@ -46,10 +46,10 @@ export interface Backend {
   createBareKeys(keys: readonly AccessKey[]): Promise<readonly string[]>;
   readonly changes: KeyChanges;
   /**
-   * Treats a change that is visible, but whose answer was lost, as an acknowledged one: its holder may still lose it.
-   * Left out where a visible change lasts.
+   * Treats a change that was visible, but whose answer was lost, as an acknowledged one: its holder may still lose it.
+   * Resolves to false where it is not visible any more. Left out where a visible change lasts.
    */
-  adopt?(change: KeyChange): Promise<void>;
+  adopt?(change: KeyChange): Promise<boolean>;
   /** Rejects with `outboundNotConfigured`. */
   replaceRules(rules: readonly OutboundRule[]): Promise<void>;
   /**

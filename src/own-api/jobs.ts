@@ -481,6 +481,13 @@ export class Jobs {
     });
   }
 
+  /** The same as `whatBecameOf`, with what shows taken over; a change that shows no more by then was not made. */
+  async #became(asked: KeyChange): Promise<ChangeOutcome | undefined> {
+    const { core, backend } = this.#options;
+    const become = await whatBecameOf(core, asked);
+    return become === null && (await backend.adopt?.(asked)) === false ? undefined : become;
+  }
+
   /** The outcomes that are known before changes are made: of those that may not be, and of those in doubt that were. */
   async #found(
     allowed: readonly Allowed[],
@@ -489,8 +496,7 @@ export class Jobs {
     const found: (ChangeOutcome | undefined)[] = [];
     for (const [index, each] of allowed.entries()) {
       const asked = each instanceof DomainError ? null : (inDoubt[index] ?? null);
-      const become = asked === null ? undefined : await whatBecameOf(this.#options.core, asked);
-      if (asked !== null && become === null) await this.#options.backend.adopt?.(asked);
+      const become = asked === null ? undefined : await this.#became(asked);
       found.push(each instanceof DomainError ? each : become);
     }
     return found;

@@ -123,16 +123,20 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     return bare.has(accessKey);
   }
 
-  /** Has what became of a key join the writes that the server may yet lose, unless somebody has changed it again since. */
-  async function adopt(accessKey: string, isGone: boolean): Promise<void> {
-    const { noted } = await queue.take(async () => {
+  /**
+   * Has what became of a key join the writes that the server may yet lose. Resolves to false where it became something
+   * else again since, as by a reload of the server's file.
+   */
+  async function adopt(accessKey: string, isGone: boolean): Promise<boolean> {
+    const adopted = await queue.take(async () => {
       const after = await sent.present(accessKey);
-      if ((after === null) !== isGone) return { noted: undefined };
+      if ((after === null) !== isGone) return null;
       const befores = [null, await storedRecord(accessKey)];
       const answeredAt = clock.monotonic();
       return { noted: sent.acknowledged(befores.map((before) => ({ accessKey, before, after, answeredAt }))) };
     });
-    await noted;
+    await adopted?.noted;
+    return adopted !== null;
   }
 
   return {
@@ -154,10 +158,10 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     },
     async adopt(change) {
       // No server stores counters with its keys.
-      if (change.op === 'reset') return;
+      if (change.op === 'reset') return true;
       const accessKey = change.op === 'create' ? change.key.accessKey : change.accessKey;
-      await adopt(accessKey, change.op === 'delete' || change.op === 'rotate');
-      if (change.op === 'rotate') await adopt(change.successor, false);
+      const isAdopted = await adopt(accessKey, change.op === 'delete' || change.op === 'rotate');
+      return change.op === 'rotate' ? (await adopt(change.successor, false)) && isAdopted : isAdopted;
     },
     async createBareKeys(made) {
       const line = server.line() ?? (await server.find());
