@@ -1,3 +1,4 @@
+import type { MaybeAsync } from './maybe-async.js';
 import type { ClockPort } from './ports.js';
 import type { Principal } from './principal.js';
 
@@ -23,7 +24,7 @@ export class Actors {
   }
 
   /** Makes a change for a caller, who is its actor until some seconds after it was made. A null caller is not known. */
-  async during<T>(caller: Principal | null, changed: readonly Changed[], change: () => Promise<T>): Promise<T> {
+  async during<T>(caller: Principal | null, changed: readonly Changed[], change: () => MaybeAsync<T>): Promise<T> {
     if (caller === null) return change();
     const { name } = caller;
     for (const each of changed) this.#changing.set(each, [...(this.#changing.get(each) ?? []), name]);

@@ -15,13 +15,15 @@ export class StrangersWaiting {
     if (this.#count >= MOST_WAITING) throw new DomainError('tooManyWaiting', '', RETRY_AFTER);
   }
 
-  /** Counts a request as `count` does if its answer has to be waited for; one that is there needs no room. */
-  async countIfAsync<T>(answer: MaybeAsync<T>): Promise<T> {
-    return answer instanceof Promise ? this.count(answer) : answer;
+  /**
+   * Counts a request until its answer is there; one that is there already needs no room. Rejects with `tooManyWaiting`
+   * if there is none.
+   */
+  count<T>(answer: MaybeAsync<T>): MaybeAsync<T> {
+    return answer instanceof Promise ? this.#countUntil(answer) : answer;
   }
 
-  /** Counts a request until its answer is there. Rejects with `tooManyWaiting` if there is no room. */
-  async count<T>(answer: Promise<T>): Promise<T> {
+  async #countUntil<T>(answer: Promise<T>): Promise<T> {
     try {
       this.expectRoom();
     } catch (error) {

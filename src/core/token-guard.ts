@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { andThen, type MaybeAsync } from './maybe-async.js';
 import type { ClockPort, RandomPort } from './ports.js';
 import type { Principal } from './principal.js';
 import { RecentMap } from './recent-map.js';
@@ -32,7 +33,7 @@ export type Look =
   | { readonly verdict: 'wrong' | number; readonly principal: null };
 
 /** Finds the caller whom an `Authorization` value shows; null if it is wrong. */
-export type FindPrincipal = (authorization: string) => Promise<Principal | null>;
+export type FindPrincipal = (authorization: string) => MaybeAsync<Principal | null>;
 
 const WRONG: Look = { verdict: 'wrong', principal: null };
 
@@ -54,9 +55,9 @@ export interface TokenGuardStatus {
 
 /** A guard that makes nobody wait. */
 export const NO_TOKEN_GUARD: TokenGuard = {
-  async check(_network, authorization, find) {
-    const principal = authorization === undefined ? null : await find(authorization);
-    return principal === null ? WRONG : { verdict: 'right', principal };
+  check(_network, authorization, find) {
+    const found = authorization === undefined ? null : find(authorization);
+    return andThen(found, (principal) => (principal === null ? WRONG : { verdict: 'right', principal }));
   },
   handedOut() {},
   status: () => ({ unread: 0 }),
@@ -133,20 +134,21 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort) {
      * Checks an `Authorization` value unless its network has to wait. A known right one costs a look-up or two. A
      * request without any is wrong but not a guess. Fails as `find` does, which is not a guess either.
      */
-    async check(network: string, authorization: string | undefined, find: FindPrincipal): Promise<Look> {
+    check(network: string, authorization: string | undefined, find: FindPrincipal): MaybeAsync<Look> {
       if (authorization === undefined) return WRONG;
       const before = refusedFor(network, authorization);
       if (before !== null) return { verdict: before, principal: null };
-      const principal = await find(authorization);
-      // Guesses that came meanwhile may have used up what the network has.
-      const meanwhile = refusedFor(network, authorization);
-      if (meanwhile !== null) return { verdict: meanwhile, principal: null };
-      if (principal === null) {
-        refused(network, authorization);
-        return WRONG;
-      }
-      letIn(network, authorization, principal.token === undefined);
-      return { verdict: 'right', principal };
+      return andThen(find(authorization), (principal): Look => {
+        // Guesses that came meanwhile may have used up what the network has.
+        const meanwhile = refusedFor(network, authorization);
+        if (meanwhile !== null) return { verdict: meanwhile, principal: null };
+        if (principal === null) {
+          refused(network, authorization);
+          return WRONG;
+        }
+        letIn(network, authorization, principal.token === undefined);
+        return { verdict: 'right', principal };
+      });
     },
     /** Records a session token that was issued, and to whom. */
     handedOut(network: string, token: string): void {

@@ -6,6 +6,7 @@ import { resolverSettings } from '../core/dns-settings.js';
 import { DomainError, unlessInMemory } from '../core/errors.js';
 import { createdBy, seesOwnAlone } from '../core/keys/key-makers.js';
 import { recordOf } from '../core/keys/key-record.js';
+import { andThen, type MaybeAsync } from '../core/maybe-async.js';
 import type { KeySnapshot, OvernetSettings } from '../core/model.js';
 import type { Principal } from '../core/principal.js';
 import { endpointOf, sharedLinks, waysOf } from '../subscription/offer.js';
@@ -56,7 +57,7 @@ export interface OperationAnswer {
   readonly settled?: () => void;
 }
 
-export type Handler = (call: Call) => Promise<OperationAnswer>;
+export type Handler = (call: Call) => MaybeAsync<OperationAnswer>;
 
 const answer = (data: Encodable): OperationAnswer => ({ payload: successEnvelope(data) });
 
@@ -162,15 +163,16 @@ function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
 }
 
-async function getStatus({ context, mount: { revision, version } }: Call): Promise<OperationAnswer> {
-  const { core, offerFacts } = context;
+function getStatus({ context: { core, offerFacts }, mount: { revision, version } }: Call): MaybeAsync<OperationAnswer> {
   const { status: form } = revision;
-  const counts = await core.status();
-  if (!form.tellsServer) return { payload: successEnvelopeOf(form.encode(version, counts, null)) };
-  const facts = await offerFacts();
-  const { sums = { ...core.keys.sums(), online: core.keys.counts.connected } } = counts;
-  const server = { ...sums, endpoint: endpointOf(facts) };
-  return { payload: successEnvelopeOf(form.encode(version, counts, server)) };
+  return andThen(core.status(), (counts) => {
+    if (!form.tellsServer) return { payload: successEnvelopeOf(form.encode(version, counts, null)) };
+    return andThen(offerFacts(), (facts) => {
+      const { sums = { ...core.keys.sums(), online: core.keys.counts.connected } } = counts;
+      const server = { ...sums, endpoint: endpointOf(facts) };
+      return { payload: successEnvelopeOf(form.encode(version, counts, server)) };
+    });
+  });
 }
 
 /** Bytes of a text in a code, as servers take them. */

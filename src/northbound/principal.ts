@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify';
+import { andThen, type MaybeAsync } from '../core/maybe-async.js';
 import type { Credentials } from '../core/model.js';
 import type { NamedTokens } from '../core/named-tokens.js';
 import { type Principal, SESSION, STATIC } from '../core/principal.js';
 import type { Look, TokenGuard } from '../core/token-guard.js';
-import { acceptedKind } from '../wire/traits/auth.js';
+import { acceptedKind, type Credential } from '../wire/traits/auth.js';
 import type { CallerOf } from './caller.js';
 import type { Mount } from './mount.js';
 
@@ -14,14 +15,18 @@ export interface KnownCredentials {
 }
 
 /** Identifies the caller by an `Authorization` value; null if it is wrong. Ignores the rule of an open mount. */
-export async function principalShown(
+export function principalShown(
   mount: Pick<Mount, 'revision' | 'session'>,
   { credentials, named }: KnownCredentials,
   authorization: string,
-): Promise<Principal | null> {
-  const holder = await named.principalShown(authorization);
-  if (holder !== null) return holder;
-  const kind = await acceptedKind(mount.revision.auth, authorization, credentials(), mount.session);
+): MaybeAsync<Principal | null> {
+  return andThen(named.principalShown(authorization), (holder) => {
+    if (holder !== null) return holder;
+    return andThen(acceptedKind(mount.revision.auth, authorization, credentials(), mount.session), principalOf);
+  });
+}
+
+function principalOf(kind: Credential['kind'] | null): Principal | null {
   if (kind === null) return null;
   return kind === 'token' ? STATIC : SESSION;
 }
@@ -37,7 +42,7 @@ export function lookAtCredential(
   mount: Pick<Mount, 'revision' | 'session'>,
   access: Access,
   request: FastifyRequest,
-): Promise<Look> {
+): MaybeAsync<Look> {
   const { network } = access.callerOf(request.raw);
   return access.tokens.check(network, request.headers.authorization, (authorization) =>
     principalShown(mount, access, authorization),

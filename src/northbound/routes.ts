@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Changed, SETTINGS } from '../core/actors.js';
 import { DomainError } from '../core/errors.js';
+import { andThen, type MaybeAsync, orElse } from '../core/maybe-async.js';
 import { permits } from '../core/principal.js';
 import type { StrangersWaiting } from '../core/strangers-waiting.js';
 import type { TokenVerdict } from '../core/token-guard.js';
@@ -41,13 +42,14 @@ function serveOperation(app: FastifyInstance, operation: Operation, mount: Mount
   const headers = Object.entries(mount.headers ?? {});
   const used = context.use?.counting(mount.revision.id, operation.name) ?? null;
   /** Answers a request that may not be admitted. */
-  const admitOrRefuse = async (request: FastifyRequest, reply: FastifyReply): Promise<'admitted' | 'refused'> => {
+  const admitOrRefuse = (request: FastifyRequest, reply: FastifyReply): MaybeAsync<'admitted' | 'refused'> => {
     for (const [name, value] of headers) reply.raw.setHeader(name, value);
-    const refusal = await refusalOf(operation, mount, context, request);
-    if (refusal === null) return 'admitted';
-    if (refusal instanceof DomainError) sendRefusal(operation, mount, refusal, reply);
-    else sendTooMany(reply, refusal);
-    return 'refused';
+    return andThen(refusalOf(operation, mount, context, request), (refusal) => {
+      if (refusal === null) return 'admitted';
+      if (refusal instanceof DomainError) sendRefusal(operation, mount, refusal, reply);
+      else sendTooMany(reply, refusal);
+      return 'refused';
+    });
   };
   const answer = (request: FastifyRequest, reply: FastifyReply) => {
     used?.(request.principal, request.headers['user-agent']);
@@ -64,13 +66,14 @@ function serveOperation(app: FastifyInstance, operation: Operation, mount: Mount
   if (operation.method === 'GET') {
     app.route({
       ...route,
-      async handler(request, reply) {
+      handler(request, reply) {
         observer.begun(request);
-        if ((await admitOrRefuse(request, reply)) === 'admitted') {
+        const answered = andThen(admitOrRefuse(request, reply), (outcome) => {
+          if (outcome === 'refused') return;
           if (request.hasCredential) acceptClient(request.raw);
-          await answer(request, reply);
-        }
-        observer.answered(request, reply);
+          return answer(request, reply);
+        });
+        return andThen(answered, () => observer.answered(request, reply));
       },
     });
     return;
@@ -100,13 +103,23 @@ function isOpenToAll(operation: Operation, { revision }: Mount, { protectAudit, 
  * Decides whether to admit a request. Returns null if so, otherwise the error, or the seconds after which a caller
  * without a credential may retry. Records on the request whether its credential was accepted.
  */
-async function refusalOf(
+function refusalOf(
   operation: Operation,
   mount: Mount,
   context: RouteContext,
   request: FastifyRequest,
-): Promise<DomainError | number | null> {
-  const verdict = isOpenToAll(operation, mount, context) ? 'open' : await admission(operation, mount, context, request);
+): MaybeAsync<DomainError | number | null> {
+  const admitted = isOpenToAll(operation, mount, context) ? 'open' : admission(operation, mount, context, request);
+  return andThen(admitted, (verdict) => refusalBy(verdict, operation, mount, context, request));
+}
+
+function refusalBy(
+  verdict: Admission,
+  operation: Operation,
+  mount: Mount,
+  context: RouteContext,
+  request: FastifyRequest,
+): MaybeAsync<DomainError | number | null> {
   request.hasCredential = verdict === 'right';
   if (typeof verdict === 'number') return new DomainError('unauthorized', '', verdict);
   if (verdict === 'not permitted') return new DomainError('notPermitted');
@@ -120,28 +133,31 @@ async function refusalOf(
   if (wait === null) return null;
   // Only above the rate is an open list's caller asked for a credential, since the rate does not apply to those with
   // one. Accepting it reveals that it is right, so the token guard counts failures here too.
-  request.hasCredential = (await admission(operation, mount, context, request)) === 'right';
-  return request.hasCredential ? null : wait;
+  return andThen(admission(operation, mount, context, request), (shown) => {
+    request.hasCredential = shown === 'right';
+    return request.hasCredential ? null : wait;
+  });
 }
 
 /** How a request is admitted (`open`: without a credential), or why it is refused. */
 type Admission = 'open' | TokenVerdict | 'not permitted';
 
 /** Checks access (protocol: "Access check for protected endpoints"). A named token is accepted on every mount. */
-async function admission(
+function admission(
   operation: Operation,
   mount: Mount,
   context: RouteContext,
   request: FastifyRequest,
-): Promise<Admission> {
+): MaybeAsync<Admission> {
   const { authorization } = request.headers;
   if (mount.revision.auth.isOpen(context.credentials())) {
     if (!context.refusesOpen(mount)) return 'open';
     if (!context.named.isShown(authorization)) return 'wrong';
   }
-  const { verdict, principal } = await lookAtCredential(mount, context, request);
-  request.principal = principal;
-  return principal === null || permits(principal, operation.presets) ? verdict : 'not permitted';
+  return andThen(lookAtCredential(mount, context, request), ({ verdict, principal }) => {
+    request.principal = principal;
+    return principal === null || permits(principal, operation.presets) ? verdict : 'not permitted';
+  });
 }
 
 function sendRefusal(operation: Operation, mount: Mount, error: DomainError, reply: FastifyReply): void {
@@ -150,19 +166,19 @@ function sendRefusal(operation: Operation, mount: Mount, error: DomainError, rep
   sendEarlyFailure(reply, status, text);
 }
 
-async function serve(
+function serve(
   operation: Operation,
   mount: Mount,
   context: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<void> {
+): MaybeAsync<void> {
   const key = keyOf(request);
   if (key === null) {
     answerUnmatched(context.mounts, request, reply);
     return;
   }
-  try {
+  const attempt = () => {
     const body = bodyOf(operation, mount, request);
     const waiting = isStrangers(operation, mount, context, request) ? context.strangers : null;
     waiting?.expectRoom();
@@ -172,14 +188,15 @@ async function serve(
       operation.effect.kind === 'reads'
         ? handle()
         : context.actors.during(request.principal, changedBy(operation, key), handle);
-    sendAnswer(await (waiting === null ? call : waiting.count(call)), mount, reply);
-  } catch (error) {
+    return andThen(waiting === null ? call : waiting.count(call), (made) => sendAnswer(made, mount, reply));
+  };
+  return orElse(attempt, (error) => {
     if (!(error instanceof DomainError)) throw error;
     const isLogin = operation.name === 'login' && (error.code === 'unauthorized' || error.code === 'tooManyLogins');
     const wait = isLogin ? context.login.retryAfter(context.callerOf(request.raw)) : null;
     if (wait !== null) reply.header('retry-after', wait);
     sendDomainError(operation, mount, isOpenToAll(operation, mount, context) ? forStrangers(error) : error, reply);
-  }
+  });
 }
 
 /**

@@ -47,7 +47,7 @@ export class SubscriptionDoor {
   async open(request: SubscriptionRequest): Promise<(() => Promise<SubscriptionOutcome>) | null> {
     const [path = '', query = ''] = request.url.split(/\?(.*)/s, 2);
     try {
-      const published = await this.#waiting.countIfAsync(this.#options.core.published());
+      const published = await this.#waiting.count(this.#options.core.published());
       const { prefix } = published.subscription;
       if (path !== prefix && !path.startsWith(`${prefix}/`)) return null;
       const token = READING.has(request.method) ? tokenIn(path.slice(prefix.length + 1)) : null;

@@ -12,7 +12,7 @@ const LEAST_GAP = 1_000;
 export class Subscribers {
   readonly #core: Pick<Core, 'subscriber' | 'lookForKeys'>;
   readonly #clock: ClockPort;
-  readonly #waiting: Pick<StrangersWaiting, 'countIfAsync'>;
+  readonly #waiting: Pick<StrangersWaiting, 'count'>;
   readonly #index: TokenIndex;
   readonly #keptKey: (token: string) => string | undefined;
   #look: Promise<void> | null = null;
@@ -22,7 +22,7 @@ export class Subscribers {
   constructor(
     core: Pick<Core, 'keys' | 'subscriber' | 'lookForKeys'>,
     clock: ClockPort,
-    waiting: Pick<StrangersWaiting, 'countIfAsync'>,
+    waiting: Pick<StrangersWaiting, 'count'>,
     keptKey: (token: string) => string | undefined = () => undefined,
   ) {
     this.#keptKey = keptKey;
@@ -35,10 +35,10 @@ export class Subscribers {
   /** The key as last known; undefined for an unknown token. Rejects with a `DomainError` where that cannot be told, or too many wait. */
   async find(token: string): Promise<KeySnapshot | undefined> {
     const waiting = this.#waiting;
-    const accessKey = this.#keptKey(token) ?? (await waiting.countIfAsync(this.#index.find(token)));
-    if (accessKey !== undefined) return waiting.countIfAsync(this.#core.subscriber(accessKey));
+    const accessKey = this.#keptKey(token) ?? (await waiting.count(this.#index.find(token)));
+    if (accessKey !== undefined) return waiting.count(this.#core.subscriber(accessKey));
     const { lookForKeys } = this.#core;
-    return lookForKeys === null ? undefined : waiting.countIfAsync(this.#lookFor(token, lookForKeys));
+    return lookForKeys === null ? undefined : waiting.count(this.#lookFor(token, lookForKeys));
   }
 
   /** Waits for one look a second at most, which everybody who asks has in common. */

@@ -80,8 +80,9 @@ export const statusOfCounts: StatusForm = {
   name: 'four members',
   schema: STATUS,
   tellsServer: false,
-  // Panels poll for this one answer, and none of its numbers exceeds 2^53.
-  encode: (version, counts) => JSON.stringify(wireCounts(version, counts)),
+  // Panels poll for this one answer, so it is written without a pass over members; no number of it exceeds 2^53.
+  encode: (version, { uptimeSeconds, active, total }) =>
+    `{"version":${JSON.stringify(version)},"uptime_seconds":${uptimeSeconds},"active_users":${active},"total_users":${total}}`,
 };
 
 /** The same with sums over all keys, and where clients find the server. */
