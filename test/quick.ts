@@ -21,7 +21,6 @@ export const SLOW: readonly string[] = [
   'test/commands/mistakes.test.ts',
   'test/docs/first-day.test.ts',
   'test/document/convert/convert.test.ts',
-  'test/document/patch/patch-work.test.ts',
   'test/document/patch/patch.test.ts',
   'test/document/properties.test.ts',
   'test/document/replacement-steps.test.ts',

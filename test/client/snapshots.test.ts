@@ -6,6 +6,7 @@ import { type KnownKey, readSnapshot, type SnapshotLine } from '../../src/client
 import { type KeySnapshot, MAX_U64 } from '../../src/core/model.js';
 import { JsonSyntaxError, parseJson } from '../../src/wire/json/json.js';
 import { codePoint } from '../code-points.js';
+import { someOf, WHOLE } from '../whole.js';
 
 /** What a list says that comes in pieces of so many bytes. */
 async function readSnapshots(line: SnapshotLine, body: Buffer, { known, piece = body.length }: Reading = {}) {
@@ -38,7 +39,7 @@ const key: fc.Arbitrary<KeySnapshot> = fc
     counters: hasCounters ? { ...counts, limitBytes, createdAt: 0 } : null,
   }));
 
-describe.each(REVISIONS.map((line) => ({ id: line.id, line })))('a list of line $id', ({ line }) => {
+describe.each(someOf(REVISIONS, 4).map((line) => ({ id: line.id, line })))('a list of line $id', ({ line }) => {
   const encode = (each: KeySnapshot) => line.snapshot.encode(each, line.online.isOnline(each.counters));
   const hasName = line.snapshot.members.some(({ name }) => name === 'name');
   const tellsCounters = !line.online.mayHaveCounters(false);
@@ -163,17 +164,18 @@ it('members that a later version may have, and what it may say of last_seen, do 
   expect([readSnapshot(line, parseJson(Buffer.from(later)))]).toEqual(keys);
 });
 
-it('a list of 100,000 keys lets others have their turn', async () => {
-  const body = listOf(...Array.from({ length: 100_000 }, (_, index) => SNAPSHOT.replace('"a"', `"key-${index}"`)));
-  let turns = 0;
-  const count = () => {
-    turns += 1;
-    if (isReading) setImmediate(count);
-  };
-  let isReading = true;
-  setImmediate(count);
-  const keys = await readSnapshots(line, body);
-  isReading = false;
-  expect(keys).toHaveLength(100_000);
-  expect(turns).toBeGreaterThan(3);
-});
+if (WHOLE)
+  it('a list of 100,000 keys lets others have their turn', async () => {
+    const body = listOf(...Array.from({ length: 100_000 }, (_, index) => SNAPSHOT.replace('"a"', `"key-${index}"`)));
+    let turns = 0;
+    const count = () => {
+      turns += 1;
+      if (isReading) setImmediate(count);
+    };
+    let isReading = true;
+    setImmediate(count);
+    const keys = await readSnapshots(line, body);
+    isReading = false;
+    expect(keys).toHaveLength(100_000);
+    expect(turns).toBeGreaterThan(3);
+  });

@@ -7,6 +7,7 @@ import { COMMAND_GROUPS, COMMANDS } from '../../src/commands/commands.js';
 import { isPbkdf2Password, sha256Hash } from '../../src/core/password.js';
 import { buildIfOlder } from '../build.js';
 import { CLI } from '../clone.js';
+import { someOf } from '../whole.js';
 import { runHere } from './context.js';
 import { runKeyway } from './process.js';
 
@@ -147,7 +148,9 @@ describe('keyway revisions and keyway openapi', () => {
     );
   });
 
-  it.each(REVISIONS.map(({ id }) => id))('openapi --revision %s prints an OpenAPI 3.1 document', async (id) => {
+  it.each(
+    someOf(REVISIONS, 3).map(({ id }) => id),
+  )('openapi --revision %s prints an OpenAPI 3.1 document', async (id) => {
     const { code, output } = await runHere(['openapi', '--revision', id]);
     expect(code).toBe(0);
     expect(JSON.parse(output)).toMatchObject({ openapi: expect.stringMatching(/^3\.1\./), paths: expect.anything() });

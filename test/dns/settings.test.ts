@@ -6,6 +6,7 @@ import dnsPacket from 'dns-packet';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DEFAULT_RESOLVER } from '../../src/core/dns-settings.js';
 import type { ResolverSettings } from '../../src/core/model.js';
+import { someOf } from '../whole.js';
 import { askUdp, dataOf } from './client.js';
 import { cleanUp, later, outboundVia, startResolver, until } from './harness.js';
 import { addressAnswer, answerTo, run, runDoh, runPlain, runSocks } from './servers.js';
@@ -56,13 +57,18 @@ describe('an upstream', () => {
     expect(upstream.connections()).toBe(1);
   });
 
-  it.each([
-    ['tcp', 'closes', 1],
-    ['tcp', 'closes', 128],
-    ['tcp', 'resets', 3],
-    ['tls', 'closes', 1],
-    ['tls', 'closes', 7],
-  ])('over %s that %s a connection after %i answers leaves no question unanswered', async (carrier, how, mostAnswers) => {
+  it.each(
+    someOf(
+      [
+        ['tcp', 'closes', 1],
+        ['tls', 'closes', 7],
+        ['tcp', 'closes', 128],
+        ['tls', 'closes', 1],
+        ['tcp', 'resets', 3],
+      ],
+      2,
+    ),
+  )('over %s that %s a connection after %i answers leaves no question unanswered', async (carrier, how, mostAnswers) => {
     const cut = how === 'resets' ? (socket: Socket) => void socket.resetAndDestroy() : undefined;
     const upstream = await plain((query) => addressAnswer(query), {
       tls: carrier === 'tls',

@@ -9,7 +9,7 @@ import { fragileFront } from './upstream/fragile-front.js';
 const TITLE = 'is there after faults and a kill where it was called done, and is not where it was called not made';
 
 describe('a change of a key', () => {
-  it(`over a file ${TITLE}`, () => expectTold(fragileFile, tries(40)));
+  it(`over a file ${TITLE}`, () => expectTold(fragileFile, tries(20)));
 
   it.each(['current', '0.3.7'])(`in front of a server of %s ${TITLE}`, (revision) =>
     expectTold(() => fragileFront(revision), tries(15)));

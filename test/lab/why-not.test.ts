@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readScenarioFiles, type ScenarioFile } from '../../src/lab/play/scenario-files.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { ROOT } from '../clone.js';
+import { someOf } from '../whole.js';
 import { playerOn, startLiveServer, TOKEN } from './live-server.js';
 
 async function scenarioNamed(name: string): Promise<ScenarioFile> {
@@ -48,7 +49,7 @@ const REASONS: readonly (readonly [string, '--writes' | 'reads alone', string])[
 ];
 
 describe('on a live server', () => {
-  test.each(REASONS)('%s with %s is skipped: %s', async (name, permitted, reason) => {
+  test.each(someOf(REASONS, 8))('%s with %s is skipped: %s', async (name, permitted, reason) => {
     const file = await scenarioNamed(name);
     const server = await startLiveServer(file.scenario.revision);
     const player = await playerOn(server.origin, file.scenario.revision, { writes: permitted === '--writes' });

@@ -11,6 +11,7 @@ import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { tries } from '../tries.js';
+import { WHOLE } from '../whole.js';
 
 /** A panel reads what its form shows, changes one thing of it and sends it back: nothing else becomes another. */
 
@@ -350,7 +351,7 @@ describe('what a panel saves', () => {
           }
         },
       ),
-      { numRuns: tries(40) },
+      { numRuns: tries(WHOLE ? 40 : 15) },
     );
   });
 
@@ -381,7 +382,7 @@ describe('what a panel saves', () => {
           }
         },
       ),
-      { numRuns: tries(20) },
+      { numRuns: tries(WHOLE ? 20 : 8) },
     );
   });
 

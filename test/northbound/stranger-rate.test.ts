@@ -23,7 +23,7 @@ async function full(options: Partial<GatewayOptions> = {}) {
       const answer = await ask(remoteAddress, headers, url);
       if (answer.statusCode !== 200) return { bytes, answer };
       bytes += answer.rawPayload.length;
-      if (bytes > 50 * MEBIBYTE) throw new Error('nothing is refused');
+      if (bytes > 8 * MEBIBYTE) throw new Error('nothing is refused');
     }
   }
   const passes = (milliseconds: number) => {
@@ -41,11 +41,11 @@ it('a network that reads the audit list without a credential is refused beyond a
   passes(Number(first.answer.headers['retry-after']) * 1000);
   expect((await ask('203.0.113.5')).statusCode).toBe(200);
   let sent = first.bytes;
-  for (let second = 0; second < 60; second += 1) {
+  for (let second = 0; second < 15; second += 1) {
     passes(1_000);
     sent += (await drained('203.0.113.5')).bytes;
   }
-  expect(sent / 60).toBeLessThan(1_000_000);
+  expect(sent / 15).toBeLessThan(1_000_000);
   expect((await ask('203.0.113.6')).statusCode).toBe(200);
 });
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { EventKey } from '../../src/own-api/events.js';
 import { describeDatabase, freshDatabase } from '../homes/database/database.js';
+import { WHOLE } from '../whole.js';
 import { databaseStage, fileStage, frontStage } from './homes.js';
 import { callerOf, type OwnReply, type OwnStage, ownStage, TOKEN } from './stage.js';
 
@@ -98,9 +99,11 @@ function testsOver(home: string, open: () => Promise<OwnStage>): void {
   });
 }
 
-testsOver('memory', ownStage);
 testsOver('a file', fileStage);
-testsOver('a server', frontStage);
+if (WHOLE) {
+  testsOver('memory', ownStage);
+  testsOver('a server', frontStage);
+}
 describeDatabase('over PostgreSQL', () => {
   testsOver('a database', databaseStage);
 

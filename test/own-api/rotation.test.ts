@@ -8,6 +8,7 @@ import { systemClock } from '../../src/platform/system-ports.js';
 import { subscriptionToken } from '../../src/subscription/token.js';
 import { describeDatabase, freshDatabase, query, sharedPostgres } from '../homes/database/database.js';
 import { proxyForTest } from '../homes/database/proxy.js';
+import { someOf, WHOLE } from '../whole.js';
 import { databaseStage, fileStage, frontStage } from './homes.js';
 import { type OwnReply, type OwnStage, ownStage } from './stage.js';
 
@@ -155,12 +156,14 @@ function testsOver(open: () => Promise<Stage>, counts: boolean): void {
   });
 }
 
-describe.each([
+const HOMES = [
   ['memory', () => ownStage({ clock }), true],
   ['a configuration file', () => fileStage({ clock }), true],
   ['a running server', () => frontStage({ clock }), false],
-] as const)('over %s', (_home, open, counts) => testsOver(open, counts));
-describeDatabase('over a database', () => testsOver(() => databaseStage({ clock }), true));
+] as const;
+
+describe.each(someOf(HOMES, 1))('over %s', (_home, open, counts) => testsOver(open, counts));
+if (WHOLE) describeDatabase('over a database', () => testsOver(() => databaseStage({ clock }), true));
 
 const successorIn = ([asked]: readonly KeyChange[] = []) => (asked?.op === 'rotate' ? asked.successor : '');
 

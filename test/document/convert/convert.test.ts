@@ -23,8 +23,11 @@ import { ROOT } from '../../clone.js';
 import { behaviourOf } from '../../stand-in/behaviour.js';
 import { parseConfiguration, readAtStart } from '../../stand-in/configuration.js';
 import { tries } from '../../tries.js';
+import { WHOLE } from '../../whole.js';
 import { anyFile } from '../generated.js';
 import { flatFile, nestedFile } from '../started.js';
+
+const RUNS = tries(WHOLE ? 50 : 25);
 
 const sample = (name: string) => readFile(join(ROOT, 'fixtures/samples', name));
 
@@ -77,7 +80,7 @@ describe('converting a file and back', () => {
         }
         expect(after.document.layout.name).toBe(before.document.layout.name);
       }),
-      { numRuns: tries(50) },
+      { numRuns: RUNS },
     );
   });
 
@@ -87,7 +90,7 @@ describe('converting a file and back', () => {
         const bytes = Buffer.from(text);
         expect(allComments(there(bytes))).toEqual(allComments(bytes));
       }),
-      { numRuns: tries(50) },
+      { numRuns: RUNS },
     );
   });
 
@@ -151,7 +154,7 @@ describe('a file that becomes one with inbounds', () => {
         expect(() => readAtStart(parseConfiguration(converted), server)).not.toThrow();
         expect(readingOf(checkFile(converted), inboundsFile, '0.3.21').problem ?? '').not.toContain('outbounds');
       }),
-      { numRuns: tries(50) },
+      { numRuns: RUNS },
     );
   });
 
@@ -191,7 +194,7 @@ describe('a file from which a server starts', () => {
         const { bytes: converted } = convertFile(bytes, to);
         expect(startProblem(readServerText(converted), to), `${id}: ${converted}`).toBeNull();
       }),
-      { numRuns: tries(50) },
+      { numRuns: RUNS },
     );
   });
 
@@ -311,7 +314,7 @@ describe('a file for servers from 0.4.6 on', () => {
         if (!inbounds) expect([there.losses, back.losses]).toEqual([[], []]);
         expect(readDocument(back.bytes).document.layout).toBe(before.document.layout);
       }),
-      { numRuns: tries(50) },
+      { numRuns: RUNS },
     );
   });
 

@@ -9,10 +9,11 @@ import { fingerprintOf } from '../../../src/document/patch/fingerprint.js';
 import { type PatchedDocument, patchDocumentSteps } from '../../../src/document/patch/patch-document.js';
 import { compactJsonSteps } from '../../../src/wire/json/json.js';
 import { tries } from '../../tries.js';
+import { WHOLE } from '../../whole.js';
 import { anyFile } from '../generated.js';
 import { commentsOf, type JudgedValue, judge, Lexeme } from '../judge.js';
 
-const RUNS = { numRuns: tries(130) };
+const RUNS = { numRuns: tries(WHOLE ? 130 : 60) };
 
 const patchDocument = (document: ConfigurationDocument, patch: ConfigurationPatch): PatchedDocument =>
   finish(patchDocumentSteps(document, patch));
@@ -566,7 +567,7 @@ describe('any file, any patch', () => {
           expect(error).toBeInstanceOf(DomainError);
         }
       }),
-      { numRuns: tries(700) },
+      { numRuns: tries(WHOLE ? 700 : 200) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { keyDigest } from '../../../src/core/key-digest.js';
 import { WRITES } from '../../../src/homes/database/statements.js';
 import { runHere } from '../../commands/context.js';
+import { someOf } from '../../whole.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend, report } from './gateways.js';
 
@@ -36,19 +37,24 @@ async function keysReadBy<T>(work: () => Promise<T>): Promise<{ readonly done: T
 }
 
 describeDatabase('keyway keys over a database', () => {
-  it.each([
-    [['list', 'key-00'], KEYS.slice(0, 10).map(({ access_key: key }) => key)],
-    [['list', keyDigest('key-042')], ['key-042']],
-    [['link', 'user 299'], ['key-299']],
-    [['add', 'user 7'], ['key-007']],
-    [['add', 'Anna', '--key', 'key-new'], ['key-new']],
-    [
-      ['set', 'key-007', 'user 8', '--limit', '10GB'],
-      ['key-007', 'key-008'],
-    ],
-    [['reset', 'user 7'], ['key-007']],
-    [['remove', 'key-007'], ['key-007']],
-  ])('%j reads its keys alone', async (argv, expected) => {
+  it.each(
+    someOf(
+      [
+        [['list', 'key-00'], KEYS.slice(0, 10).map(({ access_key: key }) => key)],
+        [['list', keyDigest('key-042')], ['key-042']],
+        [['link', 'user 299'], ['key-299']],
+        [['add', 'user 7'], ['key-007']],
+        [['add', 'Anna', '--key', 'key-new'], ['key-new']],
+        [
+          ['set', 'key-007', 'user 8', '--limit', '10GB'],
+          ['key-007', 'key-008'],
+        ],
+        [['reset', 'user 7'], ['key-007']],
+        [['remove', 'key-007'], ['key-007']],
+      ],
+      3,
+    ),
+  )('%j reads its keys alone', async (argv, expected) => {
     const { run } = await stage();
     const { done, read } = await keysReadBy(() => run(...argv));
     expect(done).toMatchObject({ code: 0 });

@@ -5,6 +5,7 @@ import { MAX_U64 } from '../../../src/core/model.js';
 import type { DatabaseBackend } from '../../../src/homes/database/backend.js';
 import { createKey, deleteKey, resetKey, updateKey } from '../../ports/key-changes.js';
 import { tries } from '../../tries.js';
+import { WHOLE } from '../../whole.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { proxyForTest } from './proxy.js';
@@ -141,7 +142,7 @@ describeDatabases('what a gateway counts itself', () => {
           expect(shown(gateway, KEYS)).toEqual(told(model, KEYS));
         }
       }),
-      { numRuns: tries(15) },
+      { numRuns: tries(WHOLE ? 15 : 6) },
     );
     const rows = await query(url, 'select bytes_up from keyway.counters order by access_key');
     const [one] = gateways;

@@ -12,6 +12,7 @@ import { configurationProblem } from '../../../src/homes/database/limits.js';
 import { text } from '../../../src/homes/database/literals.js';
 import { exportState, importState } from '../../../src/homes/database/transfer.js';
 import { systemClock, systemRandom } from '../../../src/platform/system-ports.js';
+import { WHOLE } from '../../whole.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
 
@@ -57,29 +58,30 @@ describeDatabase('an import', () => {
     return importState(state, given);
   }
 
-  it('of more keys than a message takes has them in their order, whatever stood there, each with its own counters', async () => {
-    const url = await freshDatabase();
-    const gateway = await openBackend(url);
-    const keys = Array.from({ length: 40_003 }, (_, n) => `k${n}`);
-    await gateway.document.put(configurationOf(['k40001', 'other', 'k7']));
-    expect(await taken(url, keys, [counters('k7', 7n), counters('k40001', 9n), counters('gone', 3n)])).toMatchObject({
-      keys: 40_003,
+  if (WHOLE)
+    it('of more keys than a message takes has them in their order, whatever stood there, each with its own counters', async () => {
+      const url = await freshDatabase();
+      const gateway = await openBackend(url);
+      const keys = Array.from({ length: 40_003 }, (_, n) => `k${n}`);
+      await gateway.document.put(configurationOf(['k40001', 'other', 'k7']));
+      expect(await taken(url, keys, [counters('k7', 7n), counters('k40001', 9n), counters('gone', 3n)])).toMatchObject({
+        keys: 40_003,
+      });
+      await seesAll(gateway);
+      const shown = [...gateway.keys.ordered()].map(({ accessKey, counters: own }) => [accessKey, own?.bytesUp]);
+      expect(shown).toHaveLength(40_003);
+      expect(shown.filter(([, bytes]) => bytes !== 0n)).toEqual([
+        ['k40001', 9n],
+        ['k7', 7n],
+      ]);
+      expect([...gateway.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(keys);
+      expect((await gateway.document.text()).equals(configurationOf(keys))).toBe(true);
+      const left = await query(
+        url,
+        "select bytes_up from keyway.counters where access_key = 'gone' and left_at is not null",
+      );
+      expect(left).toEqual([{ bytes_up: '3' }]);
     });
-    await seesAll(gateway);
-    const shown = [...gateway.keys.ordered()].map(({ accessKey, counters: own }) => [accessKey, own?.bytesUp]);
-    expect(shown).toHaveLength(40_003);
-    expect(shown.filter(([, bytes]) => bytes !== 0n)).toEqual([
-      ['k40001', 9n],
-      ['k7', 7n],
-    ]);
-    expect([...gateway.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(keys);
-    expect((await gateway.document.text()).equals(configurationOf(keys))).toBe(true);
-    const left = await query(
-      url,
-      "select bytes_up from keyway.counters where access_key = 'gone' and left_at is not null",
-    );
-    expect(left).toEqual([{ bytes_up: '3' }]);
-  });
 
   it('that stood still says that this is why the database undid it, and leaves what was there', async () => {
     const url = await freshDatabase();

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../../src/core/ports.js';
 import { type CallName, createSyncedBy } from '../../ports/forgetful-file-system.js';
 import { tries } from '../../tries.js';
+import { WHOLE } from '../../whole.js';
 import { DATA, type Interruption, PATH, play, type Step, type Story } from './crash-story.js';
 
 const call = fc.integer({ min: 0, max: 24 });
@@ -213,16 +214,17 @@ describe.each([
   it('after any saves, edits, failures and crashes holds every acknowledged change and every synced edit', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anyStory(inPlace), telling(inPlace)), (story) => play(story)),
-      { numRuns: tries(40) },
+      { numRuns: tries(WHOLE ? 40 : 20) },
     );
   });
 
-  it('does each of its syncs in these stories', async () => {
-    const seen = new Set<string>();
-    const recorded = fc.asyncProperty(telling(inPlace), (story) => play(story, (port) => naming(port, seen, null)));
-    await fc.assert(recorded, { numRuns: 60, seed });
-    expect([...seen].sort()).toEqual([...syncs, ...needless].sort());
-  });
+  if (WHOLE)
+    it('does each of its syncs in these stories', async () => {
+      const seen = new Set<string>();
+      const recorded = fc.asyncProperty(telling(inPlace), (story) => play(story, (port) => naming(port, seen, null)));
+      await fc.assert(recorded, { numRuns: 60, seed });
+      expect([...seen].sort()).toEqual([...syncs, ...needless].sort());
+    });
 
   it.each(syncs)('without "%s" something is lost', async (omit) => {
     const mutated = fc.asyncProperty(telling(inPlace), (story) => play(story, (port) => naming(port, new Set(), omit)));

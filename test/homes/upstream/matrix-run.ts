@@ -40,11 +40,11 @@ function hashOf(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE();
 }
 
-/** Plays what is chosen, a few at a time. */
-export async function playCells(choice: Choice): Promise<MatrixResults> {
+/** Plays what is chosen in front of these lines, a few at a time. */
+export async function playCells(lines: readonly Revision[], choice: Choice): Promise<MatrixResults> {
   const found: Found[] = [];
   const cells: Cell[] = [];
-  for (const line of REVISIONS) {
+  for (const line of lines) {
     for (const northbound of REVISIONS) cells.push(await playCell(northbound, line, choice, found));
   }
   const listed = new Map<string, number>();

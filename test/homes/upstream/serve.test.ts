@@ -11,6 +11,7 @@ import { type FaultyProxy, startFaultyProxy } from '../../stand-in/faulty-proxy.
 import { apiOf, CREDENTIALS, fileOf, ROOT_LIST_FILE } from '../../stand-in/files.js';
 import type { StandIn, StandInOptions } from '../../stand-in/stand-in.js';
 import { LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
+import { someOf, WHOLE } from '../../whole.js';
 import { LATER_LOSSES } from './later-losses.js';
 
 /** `keyway serve --upstream` in front of a server that misbehaves, over a connection on which things go wrong. */
@@ -234,16 +235,9 @@ const AWKWARD = [
   'x'.repeat(2000),
 ];
 
-describe.each([
-  '0.2.34',
-  '0.2.35',
-  '0.2.43',
-  '0.2.48',
-  '0.2.60',
-  '0.2.86',
-  '0.2.96',
-  '0.3.21',
-])('in front of %s', (line) => {
+const SERVED = ['0.2.34', '0.2.35', '0.2.43', '0.2.48', '0.2.60', '0.2.86', '0.2.96', '0.3.21'];
+
+describe.each(someOf(SERVED, 2))('in front of %s', (line) => {
   it('awkward keys, names and limits of 64 bits go through both sides and stay exact', async () => {
     const { raw, standIn } = await inFront(line, { reloadFactor: 0 });
     const limits = [18446744073709551615n, 9007199254740993n, 0n];
@@ -289,7 +283,10 @@ it('the losses that servers themselves show are those that are named here', () =
 
 const linesOf = (words: string) => {
   const loss = BY_SERVER.find(({ sentence }) => sentence.startsWith(words));
-  return REVISIONS.filter((line) => loss?.of(line) === true);
+  return someOf(
+    REVISIONS.filter((line) => loss?.of(line) === true),
+    1,
+  );
 };
 
 const ROUTED = ROOT_LIST_FILE.replace('"mode"', '"outbound": { "protocol": "socks5", "rules": [] }, "mode"');
@@ -360,16 +357,17 @@ it.each(
   expect((await api('GET', '/users/beta')).data).toMatchObject({ name: 'Beta' });
 });
 
-it('in front of a server with 20,000 keys, their list is whole and a key is found at once', async () => {
-  const keys = Array.from({ length: 20_000 }, (_, n) => `key-${n}`);
-  const text = JSON.stringify({ ...JSON.parse(fileOf('0.2.96')), access_keys: keys });
-  const { api, standIn } = await inFront('0.2.96', { reloadFactor: 0 }, text);
-  let list = await api('GET', '/users');
-  // A busy machine may take longer for such a list than Keyway waits for a server's first byte.
-  while (list.error?.startsWith('the server did not answer in time')) list = await api('GET', '/users');
-  expect(list.error).toBeUndefined();
-  expect(list.data).toHaveLength(20_000);
-  standIn.count('key-5', { down: 7n });
-  expect((await api('GET', '/users/key-5')).data).toMatchObject({ bytes_down: 7 });
-  expect((await api('GET', '/users/nobody')).error).toBe('user not found');
-});
+if (WHOLE)
+  it('in front of a server with 20,000 keys, their list is whole and a key is found at once', async () => {
+    const keys = Array.from({ length: 20_000 }, (_, n) => `key-${n}`);
+    const text = JSON.stringify({ ...JSON.parse(fileOf('0.2.96')), access_keys: keys });
+    const { api, standIn } = await inFront('0.2.96', { reloadFactor: 0 }, text);
+    let list = await api('GET', '/users');
+    // A busy machine may take longer for such a list than Keyway waits for a server's first byte.
+    while (list.error?.startsWith('the server did not answer in time')) list = await api('GET', '/users');
+    expect(list.error).toBeUndefined();
+    expect(list.data).toHaveLength(20_000);
+    standIn.count('key-5', { down: 7n });
+    expect((await api('GET', '/users/key-5')).data).toMatchObject({ bytes_down: 7 });
+    expect((await api('GET', '/users/nobody')).error).toBe('user not found');
+  });

@@ -96,3 +96,6 @@ export const held = (accessKey: string, limitBytes: bigint | null = null, name: 
   record: key(accessKey, limitBytes, name),
   counters: { bytesUp: 0n, bytesDown: 0n, connections: 0n },
 });
+
+/** A server that is so slow that it may lose what it acknowledges. */
+export const LOSSY = { trip: (call: string) => ({ there: 1, back: call === 'create' ? 40 : 1 }) };

@@ -5,10 +5,7 @@ import { createMemoryFiles } from '../../../src/platform/memory-files.js';
 import { keptLog } from '../../client/called-server.js';
 import type { FakeServer } from '../../client/fake-server.js';
 import { createKey, deleteKey, resetKey, updateKey } from '../../ports/key-changes.js';
-import { held, key, type Staged, type StagedOptions, staged } from './staged.js';
-
-/** A server that is so slow that it may lose what it acknowledges. */
-const LOSSY = { trip: (call: string) => ({ there: 1, back: call === 'create' ? 40 : 1 }) };
+import { held, key, LOSSY, type Staged, type StagedOptions, staged } from './staged.js';
 
 describe('a write that a running server has acknowledged', () => {
   it('is made again and logged where a list shows the key exactly as it was before', async () => {
@@ -221,26 +218,6 @@ describe('a key that was just made and is gone from the server', () => {
     server.lose(MADE.accessKey);
     await world.pass(20_000);
     expect([server.keys.has(MADE.accessKey), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1 }]);
-    await backend.close();
-  });
-
-  it('is said once where it cannot be made again, however many there are and however often it is tried', async () => {
-    let isRefusing = false;
-    const { world, server, backend, lines } = await staged({
-      trip: (call) => ({
-        ...LOSSY.trip(call),
-        ...(isRefusing && call === 'create' ? { lost: 'before' as const } : {}),
-      }),
-    });
-    await world.pass(5_000);
-    for (let n = 0; n < 30; n += 1) await world.until(createKey(backend, key(`k${n}`)));
-    isRefusing = true;
-    for (let n = 0; n < 30; n += 1) server.outside({ remove: `k${n}` });
-    await world.pass(120_000);
-    expect(lines.filter(({ message }) => /made again yet/.test(message))).toMatchObject([{ count: 30 }]);
-    isRefusing = false;
-    await world.pass(40_000);
-    expect([server.keys.size, backend.status().unsettled]).toEqual([30, 0]);
     await backend.close();
   });
 

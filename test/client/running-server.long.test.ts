@@ -1,0 +1,1 @@
+import './running-server.test.js';

@@ -1,0 +1,1 @@
+import './snapshots.test.js';

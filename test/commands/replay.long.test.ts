@@ -1,0 +1,1 @@
+import './replay.test.js';

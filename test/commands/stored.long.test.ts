@@ -1,0 +1,1 @@
+import './stored.test.js';

@@ -1,0 +1,1 @@
+import './blocklists.test.js';

@@ -1,0 +1,1 @@
+import './patch.test.js';

@@ -1,0 +1,1 @@
+import './transfer.test.js';

@@ -1,0 +1,1 @@
+import './writers.test.js';

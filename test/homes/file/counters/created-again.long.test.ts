@@ -1,0 +1,1 @@
+import './created-again.test.js';

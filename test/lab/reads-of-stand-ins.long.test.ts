@@ -1,0 +1,1 @@
+import './reads-of-stand-ins.test.js';

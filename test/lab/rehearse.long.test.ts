@@ -1,0 +1,1 @@
+import './rehearse.test.js';

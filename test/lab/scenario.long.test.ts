@@ -1,0 +1,1 @@
+import './scenario.test.js';

@@ -1,0 +1,1 @@
+import './why-not.test.js';

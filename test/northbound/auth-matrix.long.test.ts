@@ -1,0 +1,1 @@
+import './auth-matrix.test.js';

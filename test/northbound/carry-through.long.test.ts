@@ -1,0 +1,1 @@
+import './carry-through.test.js';

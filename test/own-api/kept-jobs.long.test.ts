@@ -1,0 +1,1 @@
+import './kept-jobs.test.js';
