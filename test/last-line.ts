@@ -6,7 +6,7 @@ export default class LastLine implements Reporter {
     // After the summary of the reporter before this one.
     setImmediate(() =>
       process.stdout.write(
-        'npm run test:full adds the soak tests made short, gateways that take over from others or stand still, work counted against input, every block of every document, every use of the package, every page of the panel in every width and look, every scenario over PostgreSQL, and every case of what npm test has some of\n',
+        'npm run test:full adds the soak tests made short, gateways that take over from others or stand still, work counted against input, every block of every document, every use of the package, every page of the panel in every width and look, every flow of it in more than its one way, every scenario over PostgreSQL, and every case of what npm test has some of\n',
       ),
     );
   }

@@ -1,11 +1,8 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { gate } from '../gate.js';
 import { expectAccessible } from './axe.js';
-import { withPanel } from './in-browser.js';
-import { goTo, holdTime, type Stage } from './stage.js';
-
-const bar = (page: Page) => page.getByRole('region', { name: 'Jobs' });
+import { jobsBar, withPanel } from './in-browser.js';
+import { goTo } from './stage.js';
 
 /** Asks for the deletion of every key, and sees it wait for its time to undo. */
 async function deleteAll(page: Page, many: number): Promise<void> {
@@ -18,7 +15,7 @@ async function deleteAll(page: Page, many: number): Promise<void> {
   const dialog = page.getByRole('dialog', { name: `Delete ${many} keys?` });
   await dialog.getByLabel(`Type ${many} to confirm.`).fill(String(many));
   await dialog.getByRole('button', { name: 'Delete' }).click();
-  await bar(page).getByText(`Deleting ${many} keys in 5 s.`).waitFor();
+  await jobsBar(page).getByText(`Deleting ${many} keys in 5 s.`).waitFor();
 }
 
 it('a deletion of all keys is undone within its time, and can be stopped after a reload', async () => {
@@ -29,183 +26,14 @@ it('a deletion of all keys is undone within its time, and can be stopped after a
     await deleteAll(page, 33);
     await goTo(page, 'Overview');
     await expectAccessible(page);
-    await bar(page).getByRole('button', { name: 'Undo' }).click();
+    await jobsBar(page).getByRole('button', { name: 'Undo' }).click();
     await page.getByText('Stopped after 0 of').waitFor();
-    await bar(page).waitFor({ state: 'detached' });
+    await jobsBar(page).waitFor({ state: 'detached' });
     await deleteAll(page, 33);
     await page.reload();
-    await bar(page).getByText('Changing 33 keys…').waitFor();
-    await bar(page).getByRole('button', { name: 'Stop' }).click();
+    await jobsBar(page).getByText('Changing 33 keys…').waitFor();
+    await jobsBar(page).getByRole('button', { name: 'Stop' }).click();
     await page.getByText('Stopped after 0 of 33.').waitFor();
     expect(stage.app.keyway.core.keys.size).toBe(33);
   });
 });
-
-/** Has the server refuse what a batch says of one key, until it is let be. */
-async function refuse(page: Page, stage: Stage, key: string) {
-  const sent: string[] = [];
-  let isOver = false;
-  const pattern = (url: URL) => url.href.startsWith(stage.panel) && url.pathname.endsWith('/keys/batch');
-  await page.route(pattern, async (route) => {
-    if (isOver) return route.continue();
-    const body = route.request().postData() ?? '';
-    sent.push(body);
-    await route.continue({ postData: body.replace(`"${key}"`, '"nobody"') });
-  });
-  // A route that is taken away may leave a request that passes just then without an answer.
-  const end = () => {
-    isOver = true;
-  };
-  return { sent, end };
-}
-
-it('what failed of a batch stays selected, and is tried again alone; a good batch keeps the selection', async () => {
-  await withPanel('current', async (page, stage) => {
-    await goTo(page, 'Keys');
-    for (const name of ['Guests', 'Anna', 'Exact']) await page.getByLabel(`Select ${name}`).check();
-    const refused = await refuse(page, stage, 'guest-2026');
-    await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
-    await page.getByRole('dialog').getByLabel('Limit', { exact: true }).fill('7');
-    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Limit of 2 keys set.').waitFor();
-    await bar(page).getByText('Could not set the limit of 1 key: Guests. The server refused: user not found').waitFor();
-    await page.getByText('1 selected').waitFor();
-    expect(await page.getByLabel('Select Guests').isChecked()).toBe(true);
-    await expectAccessible(page);
-    refused.end();
-    const again = page.waitForRequest((request) => request.url().includes('/keys/batch'));
-    await bar(page).getByRole('button', { name: 'Try again' }).click();
-    const { items } = (await again).postDataJSON();
-    expect(items).toEqual([{ op: 'update', access_key: 'guest-2026', limit_bytes: 7_516_192_768 }]);
-    expect((await again).headers()['idempotency-key']).toMatch(/^[\w-]{8,}$/);
-    await page.getByText('Limit set.').waitFor();
-    await bar(page).waitFor({ state: 'detached' });
-    await page.getByText('1 selected').waitFor();
-    expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({ limit_bytes: 7_516_192_768 });
-    expect(refused.sent).toHaveLength(1);
-  });
-});
-
-it('a creation whose window is closed goes on, and hands its keys out from the bar', async () => {
-  await withPanel('current', async (page, stage) => {
-    await goTo(page, 'Keys');
-    await page.getByRole('button', { name: 'Create several' }).click();
-    await page.getByLabel('How many').fill('30');
-    const told = gate();
-    await page.route('**/keyway/v1/jobs/**', async (route) => {
-      await told.opened;
-      await route.continue();
-    });
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    await page.getByRole('dialog', { name: 'Creating 30 keys' }).waitFor();
-    await expectAccessible(page);
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await goTo(page, 'Overview');
-    await bar(page).getByRole('progressbar').waitFor();
-    told.open();
-    await bar(page).getByText('30 keys created').waitFor();
-    await bar(page).getByRole('button', { name: 'Show' }).click();
-    const made = page.getByRole('dialog', { name: '30 keys created' });
-    await made.getByRole('button', { name: 'CSV' }).waitFor();
-    await page.keyboard.press('Escape');
-    await bar(page).waitFor({ state: 'detached' });
-    expect(stage.app.keyway.core.keys.size).toBe(34);
-  });
-});
-
-it('messages and the offer to undo are in the language that is chosen meanwhile, and go at a sign-out with the keys that they name', async () => {
-  await withPanel('current', async (page) => {
-    await goTo(page, 'Keys');
-    await page.getByLabel('Select Guests').check();
-    await limitSelected(page);
-    await page.getByText('Limit set.').waitFor();
-    await page.getByRole('button', { name: 'RU Русский' }).click();
-    await page.getByText('Лимит установлен.').waitFor();
-    expect(await page.locator('.toast').getByRole('button', { name: 'Отменить' }).count()).toBe(1);
-    await page.getByRole('button', { name: 'Выйти' }).click();
-    await page.getByRole('textbox', { name: 'Пароль' }).waitFor();
-    expect(await page.locator('.toast').count()).toBe(0);
-    expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('guest-2026');
-  });
-});
-
-it("without Keyway's interface the browser asks before a batch is left, of which nothing is done then", async () => {
-  await withPanel(
-    'current',
-    async (page, stage) => {
-      await goTo(page, 'Keys');
-      await page.getByLabel('Select Guests').check();
-      await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).waitFor();
-      // The time to undo is not over before it is left.
-      await holdTime(page);
-      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-      await bar(page).getByText('Deleting Guests in 5 s.').waitFor();
-      const asked = page.waitForEvent('dialog');
-      const reloaded = page.reload();
-      const dialog = await asked;
-      expect(dialog.type()).toBe('beforeunload');
-      await dialog.accept();
-      await reloaded;
-      await page.clock.resume();
-      await page.getByRole('link', { name: 'Guests' }).waitFor();
-      expect(await bar(page).count()).toBe(0);
-      expect(await stage.fileText()).toContain('guest-2026');
-    },
-    { clock: true, stage: { ownApi: false } },
-  );
-});
-
-it('what is half typed of a change, of many keys, of a table or of a rule survives Escape, and goes when it is cancelled', async () => {
-  await withPanel('current', async (page) => {
-    await goTo(page, 'Keys');
-    const forms = [
-      {
-        begin: async () => {
-          await page.getByRole('link', { name: 'Guests' }).click();
-          await page.getByRole('dialog', { name: 'Guests' }).getByRole('button', { name: 'Edit' }).click();
-        },
-        field: page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Label', { exact: true }),
-        fresh: 'Guests',
-      },
-      {
-        begin: () => page.getByRole('button', { name: 'Create several' }).click(),
-        field: page.getByRole('dialog').getByLabel('How many'),
-        fresh: '10',
-      },
-      {
-        begin: () => page.getByRole('button', { name: 'Import' }).click(),
-        field: page.getByRole('dialog').getByLabel('Or paste the lines'),
-        fresh: '',
-      },
-      {
-        begin: async () => {
-          await goTo(page, 'Rules');
-          await page.getByRole('button', { name: 'Add rule' }).click();
-        },
-        field: page.getByRole('dialog').getByLabel('Domain suffixes, one per line'),
-        fresh: '',
-      },
-    ];
-    for (const { begin, field, fresh } of forms) {
-      await begin();
-      await field.fill('31');
-      while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape');
-      await begin();
-      expect(await field.inputValue()).toBe('31');
-      await page.getByRole('button', { name: 'Cancel' }).click();
-      while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape');
-      await begin();
-      expect(await field.inputValue()).toBe(fresh);
-      while ((await page.getByRole('dialog').count()) > 0) await page.keyboard.press('Escape');
-    }
-  });
-});
-
-/** Asks for a limit of the key that is selected. */
-async function limitSelected(page: Page): Promise<void> {
-  await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
-  await page.getByRole('dialog').getByLabel('Limit', { exact: true }).fill('7');
-  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-}

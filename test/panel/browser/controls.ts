@@ -79,7 +79,6 @@ export const SCREENS: readonly Screen[] = [
 ];
 
 export const PHONE = SCREENS.filter(({ width }) => width === 390);
-export const PHONE_AND_SCREEN = SCREENS.filter(({ width }) => width === 390 || width === 1440);
 
 /** The texts of the page. Russian words are the longer ones. */
 const words = (name: keyof typeof ru, values?: Values) => fill(ru[name], 'ru', values);

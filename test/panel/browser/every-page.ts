@@ -4,18 +4,18 @@ import { expectFits, PAGES, withPanel } from './in-browser.js';
 import { goTo, picture, resize } from './stage.js';
 
 /** The layouts of a page, with what axe looks at: all but what is seen is the same in each. */
-const LOOKS = [
+export const LOOKS = [
   { width: 1280, height: 800, colorScheme: 'light', audit: expectAccessible },
   { width: 1280, height: 800, colorScheme: 'dark', audit: expectLegible },
   { width: 390, height: 780, colorScheme: 'dark', audit: expectLegible },
 ] as const;
 
-/** Has axe look at every page, in the first layout; in the others, too, where `inEveryLook` holds of its name. */
-export async function auditPages(inEveryLook: (name: string) => boolean): Promise<void> {
+/** Has axe look at every page, in these layouts. */
+export async function auditPages(looks: readonly (typeof LOOKS)[number][]): Promise<void> {
   await withPanel('current', async (page, stage) => {
     const look = async (name: string) => {
       await page.locator('.loading').waitFor({ state: 'detached' });
-      for (const { width, height, colorScheme, audit } of inEveryLook(name) ? LOOKS : LOOKS.slice(0, 1)) {
+      for (const { width, height, colorScheme, audit } of looks) {
         await resize(page, { width, height });
         await page.emulateMedia({ colorScheme });
         await audit(page);
@@ -24,10 +24,7 @@ export async function auditPages(inEveryLook: (name: string) => boolean): Promis
       }
       await resize(page, LOOKS[0]);
     };
-    const own = `${stage.api}/../keyway/v1`;
-    const headers = { authorization: 'Bearer static-token-1', 'content-type': 'application/json' };
-    const body = JSON.stringify({ name: 'relay-frankfurt-am-main-2', may: 'relay' });
-    await fetch(`${own}/tokens`, { method: 'POST', headers, body });
+    await stage.own('POST', '/tokens', { name: 'relay-frankfurt-am-main-2', may: 'relay' });
     await stage.call('POST', '/users', { name: 'A rather long name of a key' });
     for (const name of PAGES) {
       await goTo(page, name);

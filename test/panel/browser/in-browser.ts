@@ -43,6 +43,12 @@ export async function withPanel(
   }
 }
 
+/** The bar of batches. */
+export const jobsBar = (page: Page) => page.getByRole('region', { name: 'Jobs' });
+
+/** What a server without clients is led through. */
+export const firstSteps = (page: Page) => page.getByRole('region', { name: 'First steps' });
+
 /** Fails where something is wider than the window, or where the frame can be scrolled away. */
 export async function expectFits(page: Page): Promise<void> {
   expect(

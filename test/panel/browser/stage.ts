@@ -20,6 +20,8 @@ export interface Stage {
   readonly app: Awaited<ReturnType<typeof import('../../../src/index.js').createGateway>>;
   /** Calls the API with the static token. */
   call(method: string, path: string, body?: unknown): Promise<unknown>;
+  /** Calls Keyway's own interface with it. */
+  own(method: string, path: string, body?: unknown): Promise<unknown>;
   fileText(): Promise<string>;
   /** Writes the file by hand, as an editor does. */
   writeFile(text: string): Promise<void>;
@@ -48,6 +50,7 @@ export async function startStage(
     api,
     app,
     call: (method, path, body) => call(api, method, path, body),
+    own: (method, path, body) => call(`${origin}${mount.base}/keyway/v1`, method, path, body),
     fileText: () => readFile(configPath, 'utf8'),
     writeFile: (text) => writeFile(configPath, text),
     close: async () => {

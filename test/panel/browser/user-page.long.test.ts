@@ -1,37 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { subscriptionToken } from '../../../src/subscription/token.js';
 import { SERVER_FILE } from '../server-files.js';
 import { AXE, expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
-import { goTo, picture } from './stage.js';
-
-async function openSubscription(page: Page): Promise<void> {
-  await goTo(page, 'Keys');
-  await page.getByRole('link', { name: 'Guests' }).click();
-  await page.getByRole('button', { name: 'Subscription URL' }).click();
-  await page.getByRole('img', { name: 'QR code of the subscription URL' }).waitFor();
-}
+import { picture } from './stage.js';
 
 const PATH = `/sub/${subscriptionToken('guest-2026')}`;
-
-it('the sheet leads to the page that the user of the key sees, where Keyway answers subscriptions by token', async () => {
-  await withPanel(
-    'current',
-    async (page) => {
-      await openSubscription(page);
-      const link = page.getByRole('link', { name: 'The user’s page' });
-      expect(await link.getAttribute('href')).toMatch(/\/sub\/[0-9a-f]{32}$/);
-      await page.getByText('It names 127.0.0.1, which clients elsewhere cannot reach.').waitFor();
-      await expectAccessible(page);
-      const [opened] = await Promise.all([page.context().waitForEvent('page'), link.click()]);
-      await opened.getByText('Guests').first().waitFor();
-      await opened.close();
-    },
-    { stage: { subscriptionTokens: true } },
-  );
-});
 
 /** The beginning of a file with a link over TLS as well. */
 const SECURE = '{ "domain": "vpn.example.com", "tls": { "enabled": true },';

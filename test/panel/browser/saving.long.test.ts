@@ -1,34 +1,11 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { SERVER_FILE } from '../server-files.js';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
-import { goTo, picture } from './stage.js';
+import { goTo } from './stage.js';
 
 const difference = (page: Page) => page.getByRole('region', { name: 'What has become different' });
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-
-it('a file that somebody else has changed is shown before it is saved over, or taken as theirs', async () => {
-  await withPanel('current', async (page, stage) => {
-    const edit = async (webpath: string) => {
-      await page.getByLabel('Web path').fill('mine');
-      await stage.writeFile(SERVER_FILE.replace('office/panel', webpath));
-      await button(page, 'Review changes').click();
-      await difference(page).getByText(webpath).waitFor();
-      expect(await button(page, 'Save to server').isDisabled()).toBe(true);
-    };
-    await goTo(page, 'Configuration');
-    await edit('theirs');
-    await expectAccessible(page);
-    await picture(page, 'current-conflict');
-    await button(page, 'Use theirs').click();
-    expect(await page.getByLabel('Web path').inputValue()).toBe('theirs');
-    await edit('a-third');
-    await button(page, 'Save mine over it').click();
-    await page.getByText('Configuration saved.').waitFor();
-    expect(await stage.fileText()).toContain('"webpath": "mine"');
-  });
-});
 
 it('rules and DNS settings that somebody else has changed are shown, and saved over or taken as theirs', async () => {
   await withPanel('0.2.84', async (page, stage) => {
