@@ -23,7 +23,6 @@ export const SLOW: readonly string[] = [
   'test/document/convert/convert.test.ts',
   'test/document/patch/patch.test.ts',
   'test/document/properties.test.ts',
-  'test/document/replacement-steps.test.ts',
   'test/feed/report-body.test.ts',
   'test/homes/database/kept-document.test.ts',
   'test/homes/file/configuration/file-operations.test.ts',

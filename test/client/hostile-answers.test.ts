@@ -10,6 +10,7 @@ import { DomainError } from '../../src/core/errors.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { MISDEEDS, type Misdeed, startHostileServer, wholeAnswer } from '../stand-in/hostile-server.js';
 import { tries } from '../tries.js';
+import { WHOLE } from '../whole.js';
 import { BOTH, envelope, keptLog, LINES, STATUS } from './called-server.js';
 
 /** A hundredth of what a Keyway that serves has. */
@@ -267,7 +268,7 @@ const misdeeds: fc.Arbitrary<Misdeed> = fc
 
 describe('whatever a server answers', () => {
   it('every call ends, with a value or an error of the domain, and keeps no connection that is no longer of use', async () => {
-    const cases = fc.sample(fc.tuple(misdeeds, fc.boolean()), { numRuns: tries(60), seed: 25 });
+    const cases = fc.sample(fc.tuple(misdeeds, fc.boolean()), { numRuns: tries(WHOLE ? 60 : 20), seed: 25 });
     const play = async ([misdeed, isStatusGood]: (typeof cases)[number]) => {
       const hostile = await startHostileServer(isStatusGood ? besideStatus(misdeed) : () => misdeed);
       const server = keyway(hostile.origin);

@@ -7,7 +7,7 @@ import { COMMAND_GROUPS, COMMANDS } from '../../src/commands/commands.js';
 import { isPbkdf2Password, sha256Hash } from '../../src/core/password.js';
 import { buildIfOlder } from '../build.js';
 import { CLI } from '../clone.js';
-import { someOf } from '../whole.js';
+import { someOf, WHOLE } from '../whole.js';
 import { runHere } from './context.js';
 import { runKeyway } from './process.js';
 
@@ -134,10 +134,12 @@ describe('keyway revisions and keyway openapi', () => {
   });
 
   it('revisions --evidence prints what each operation of each line rests on, --json the same for programs', async () => {
-    const { code, output } = await runHere(['revisions', '--evidence']);
-    expect(code).toBe(0);
-    expect(output).toMatch(/^getStatus +[FI][ \d]* +[FI][ \d]* +RS \d+ /m);
-    expect(output).toMatch(/^1 .+ Keyway /m);
+    if (WHOLE) {
+      const { code, output } = await runHere(['revisions', '--evidence']);
+      expect(code).toBe(0);
+      expect(output).toMatch(/^getStatus +[FI][ \d]* +[FI][ \d]* +RS \d+ /m);
+      expect(output).toMatch(/^1 .+ Keyway /m);
+    }
     const { lines, evidence } = JSON.parse((await runHere(['revisions', '--evidence', '--json'])).output);
     expect(lines.map((line: { id: string }) => line.id)).toEqual(REVISIONS.map(({ id }) => id));
     expect(evidence).toContainEqual(

@@ -4,6 +4,7 @@ import type { KeptRecords, RecordChange, RecordKind } from '../../src/core/kept-
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { openRecordsFile, RECORDS_FILE } from '../../src/files/records-file.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../ports/forgetful-file-system.js';
+import { WHOLE } from '../whole.js';
 
 const FOLDER = '/var/lib/keyway/server';
 const PATH = `${FOLDER}/${RECORDS_FILE}`;
@@ -178,7 +179,7 @@ it('has after any end all that was acknowledged, and of each other step all or n
         if (!isOver) stop();
       }
     }),
-    { numRuns: 150 },
+    { numRuns: WHOLE ? 150 : 50 },
   );
 });
 

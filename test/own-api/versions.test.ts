@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
+import { someOf } from '../whole.js';
 import { databaseStage, fileStage, frontStage } from './homes.js';
 import { type OwnReply, type OwnStage, ownStage } from './stage.js';
 
@@ -156,7 +157,7 @@ const HOMES: readonly (readonly [string, () => Promise<OwnStage>])[] = [
 ];
 
 it.each(
-  HOMES,
+  someOf(HOMES, 1),
 )('a key that was removed comes back with the version of before, and goes again, over %s', async (_home, open) => {
   const { app, call } = await open();
   const { core } = app.keyway;
@@ -176,7 +177,9 @@ it.each(
   await expect.poll(names).not.toContain('comes-back');
 });
 
-it.each(HOMES)('a restore names the version of before where a key was made meanwhile, over %s', async (_home, open) => {
+it.each(
+  someOf(HOMES, 1),
+)('a restore names the version of before where a key was made meanwhile, over %s', async (_home, open) => {
   const { app, call } = await open();
   const { core } = app.keyway;
   if (core.keys.size === 0) await core.createUser({ accessKey: 'stays' });

@@ -6,6 +6,7 @@ import { fileHome } from '../../src/settings/home.js';
 import { SETTING_NAMES, settingsFromCommandLine } from '../../src/settings/read.js';
 import { HOME_SETTINGS, memberOf, SETTINGS, type Settings, variableOf } from '../../src/settings/table.js';
 import { suggest } from '../../src/wire/suggest.js';
+import { WHOLE } from '../whole.js';
 
 const FOLDER = '/srv/keyway';
 
@@ -413,7 +414,7 @@ describe('any combination of sources', () => {
           for (const problem of answer.problems) expect(problemText(problem)).toMatch(/\S: .+/);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: WHOLE ? 500 : 150 },
     );
   });
 });

@@ -13,6 +13,7 @@ import { freePort } from '../free-ports.js';
 import { openRaw, rawClient, rawRequest } from '../raw-client.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { tries } from '../tries.js';
+import { someOf } from '../whole.js';
 
 beforeAll(buildIfOlder, 300_000);
 
@@ -186,7 +187,7 @@ async function converse(socket: Socket, { pieces, apart, ending }: Conversation)
 }
 
 it.each(
-  Object.keys(STAGES),
+  someOf(Object.keys(STAGES), 1),
 )('whatever strangers pipeline to %s, every one goes on answering, and nothing in Keyway throws', async (name) => {
   const folder = await folderForTest();
   await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));

@@ -285,28 +285,29 @@ describe('the page of a subscription', () => {
 });
 
 describe('everything else at the door of subscriptions', () => {
-  it.each([
-    ['GET', '/sub/key-a'],
-    ['GET', '/sub'],
-    ['GET', '/sub/'],
-    ['GET', '/'],
-    ['GET', `/other/${TOKEN_A}`],
-    ['GET', `/sub/${TOKEN_A}/`],
-    ['GET', `/sub/${TOKEN_A}0`],
-    ['GET', `/sub//${TOKEN_A}`],
-    ['GET', `/Sub/${TOKEN_A}`],
-    ['GET', `/sub/%34${TOKEN_A.slice(1)}`],
-    ['GET', '/sub/%ff'],
-    ['GET', '/sub/00000000000000000000000000000000'],
-    ['POST', `/sub/${TOKEN_A}`],
-    ['DELETE', `/sub/${TOKEN_A}`],
-    ['OPTIONS', `/sub/${TOKEN_A}`],
-    ['PROPFIND', `/sub/${TOKEN_A}`],
-    ['GET', '/panel/api/users'],
-    ['GET', '/panel/'],
-  ])('is answered by the decoy, byte for byte: %s %s', async (method, path) => {
+  it('is answered by the decoy, byte for byte', async () => {
     const { ask } = await worked();
-    expect(await ask(path, [], method)).toBe(DECOY);
+    for (const [method, path] of [
+      ['GET', '/sub/key-a'],
+      ['GET', '/sub'],
+      ['GET', '/sub/'],
+      ['GET', '/'],
+      ['GET', `/other/${TOKEN_A}`],
+      ['GET', `/sub/${TOKEN_A}/`],
+      ['GET', `/sub/${TOKEN_A}0`],
+      ['GET', `/sub//${TOKEN_A}`],
+      ['GET', `/Sub/${TOKEN_A}`],
+      ['GET', `/sub/%34${TOKEN_A.slice(1)}`],
+      ['GET', '/sub/%ff'],
+      ['GET', '/sub/00000000000000000000000000000000'],
+      ['POST', `/sub/${TOKEN_A}`],
+      ['DELETE', `/sub/${TOKEN_A}`],
+      ['OPTIONS', `/sub/${TOKEN_A}`],
+      ['PROPFIND', `/sub/${TOKEN_A}`],
+      ['GET', '/panel/api/users'],
+      ['GET', '/panel/'],
+    ] as const)
+      expect(await ask(path, [], method), `${method} ${path}`).toBe(DECOY);
   });
 
   it('does not wait for a body before the decoy, however long it is to be', async () => {

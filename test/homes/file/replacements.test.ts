@@ -11,6 +11,7 @@ import { offlineReplacements } from '../../../src/homes/file/offline-replacement
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 import { compileForProcess } from '../../compiled.js';
+import { someOf } from '../../whole.js';
 
 let built = '';
 let driver = '';
@@ -71,11 +72,16 @@ const RESTORED = { served: ['b', 'c'], bytes: [7n, 7n], notes: NOTES, reports: t
 const FINISHED = 'a restore that was interrupted is finished';
 
 describe('a Keyway that is killed while it restores a backup', () => {
-  it.each([
-    ['before the notes change', 'rename', '/records\\.jsonl$'],
-    ['before the file changes', 'rename', 'server\\.json$'],
-    ['between the file and the counters', 'append', '/counters[^/]*/'],
-  ])('%s finishes it at the next start', async (_when, call, end) => {
+  it.each(
+    someOf(
+      [
+        ['before the notes change', 'rename', '/records\\.jsonl$'],
+        ['before the file changes', 'rename', 'server\\.json$'],
+        ['between the file and the counters', 'append', '/counters[^/]*/'],
+      ],
+      1,
+    ),
+  )('%s finishes it at the next start', async (_when, call, end) => {
     const { path, backup, left } = await stage();
     expect(spawnSync(process.execPath, [driver, path, backup, call, end]).signal).toBe('SIGKILL');
     expect(await left()).toHaveLength(1);

@@ -6,6 +6,8 @@ import { readDocument } from '../../../../src/document/document.js';
 import { createKeptVersions } from '../../../../src/files/kept-versions.js';
 import { createConfigurationFile } from '../../../../src/homes/file/configuration/configuration-file.js';
 import { createForgetfulFileSystem } from '../../../ports/forgetful-file-system.js';
+import { tries } from '../../../tries.js';
+import { WHOLE } from '../../../whole.js';
 
 const PATH = '/etc/server/server.json';
 const DATA = '/data';
@@ -115,6 +117,7 @@ describe('the newest version of a file', () => {
         }
         await file.close();
       }),
+      { numRuns: tries(WHOLE ? 100 : 30) },
     );
   });
 });

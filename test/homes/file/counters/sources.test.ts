@@ -5,6 +5,7 @@ import { MAX_U64 } from '../../../../src/core/model.js';
 import type { CountersPost } from '../../../../src/core/posted-counters.js';
 import { PostedCounters } from '../../../../src/homes/file/counters/posted-counters.js';
 import { tries } from '../../../tries.js';
+import { WHOLE } from '../../../whole.js';
 
 const KEY = 'a';
 
@@ -445,7 +446,7 @@ describe('counters that are posted in any order, again, late, or never', () => {
         expect(counted <= traffic).toBe(true);
         expect(counted >= traffic - untold).toBe(true);
       }),
-      { numRuns: tries(170) },
+      { numRuns: tries(WHOLE ? 170 : 60) },
     );
   });
 });
@@ -509,7 +510,7 @@ describe.each(['kept', 'zero'] as const)('counters of a server whose restarts le
         await tell(KEYS);
         expect(KEYS.map((key) => here.countersOf(key)?.[0])).toEqual(KEYS.map((key) => due.get(key)));
       }),
-      { numRuns: tries(100) },
+      { numRuns: tries(WHOLE ? 100 : 40) },
     );
   });
 });

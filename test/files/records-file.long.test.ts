@@ -1,0 +1,1 @@
+import './records-file.test.js';

@@ -1,0 +1,1 @@
+import './kept-document.test.js';

@@ -1,0 +1,1 @@
+import './replacements.test.js';

@@ -1,0 +1,1 @@
+import './request-queue.test.js';
