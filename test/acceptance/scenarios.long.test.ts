@@ -1,0 +1,1 @@
+import './scenarios.test.js';
