@@ -73,18 +73,6 @@ describeDatabase('two gateways over one database', () => {
     );
   });
 
-  it('sum the connections that each has told of, and forget those of one that has ended', async () => {
-    const { url, one } = await pair();
-    const leaving = await openBackend(url);
-    await createKey(one, key('a'));
-    await one.count(report(null, 'a', 1n, 2n), 'durable');
-    await leaving.count(report(null, 'a', 1n, 3n), 'durable');
-    await seesAll(one);
-    expect(one.keys.get('a')?.counters?.connections).toBe(5n);
-    await leaving.close();
-    await expect.poll(() => one.keys.get('a')?.counters?.connections).toBe(2n);
-  });
-
   it('count what was acknowledged from memory only as the key was then', async () => {
     const { one, other } = await pair();
     await createKey(one, key('a'));
