@@ -99,9 +99,10 @@ export async function checkUnchanged(fileSystem: FileSystemPort, target: TargetF
 
 /** Resolves to the stat of a file by opening it: a network file system may have cached that of its path. */
 async function statOfOpened(fileSystem: FileSystemPort, path: string): Promise<FileStat> {
-  const opened = await fileSystem.open(path);
-  await opened.close();
-  return opened.stat;
+  const { stat, close } = await fileSystem.open(path);
+  // It was only looked at.
+  close().catch(() => undefined);
+  return stat;
 }
 
 /** Work during a replacement, concurrent with its syncs. */

@@ -45,7 +45,7 @@ export function createFileSystem(): FileSystemPort {
           await file.chmod(mode);
         }),
       ),
-    createSynced: (path, content, rights) => withFile(path, 'wx', (file) => writeSynced(file, content, rights)),
+    createSynced: (path, content, rights) => withSynced(path, 'wx', (file) => writeSynced(file, content, rights)),
     overwrite: (path, content) =>
       withFile(path, 'r+', async (file) => {
         await file.truncate(0);
@@ -191,6 +191,16 @@ async function withFile<T>(path: string, flags: string | number, use: (file: Fil
   }
 }
 
+/** Does the same for what is durable when `use` has resolved: closing it, which nobody waits for, can lose nothing. */
+async function withSynced<T>(path: string, flags: string, use: (file: FileHandle) => Promise<T>): Promise<T> {
+  const file = await open(path, flags, OWNER_ONLY);
+  try {
+    return await use(file);
+  } finally {
+    file.close().catch(() => undefined);
+  }
+}
+
 interface Regular {
   readonly file: FileHandle;
   readonly stat: FileStat;
@@ -289,7 +299,7 @@ function statFrom(found: BigIntStats): FileStat {
 }
 
 async function syncFolder(path: string): Promise<void> {
-  await withFile(path, 'r', async (folder) => {
+  await withSynced(path, 'r', async (folder) => {
     try {
       await folder.sync();
     } catch (error) {
