@@ -35,7 +35,6 @@ export const SLOW: readonly string[] = [
   'test/homes/upstream/away.test.ts',
   'test/homes/upstream/stores-nothing.test.ts',
   'test/lab/memory-files.test.ts',
-  'test/lab/own-serve.test.ts',
   'test/package/compose.test.ts',
   'test/panel/batches.test.ts',
   'test/panel/contact.test.ts',

@@ -11,7 +11,7 @@ describe('a server that starts from a file', () => {
       fc.asyncProperty(anyStarted, anySittings(RECORDED), ([text, server], sittings) =>
         expectStarts(text, server, sittings),
       ),
-      { numRuns: tries(40) },
+      { numRuns: tries(20) },
     );
   });
 

@@ -39,7 +39,7 @@ const key: fc.Arbitrary<KeySnapshot> = fc
     counters: hasCounters ? { ...counts, limitBytes, createdAt: 0 } : null,
   }));
 
-describe.each(someOf(REVISIONS, 4).map((line) => ({ id: line.id, line })))('a list of line $id', ({ line }) => {
+describe.each(someOf(REVISIONS, 2).map((line) => ({ id: line.id, line })))('a list of line $id', ({ line }) => {
   const encode = (each: KeySnapshot) => line.snapshot.encode(each, line.online.isOnline(each.counters));
   const hasName = line.snapshot.members.some(({ name }) => name === 'name');
   const tellsCounters = !line.online.mayHaveCounters(false);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT } from '../clone.js';
 import { compare, expectVersioning } from './comparing.js';
+import './compare.test.js';
 
 /** The scenarios that were written for the two, and those that were recorded of servers of them. */
 const OF_BOTH = ['dns', 'current', 'recorded/0.2.48', 'recorded/0.2.96'].map((name) => join(ROOT, 'fixtures', name));

@@ -17,7 +17,7 @@ import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.j
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import type { StandIn } from '../stand-in/stand-in.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
-import { someOf } from '../whole.js';
+import { someOf, WHOLE } from '../whole.js';
 import { runHere } from './context.js';
 
 const GUESTS = 'guest-2026';
@@ -87,17 +87,18 @@ describe.each(someOf(HOMES, 1))('keyway keys on a file %s', (_name, open) => {
     await expect.poll(async () => (await run('list')).output.split('\n')[1]).toMatch(/ −1 key$/);
   });
 
-  it('that an import has made are taken away again by the newest version alone', async () => {
-    await open();
-    for (const name of ['one', 'two']) await keys(['add', name]);
-    const before = await file();
-    await writeFile(join(folder, 'keys.csv'), 'name\nthree\nfour\n');
-    expect(await keys(['import', 'keys.csv'])).toMatchObject({ code: 0 });
-    const [record] = JSON.parse((await runHere(['config', 'list', '--json'], { folder })).output);
-    expect(record).toMatchObject({ differs: { keysAdded: 0, keysRemoved: 2 } });
-    await runHere(['config', 'restore', record.id], { folder });
-    expect(await file()).toBe(before);
-  });
+  if (WHOLE)
+    it('that an import has made are taken away again by the newest version alone', async () => {
+      await open();
+      for (const name of ['one', 'two']) await keys(['add', name]);
+      const before = await file();
+      await writeFile(join(folder, 'keys.csv'), 'name\nthree\nfour\n');
+      expect(await keys(['import', 'keys.csv'])).toMatchObject({ code: 0 });
+      const [record] = JSON.parse((await runHere(['config', 'list', '--json'], { folder })).output);
+      expect(record).toMatchObject({ differs: { keysAdded: 0, keysRemoved: 2 } });
+      await runHere(['config', 'restore', record.id], { folder });
+      expect(await file()).toBe(before);
+    });
 
   it('gives a key a new secret, by key and by name, and refuses a grace by its flag', async () => {
     await open();
@@ -219,10 +220,9 @@ describe('keyway keys', () => {
     expect(await file()).toBe(before);
   });
 
-  it.each([
-    'server.jsonc',
-    'server-0.3.21.jsonc',
-  ])('leave the last key of %s, without which no server starts', async (sample) => {
+  it.each(
+    someOf(['server.jsonc', 'server-0.3.21.jsonc'], 1),
+  )('leave the last key of %s, without which no server starts', async (sample) => {
     await copyFile(join(ROOT, 'fixtures/samples', sample), join(folder, 'keyway.jsonc'));
     const [last, ...others] = JSON.parse((await keys(['list', '--json'])).output).map(
       ({ access_key }: { readonly access_key: string }) => access_key,
@@ -381,7 +381,7 @@ function moment() {
 }
 
 describe('keyway keys on a running server', () => {
-  it.each(someOf(REVISIONS, 2).map(({ id }) => id))('of line %s lists, adds, changes and removes keys', async (id) => {
+  it.each(someOf(REVISIONS, 1).map(({ id }) => id))('of line %s lists, adds, changes and removes keys', async (id) => {
     const app = await createGateway({
       mounts: [{ revision: id }],
       configPath: join(folder, 'keyway.jsonc'),
@@ -474,7 +474,9 @@ describe('keyway keys on a running server', () => {
     expect((await listed([ANNA]))[0]?.slice(1)).toEqual([expect.stringContaining('Anna'), 7]);
   });
 
-  it.each(['0.2.96', '0.3.21'])('of %s removes a key that is empty or cannot be typed by its digest', async (line) => {
+  it.each(
+    someOf(['0.2.96', '0.3.21'], 1),
+  )('of %s removes a key that is empty or cannot be typed by its digest', async (line) => {
     const odd = 'tab\there';
     const [emptyItem, oddItem] =
       line === '0.2.96' ? ['""', JSON.stringify(odd)] : [`{ "key": "" }`, `{ "key": ${JSON.stringify(odd)} }`];
@@ -586,17 +588,18 @@ describe('keyway keys on a running server', () => {
     expect(await there('list', '--csv', 'beta')).toMatchObject({ output: expect.stringContaining('beta,B,9') });
   });
 
-  it('makes no key again that was there before and that somebody has deleted within 7 s', async () => {
-    const headers = { authorization: `Bearer ${CREDENTIALS.token}` };
-    let isDeleted = false;
-    const { there, held } = await beside(async ({ origin }) => {
-      if (!isDeleted) await fetch(`${origin}/panel/api/users/beta`, { method: 'DELETE', headers });
-      isDeleted = true;
+  if (WHOLE)
+    it('makes no key again that was there before and that somebody has deleted within 7 s', async () => {
+      const headers = { authorization: `Bearer ${CREDENTIALS.token}` };
+      let isDeleted = false;
+      const { there, held } = await beside(async ({ origin }) => {
+        if (!isDeleted) await fetch(`${origin}/panel/api/users/beta`, { method: 'DELETE', headers });
+        isDeleted = true;
+      });
+      const set = await there('set', 'beta', '--limit', '9');
+      expect(set).toMatchObject({ code: 1, complaints: expect.stringContaining('has not kept beta') });
+      expect(held()).toEqual(['alpha']);
     });
-    const set = await there('set', 'beta', '--limit', '9');
-    expect(set).toMatchObject({ code: 1, complaints: expect.stringContaining('has not kept beta') });
-    expect(held()).toEqual(['alpha']);
-  });
 
   it('gives up after two tries with exit code 1, and ends its waiting at the first signal', async () => {
     const { there, waits } = await beside((standIn) => standIn.restart());

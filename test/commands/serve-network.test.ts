@@ -11,6 +11,7 @@ import { ROOT } from '../clone.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { SECOND_CERTIFICATE, SECOND_KEY } from '../serve/second-certificate.js';
 import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
+import { WHOLE } from '../whole.js';
 import { startKeyway } from './process.js';
 
 let folder = '';
@@ -139,26 +140,27 @@ describe('--tls-cert and --tls-key', () => {
     expect(await errors()).toEqual([]);
   });
 
-  it('are read again at SIGHUP: new connections get the new certificate, those that are open go on', async () => {
-    const { url, child, logged, log } = await listeningApart([...PORT, ...TLS, '--subscription-bind', '127.0.0.1:0']);
-    const port = portOf(url);
-    const { subscriptions } = await logged((record) => record.subscriptions !== undefined);
-    const open = connect({ port, host: '127.0.0.1', ca: CERTIFICATE });
-    await once(open, 'secureConnect');
-    expect(await nameServed(port)).toBe('doh.test');
-    await writeFile(join(folder, 'cert.pem'), SECOND_CERTIFICATE);
-    await writeFile(join(folder, 'key.pem'), SECOND_KEY);
-    child.kill('SIGHUP');
-    const line = await logged(({ msg }) => String(msg).includes('read again'));
-    expect(line).toMatchObject({ level: 'info', certificate: join(folder, 'cert.pem'), valid_to: /^2126-/ });
-    expect(await nameServed(port)).toBe('second.test');
-    expect(await nameServed(portOf(String(subscriptions)))).toBe('second.test');
-    open.write('GET /panel/ HTTP/1.1\r\nHost: x\r\n\r\n');
-    const [answer] = await once(open, 'data');
-    expect(String(answer)).toMatch(/^HTTP\/1\.1 200/);
-    open.destroy();
-    expect(log().filter(({ level }) => level === 'error')).toEqual([]);
-  });
+  if (WHOLE)
+    it('are read again at SIGHUP: new connections get the new certificate, those that are open go on', async () => {
+      const { url, child, logged, log } = await listeningApart([...PORT, ...TLS, '--subscription-bind', '127.0.0.1:0']);
+      const port = portOf(url);
+      const { subscriptions } = await logged((record) => record.subscriptions !== undefined);
+      const open = connect({ port, host: '127.0.0.1', ca: CERTIFICATE });
+      await once(open, 'secureConnect');
+      expect(await nameServed(port)).toBe('doh.test');
+      await writeFile(join(folder, 'cert.pem'), SECOND_CERTIFICATE);
+      await writeFile(join(folder, 'key.pem'), SECOND_KEY);
+      child.kill('SIGHUP');
+      const line = await logged(({ msg }) => String(msg).includes('read again'));
+      expect(line).toMatchObject({ level: 'info', certificate: join(folder, 'cert.pem'), valid_to: /^2126-/ });
+      expect(await nameServed(port)).toBe('second.test');
+      expect(await nameServed(portOf(String(subscriptions)))).toBe('second.test');
+      open.write('GET /panel/ HTTP/1.1\r\nHost: x\r\n\r\n');
+      const [answer] = await once(open, 'data');
+      expect(String(answer)).toMatch(/^HTTP\/1\.1 200/);
+      open.destroy();
+      expect(log().filter(({ level }) => level === 'error')).toEqual([]);
+    });
 
   it.each([
     ['is no certificate', 'cert.pem', 'nonsense', /--tls-cert: expected a certificate in PEM.*cert\.pem/],
@@ -177,16 +179,19 @@ describe('--tls-cert and --tls-key', () => {
     expect(await errors()).toHaveLength(1);
   });
 
-  it('that cannot be used are one line at start, exit code 1', async () => {
-    await writeFile(join(folder, 'other.pem'), SECOND_KEY);
-    await writeFile(join(folder, 'broken.pem'), PRIVATE_KEY.replace('MIGH', 'XXXX'));
-    const refused = (cert: string, key: string) => refusal([...PORT, '--tls-cert', cert, '--tls-key', key]);
-    expect(await refused('none.pem', 'key.pem')).toMatch(/^--tls-cert: cannot read .*none\.pem.*ENOENT/);
-    expect(await refused('cert.pem', '.')).toMatch(/^--tls-key: cannot read .*EISDIR/);
-    expect(await refused('key.pem', 'key.pem')).toMatch(/^--tls-cert: expected a certificate in PEM.*key\.pem$/);
-    expect(await refused('cert.pem', 'broken.pem')).toMatch(/^--tls-key: expected a private key in PEM.*broken\.pem$/);
-    expect(await refused('cert.pem', 'other.pem')).toMatch(/^--tls-key: the key in .*other\.pem does not belong/);
-  });
+  if (WHOLE)
+    it('that cannot be used are one line at start, exit code 1', async () => {
+      await writeFile(join(folder, 'other.pem'), SECOND_KEY);
+      await writeFile(join(folder, 'broken.pem'), PRIVATE_KEY.replace('MIGH', 'XXXX'));
+      const refused = (cert: string, key: string) => refusal([...PORT, '--tls-cert', cert, '--tls-key', key]);
+      expect(await refused('none.pem', 'key.pem')).toMatch(/^--tls-cert: cannot read .*none\.pem.*ENOENT/);
+      expect(await refused('cert.pem', '.')).toMatch(/^--tls-key: cannot read .*EISDIR/);
+      expect(await refused('key.pem', 'key.pem')).toMatch(/^--tls-cert: expected a certificate in PEM.*key\.pem$/);
+      expect(await refused('cert.pem', 'broken.pem')).toMatch(
+        /^--tls-key: expected a private key in PEM.*broken\.pem$/,
+      );
+      expect(await refused('cert.pem', 'other.pem')).toMatch(/^--tls-key: the key in .*other\.pem does not belong/);
+    });
 });
 
 describe('SIGHUP', () => {
@@ -213,40 +218,42 @@ describe('--bind unix:PATH', () => {
     await expect(stat(socketPath)).rejects.toThrow('ENOENT');
   });
 
-  it('beside a socket that answers or a file says so; one that a killed gateway left is replaced', async () => {
-    const first = await listeningApart(['--bind', 'unix:api.sock']);
-    await copyFile(join(folder, 'server.jsonc'), join(folder, 'second.jsonc'));
-    const second = (bind: string) => refusal(['--bind', bind], ['serve', '--config', 'second.jsonc']);
-    expect(await second('unix:api.sock')).toMatch(/the API cannot listen on .*another process listens there.*--bind/);
-    expect(await second('unix:cert.pem')).toMatch(/a file that is no socket stands there/);
-    expect(await readFile(join(folder, 'cert.pem'), 'utf8')).toBe(CERTIFICATE);
-    first.child.kill('SIGKILL');
-    await first.ended;
-    const again = await listening(['--bind', 'unix:api.sock']);
-    expect((await again.log()).some(({ msg }) => String(msg).startsWith('replaced a socket'))).toBe(true);
-    expect((await ask({ socketPath: join(folder, 'api.sock'), path: '/panel/' })).status).toBe(200);
-  });
+  if (WHOLE)
+    it('beside a socket that answers or a file says so; one that a killed gateway left is replaced', async () => {
+      const first = await listeningApart(['--bind', 'unix:api.sock']);
+      await copyFile(join(folder, 'server.jsonc'), join(folder, 'second.jsonc'));
+      const second = (bind: string) => refusal(['--bind', bind], ['serve', '--config', 'second.jsonc']);
+      expect(await second('unix:api.sock')).toMatch(/the API cannot listen on .*another process listens there.*--bind/);
+      expect(await second('unix:cert.pem')).toMatch(/a file that is no socket stands there/);
+      expect(await readFile(join(folder, 'cert.pem'), 'utf8')).toBe(CERTIFICATE);
+      first.child.kill('SIGKILL');
+      await first.ended;
+      const again = await listening(['--bind', 'unix:api.sock']);
+      expect((await again.log()).some(({ msg }) => String(msg).startsWith('replaced a socket'))).toBe(true);
+      expect((await ask({ socketPath: join(folder, 'api.sock'), path: '/panel/' })).status).toBe(200);
+    });
 
-  it('believes X-Forwarded-For with --trust-proxy unix alone, and says so where the guard needs it', async () => {
-    const failed = async (argv: readonly string[], forwarded: string) => {
-      const login = { socketPath: join(folder, 'api.sock'), path: '/panel/api/login', method: 'POST' };
-      const headers = { 'content-type': 'application/json', 'x-forwarded-for': forwarded };
-      const body = JSON.stringify({ username: 'admin', password: 'wrong' });
-      return { argv, retry: (await ask({ ...login, headers }, body)).headers['retry-after'] };
-    };
-    const addressesIn = (serving: Pick<ServedHere, 'log'>) => async () =>
-      (await serving.log()).map(({ address }) => address);
-    const argv = ['--bind', 'unix:api.sock', '--login-guard', '1/5'];
-    const trusting = await listening([...argv, '--trust-proxy', 'unix']);
-    expect(await failed(argv, '192.0.2.1')).toMatchObject({ retry: expect.any(String) });
-    await expect.poll(addressesIn(trusting)).toContain('192.0.2.1');
-    expect(await trusting.text()).not.toContain('--trust-proxy unix');
-    await trusting.stop();
-    const other = await listening(argv);
-    expect(await other.text()).toContain('--trust-proxy unix');
-    await failed(argv, '192.0.2.1');
-    await expect.poll(addressesIn(other)).toContain('unix');
-  });
+  if (WHOLE)
+    it('believes X-Forwarded-For with --trust-proxy unix alone, and says so where the guard needs it', async () => {
+      const failed = async (argv: readonly string[], forwarded: string) => {
+        const login = { socketPath: join(folder, 'api.sock'), path: '/panel/api/login', method: 'POST' };
+        const headers = { 'content-type': 'application/json', 'x-forwarded-for': forwarded };
+        const body = JSON.stringify({ username: 'admin', password: 'wrong' });
+        return { argv, retry: (await ask({ ...login, headers }, body)).headers['retry-after'] };
+      };
+      const addressesIn = (serving: Pick<ServedHere, 'log'>) => async () =>
+        (await serving.log()).map(({ address }) => address);
+      const argv = ['--bind', 'unix:api.sock', '--login-guard', '1/5'];
+      const trusting = await listening([...argv, '--trust-proxy', 'unix']);
+      expect(await failed(argv, '192.0.2.1')).toMatchObject({ retry: expect.any(String) });
+      await expect.poll(addressesIn(trusting)).toContain('192.0.2.1');
+      expect(await trusting.text()).not.toContain('--trust-proxy unix');
+      await trusting.stop();
+      const other = await listening(argv);
+      expect(await other.text()).toContain('--trust-proxy unix');
+      await failed(argv, '192.0.2.1');
+      await expect.poll(addressesIn(other)).toContain('unix');
+    });
 });
 
 describe('a file without credentials, where a proxy passes others on', () => {

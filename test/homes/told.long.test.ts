@@ -4,6 +4,7 @@ import { describeDatabase, freshDatabase } from './database/database.js';
 import { fragileDatabase } from './database/fragile-database.js';
 import { fragileFile } from './file/fragile-file.js';
 import { expectTold } from './told.js';
+import './told.test.js';
 import { fragileFront } from './upstream/fragile-front.js';
 
 const MINUTES = 5 * 60_000;

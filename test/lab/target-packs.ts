@@ -59,7 +59,7 @@ export function describePack(revision: string, folders: readonly string[]): void
       const { played, differences } = await playAll(player, await scenariosIn(folders));
       expect((await player.finish()).left).toEqual([]);
       expect(differences).toEqual([]);
-      expect(played.length).toBeGreaterThan(20);
+      expect(played.length).toBeGreaterThan(15);
       expect(server.keys()).toEqual(keys);
       expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
     });

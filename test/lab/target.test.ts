@@ -3,10 +3,11 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { readScenario, type Scenario } from '../../src/lab/format/scenario.js';
 import type { ScenarioFile } from '../../src/lab/play/scenario-files.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
+import { WHOLE } from '../whole.js';
 import { playerOn, startLiveServer } from './live-server.js';
 import { describePack } from './target-packs.js';
 
-describePack('current', ['current', 'recorded/0.2.96']);
+describePack('current', WHOLE ? ['current', 'recorded/0.2.96'] : ['current']);
 
 const STATUS_SCENARIO: Scenario = readScenario(
   JSON.stringify({

@@ -49,7 +49,7 @@ const REASONS: readonly (readonly [string, '--writes' | 'reads alone', string])[
 ];
 
 describe('on a live server', () => {
-  test.each(someOf(REASONS, 8))('%s with %s is skipped: %s', async (name, permitted, reason) => {
+  test.each(someOf(REASONS, 4))('%s with %s is skipped: %s', async (name, permitted, reason) => {
     const file = await scenarioNamed(name);
     const server = await startLiveServer(file.scenario.revision);
     const player = await playerOn(server.origin, file.scenario.revision, { writes: permitted === '--writes' });

@@ -30,7 +30,7 @@ const NAMED = ['earliest', 'dns', 'current'];
 const asked = [
   ...someOf(
     cases.filter(({ ids }) => ids.length === NAMED.length),
-    2,
+    1,
   ),
   ...cases.filter(
     ({ ids: [id = '', ...others] }, index) =>

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../build.js';
-import { runKeyway, startKeyway } from '../commands/process.js';
+import { startKeyway } from '../commands/process.js';
 import { freePort } from '../free-ports.js';
+import { serveHere } from '../serve/serve-here.js';
 import { configurationOf, temporaryFolder } from './stage.js';
 
 beforeAll(buildIfOlder, 300_000);
@@ -40,10 +41,9 @@ describe('keyway serve --ops-bind', () => {
       ['--bind', ['--bind', address]],
       ['--feed-bind', [...API, '--feed-bind', address, '--feed-token', 't']],
     ] as const) {
-      const { code, output } = await runKeyway([...SERVE, '--ops-bind', address, ...argv, '--log-level', 'error'], {
-        folder,
-      });
-      const lines = output.trim().split('\n');
+      const refused = await serveHere([...SERVE, '--ops-bind', address, ...argv, '--log-level', 'error'], { folder });
+      const { code } = await refused.ended;
+      const lines = (await refused.text()).trim().split('\n');
       expect([code, lines.length]).toEqual([1, 1]);
       expect(JSON.parse(lines[0] ?? '')).toMatchObject({
         level: 'error',

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { EventKey } from '../../src/own-api/events.js';
 import { describeDatabase, freshDatabase } from '../homes/database/database.js';
-import { WHOLE } from '../whole.js';
+import { someOf, WHOLE } from '../whole.js';
 import { databaseStage, fileStage, frontStage } from './homes.js';
 import { callerOf, type OwnReply, type OwnStage, ownStage, TOKEN } from './stage.js';
 
@@ -42,6 +42,9 @@ const viaRevision = (stage: OwnStage, method: 'POST' | 'DELETE', path: string, p
     ...{ method, url: `/panel/api${path}`, headers: HEADERS },
     ...(payload === undefined ? {} : { payload }),
   });
+
+/** Where a run takes one home alone. */
+const [HOME] = someOf(['file', 'database'], 1);
 
 function testsOver(home: string, open: () => Promise<OwnStage>): void {
   it(`over ${home} events say who made, changed and removed a key, and a note's text is in none`, async () => {
@@ -99,13 +102,13 @@ function testsOver(home: string, open: () => Promise<OwnStage>): void {
   });
 }
 
-testsOver('a file', fileStage);
+if (WHOLE || HOME === 'file') testsOver('a file', fileStage);
 if (WHOLE) {
   testsOver('memory', ownStage);
   testsOver('a server', frontStage);
 }
 describeDatabase('over PostgreSQL', () => {
-  testsOver('a database', databaseStage);
+  if (WHOLE || HOME === 'database') testsOver('a database', databaseStage);
 
   it('events say who changed a key at another gateway than the one that writes them', async () => {
     const database = { url: await freshDatabase() };

@@ -47,7 +47,7 @@ const COUNTED = { limit_bytes: 50n, bytes_up: 3n, bytes_down: 4n };
 /** That a batch comes to the same over each is shown by batch-model.test.ts. */
 const HOMES: readonly OverHome[] = [
   { home: 'memory alone', open: () => ownStage(), many: 2000, successor: COUNTED },
-  { home: 'a configuration file', open: fileStage, many: 2000, successor: COUNTED },
+  { home: 'a configuration file', open: fileStage, many: WHOLE ? 2000 : 500, successor: COUNTED },
   // No API sets counters.
   {
     ...{ home: 'a running server', open: frontStage, many: 100 },
@@ -259,19 +259,20 @@ describe('a batch', () => {
     });
   });
 
-  it('that a "create" token posts over a server makes keys of its own, and nothing else', async () => {
-    const stage = await frontStage();
-    const asBot = await tokenCaller(stage, 'bot', 'create');
-    await stage.app.keyway.core.createUser({ accessKey: 'taken', name: 'Taken', limitBytes: null });
-    const items = [
-      { op: 'create', access_key: 'a' },
-      { op: 'create', access_key: 'taken' },
-      { op: 'delete', access_key: 'a' },
-    ];
-    const { items: told } = jobOf(await asBot('POST /keys/batch?wait=30', { items }));
-    expect(told.map(({ ok, code }) => code ?? ok)).toEqual([true, 'not_permitted', 'not_permitted']);
-    expect(await asBot('GET /keys')).toMatchObject({ body: { data: { keys: [{ access_key: 'a' }] } } });
-  });
+  if (WHOLE)
+    it('that a "create" token posts over a server makes keys of its own, and nothing else', async () => {
+      const stage = await frontStage();
+      const asBot = await tokenCaller(stage, 'bot', 'create');
+      await stage.app.keyway.core.createUser({ accessKey: 'taken', name: 'Taken', limitBytes: null });
+      const items = [
+        { op: 'create', access_key: 'a' },
+        { op: 'create', access_key: 'taken' },
+        { op: 'delete', access_key: 'a' },
+      ];
+      const { items: told } = jobOf(await asBot('POST /keys/batch?wait=30', { items }));
+      expect(told.map(({ ok, code }) => code ?? ok)).toEqual([true, 'not_permitted', 'not_permitted']);
+      expect(await asBot('GET /keys')).toMatchObject({ body: { data: { keys: [{ access_key: 'a' }] } } });
+    });
 
   it('is shown in pages of its items, or of those that failed', async () => {
     const { call } = await ownStage();
@@ -333,16 +334,17 @@ describe('a batch', () => {
     expect(app.keyway.core.keys.size).toBe(0);
   });
 
-  it('may be 8 MiB', async () => {
-    const { call } = await ownStage();
-    const bodyOf = (length: number) => `{"items":[{"op":"create","name":"${'x'.repeat(length)}"}]}`;
-    const much = 8 * 1024 * 1024 - bodyOf(0).length;
-    expect((await call('POST /keys/batch?wait=30', { body: bodyOf(much) })).status).toBe(200);
-    expect(await call('POST /keys/batch', { body: bodyOf(much + 1) })).toMatchObject({
-      status: 413,
-      body: { code: 'body_too_large' },
+  if (WHOLE)
+    it('may be 8 MiB', async () => {
+      const { call } = await ownStage();
+      const bodyOf = (length: number) => `{"items":[{"op":"create","name":"${'x'.repeat(length)}"}]}`;
+      const much = 8 * 1024 * 1024 - bodyOf(0).length;
+      expect((await call('POST /keys/batch?wait=30', { body: bodyOf(much) })).status).toBe(200);
+      expect(await call('POST /keys/batch', { body: bodyOf(much + 1) })).toMatchObject({
+        status: 413,
+        body: { code: 'body_too_large' },
+      });
     });
-  });
 
   it('is refused where a hundred wait', async () => {
     const { call } = await ownStage();

@@ -138,22 +138,23 @@ function testsOver(open: () => Promise<Stage>, counts: boolean): void {
     expect([...home.backend.records.of('rotations')]).toEqual([]);
   });
 
-  it('that an older Keyway has left within a grace ends the old key at its time, also where either key is rotated or removed meanwhile', async () => {
-    const stage = await open();
-    const { core, home } = stage.app.keyway;
-    for (const accessKey of ['a', 'b', 'c', 'd', 'e']) await core.createUser({ accessKey });
-    await leaveUndone(stage, 'one', {});
-    await leaveUndone(stage, 'two', { old: 'c', successor: 'd', isMade: false });
-    await leaveUndone(stage, 'three', { old: 'e', successor: 'gone' });
-    const last = rotated(await stage.call('POST /keys/b/rotate', { body: {} }));
-    const anew = rotated(await stage.call('POST /keys/c/rotate', { body: {} }));
-    passSeconds(59);
-    vi.advanceTimersByTime(LOOK);
-    expect(presentIn(stage)).toEqual(['a', last, anew, 'd', 'e'].sort());
-    passSeconds(1);
-    await lookUntil(() => expect(presentIn(stage)).toEqual([last, 'd'].sort()));
-    await lookUntil(() => expect([...home.backend.records.of('rotations').keys()]).toEqual([]));
-  });
+  if (WHOLE)
+    it('that an older Keyway has left within a grace ends the old key at its time, also where either key is rotated or removed meanwhile', async () => {
+      const stage = await open();
+      const { core, home } = stage.app.keyway;
+      for (const accessKey of ['a', 'b', 'c', 'd', 'e']) await core.createUser({ accessKey });
+      await leaveUndone(stage, 'one', {});
+      await leaveUndone(stage, 'two', { old: 'c', successor: 'd', isMade: false });
+      await leaveUndone(stage, 'three', { old: 'e', successor: 'gone' });
+      const last = rotated(await stage.call('POST /keys/b/rotate', { body: {} }));
+      const anew = rotated(await stage.call('POST /keys/c/rotate', { body: {} }));
+      passSeconds(59);
+      vi.advanceTimersByTime(LOOK);
+      expect(presentIn(stage)).toEqual(['a', last, anew, 'd', 'e'].sort());
+      passSeconds(1);
+      await lookUntil(() => expect(presentIn(stage)).toEqual([last, 'd'].sort()));
+      await lookUntil(() => expect([...home.backend.records.of('rotations').keys()]).toEqual([]));
+    });
 }
 
 const HOMES = [

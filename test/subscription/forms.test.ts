@@ -155,7 +155,7 @@ describe('the host of a link', () => {
   });
 
   it.each(
-    someOf(REVISIONS, 3),
+    someOf(REVISIONS, 2),
   )('is the same in the links of the API, where the one given comes first before 0.4.6: $id', async ({
     id,
     subscribe,

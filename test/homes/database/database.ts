@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished } from 'vitest';
 import { askShared, type Shared } from '../../shared.js';
+import { WHOLE } from '../../whole.js';
 import type { SharedPostgres } from './template.js';
 
 /** The server that the tests which run now have their databases in. */
@@ -18,10 +19,12 @@ export function describeDatabase(name: string, tests: () => void): void {
 }
 
 /**
- * The same, and once more over the PostgreSQL of this machine's path: for what depends on the version, or on plans that are compiled.
+ * The same, and in a whole run once more over the PostgreSQL of this machine's path: for what depends on the version, or on plans that are
+ * compiled.
  */
 export function describeDatabases(name: string, tests: () => void): void {
   describeDatabase(name, tests);
+  if (!WHOLE) return;
   const version = inject('installedPostgres');
   if (version === null)
     describe.skip(`${name} (skipped a second time: no PostgreSQL stands on this machine's path)`, tests);

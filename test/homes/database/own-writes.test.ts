@@ -142,7 +142,7 @@ describeDatabases('what a gateway counts itself', () => {
           expect(shown(gateway, KEYS)).toEqual(told(model, KEYS));
         }
       }),
-      { numRuns: tries(WHOLE ? 15 : 6) },
+      { numRuns: tries(WHOLE ? 15 : 4) },
     );
     const rows = await query(url, 'select bytes_up from keyway.counters order by access_key');
     const [one] = gateways;

@@ -214,7 +214,7 @@ describe.each([
   it('after any saves, edits, failures and crashes holds every acknowledged change and every synced edit', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anyStory(inPlace), telling(inPlace)), (story) => play(story)),
-      { numRuns: tries(WHOLE ? 40 : 20) },
+      { numRuns: tries(WHOLE ? 40 : 12) },
     );
   });
 

@@ -10,6 +10,7 @@ import { folderForTest } from '../../serve/serve-here.js';
 import { apiOf, CREDENTIALS, fileOf } from '../../stand-in/files.js';
 import type { StandIn } from '../../stand-in/stand-in.js';
 import { LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
+import { someOf } from '../../whole.js';
 import { openFrontBackend } from './open-front.js';
 
 const RULE = { domainSuffix: ['.a'], ipCidr: [], protocol: null, action: 'direct' as const };
@@ -199,11 +200,9 @@ test('a server of a version that nobody knows is served as the last line, and it
   expect(standIn.keys().map(({ accessKey }) => accessKey)).toContain('made');
 });
 
-test.each([
-  '0.2.96',
-  '0.4.6',
-  '0.4.7',
-])('the key named bulk, which no path of %s names, is read, changed and removed all the same', async (line) => {
+test.each(
+  someOf(['0.2.96', '0.4.6', '0.4.7'], 1),
+)('the key named bulk, which no path of %s names, is read, changed and removed all the same', async (line) => {
   const standIn = await standInOf(line, LOSES_NOTHING);
   const own = apiOf(standIn);
   for (const [method, body] of [['GET'], ['PUT', { name: 'B' }], ['DELETE']] as const) {

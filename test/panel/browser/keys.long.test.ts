@@ -1,6 +1,7 @@
+import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { withPanel } from './in-browser.js';
-import { goTo, holdTime } from './stage.js';
+import { goTo, holdTime, hurry } from './stage.js';
 
 it('a note that could not be saved stays in its form, is there again after Escape, and is saved by the next try', async () => {
   await withPanel('current', async (page, stage) => {
@@ -109,4 +110,72 @@ it('a name of 10,000 characters is kept, a longer one refused at its field, and 
     await page.getByRole('img', { name: 'QR code' }).waitFor();
     expect(await page.evaluate('window.hit')).toBeUndefined();
   });
+});
+
+/** Presses Tab until the focus is on what has this name, as somebody without a mouse does. */
+async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+  const focused = page.locator(':focus');
+  for (let pressed = 0; pressed < 40; pressed += 1) {
+    await page.keyboard.press('Tab');
+    if ((await focused.count()) === 0) continue;
+    const box = page
+      .locator('body')
+      .getByLabel(name)
+      .or(page.getByRole('link', { name }))
+      .or(page.getByRole('button', { name }));
+    if ((await focused.and(box).count()) > 0) return;
+  }
+  throw new Error(`Tab does not reach ${name}`);
+}
+
+it('a keyboard alone signs in, creates a key and deletes it', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await page.getByLabel('Username').waitFor();
+      await tabTo(page, 'Username');
+      await page.keyboard.type('admin');
+      await tabTo(page, /^Password$/);
+      await page.keyboard.type('password');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      await tabTo(page, 'Keys');
+      await page.keyboard.press('Enter');
+      // The page before links the same keys, twice.
+      await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
+      await page.getByRole('grid').getByRole('link', { name: 'Guests' }).waitFor();
+      await tabTo(page, 'New key');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog', { name: 'New key' }).waitFor();
+      expect(await page.evaluate('document.activeElement.closest(".field").querySelector("label").textContent')).toBe(
+        'Label',
+      );
+      for (let pressed = 0; pressed < 12; pressed += 1) {
+        await page.keyboard.press('Tab');
+        expect(
+          await page.evaluate('document.activeElement === document.body || !!document.activeElement.closest("dialog")'),
+        ).toBe(true);
+      }
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await page.locator(':focus').innerText()).toBe('New key');
+      await page.keyboard.press('Enter');
+      await page.keyboard.type('By keyboard');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog').getByRole('heading', { name: 'By keyboard' }).waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await tabTo(page, /^Access keys/);
+      await page.keyboard.press('End');
+      await page.locator('.row-active', { hasText: 'By keyboard' }).waitFor();
+      await page.keyboard.press('Delete');
+      await page.getByRole('dialog', { name: 'Delete this key?' }).waitFor();
+      await hurry(page);
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await page.getByText('Key deleted.').waitFor();
+      expect(await stage.fileText()).not.toContain('By keyboard');
+    },
+    { signed: false },
+  );
 });

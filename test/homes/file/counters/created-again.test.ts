@@ -74,7 +74,7 @@ const UNACKNOWLEDGED: readonly (readonly Step[])[] = [
 
 describe('a key that is created again, on a disk that forgets what was not synced', () => {
   it.each(
-    someOf([...Array(30).keys()], 5),
+    someOf([...Array(30).keys()], 3),
   )('a crash at call %i of it leaves the old record with its counters, or the new one with none', async (call) => {
     for (const by of ['crash', 'kill'] as const) {
       for (const seed of [1, 2, 3]) {
@@ -88,7 +88,7 @@ describe('a key that is created again, on a disk that forgets what was not synce
   });
 
   it.each(
-    someOf([...Array(20).keys()], 4),
+    someOf([...Array(20).keys()], 2),
   )('a kill at call %i of a change back is not taken for a write of a server’s', async (call) => {
     const back: Change = { kind: 'create', limit: 0 };
     const last: Step = { kind: 'change', changes: [{ kind: 'delete' }] };
@@ -100,7 +100,7 @@ describe('a key that is created again, on a disk that forgets what was not synce
       fc.asyncProperty(fc.array(aStep, { minLength: 1, maxLength: 12 }), fc.nat(2 ** 31), (steps, seed) =>
         play({ steps, seed }),
       ),
-      { numRuns: tries(WHOLE ? 40 : 15) },
+      { numRuns: tries(WHOLE ? 40 : 8) },
     );
   });
 });

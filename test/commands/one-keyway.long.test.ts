@@ -1,0 +1,1 @@
+import './one-keyway.test.js';

@@ -1,0 +1,1 @@
+import './progress.test.js';

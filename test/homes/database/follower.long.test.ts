@@ -1,0 +1,1 @@
+import './follower.test.js';
