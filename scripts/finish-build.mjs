@@ -11,6 +11,10 @@ import { build } from 'vite';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 
+/** Of a build that was ended before its end there is none. */
+const STAMP = join(dist, '.built');
+await rm(STAMP, { force: true });
+
 await chmod(join(dist, 'src/cli.js'), 0o755);
 
 for (const folder of ['src', 'revisions', 'bench', 'scripts']) {
@@ -84,4 +88,4 @@ const describe = ['describe', '--always', '--dirty', '--exclude=*', '--abbrev=12
 const { status, stdout } = spawnSync('git', describe, { cwd: root, encoding: 'utf8' });
 await writeFile(join(dist, 'commit.txt'), status === 0 && existsSync(join(root, '.git')) ? stdout : '');
 
-await writeFile(join(dist, '.built'), '');
+await writeFile(STAMP, '');
