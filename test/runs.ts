@@ -17,7 +17,6 @@ export const LONG = [
   'lab/own-serve-sample-tls.long',
   'lab/own-serve-sample.long',
   'homes/upstream/matrix.long',
-  'acceptance/scenarios.long',
   'acceptance/scenarios',
   'docs/pages.long',
   'homes/upstream/killed-batch.long',

@@ -27,7 +27,7 @@ const REGISTERED = [
     .map((name) => ({ folder: `recorded/${name}`, registerFile: `recorded/divergences/${name}.json` })),
 ].map((each) => ({ ...each, scenarios: scenariosOf(each.folder) }));
 const ALL = [...WRITTEN, ...REGISTERED].flatMap(({ scenarios }) => scenarios);
-/** The recorded ones whose file stands on the disk when they are played on their own revision. */
+/** The recorded ones whose file stands on the disk when they are played on their own revision; memory-files.test.ts shows that memory answers alike. */
 const ON_DISK = new Set(
   someOf(
     ALL.filter(({ scenario }) => scenario.source === 'recorded'),

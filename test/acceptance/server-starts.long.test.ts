@@ -51,7 +51,7 @@ describe('a server that starts from a file', () => {
         expectStarts(text, server, sittings),
       ),
       // On a slow machine the tries that were made are enough.
-      { numRuns: 500, interruptAfterTimeLimit: 240_000 },
+      { numRuns: 200, interruptAfterTimeLimit: 240_000 },
     );
   }, 300_000);
 });
