@@ -11,7 +11,7 @@ import { engineSettings, inFormOf, resolverSettings } from './dns-settings.js';
 import { DomainError, isInMemory } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
 import type { KeyReader } from './keys/types.js';
-import type { MaybeAsync } from './maybe-async.js';
+import { andThen, type MaybeAsync } from './maybe-async.js';
 import type { DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRule, Published } from './model.js';
 import type { ClockPort, RandomPort, ResolverPort } from './ports.js';
 
@@ -112,9 +112,7 @@ export function createCore({ backend, clock, random, resolver, readsDnsAsEngine 
     subscriber: replica === null ? key : replica.find,
     lookForKeys: replica?.lookForKeys ?? null,
     published() {
-      const learned = replica?.learnPublished();
-      const published = () => backend.settings().published;
-      return learned instanceof Promise ? learned.then(published) : published();
+      return andThen(replica?.learnPublished(), () => backend.settings().published);
     },
     hasOwnDns() {
       const { told, dns } = backend.settings();

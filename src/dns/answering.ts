@@ -1,3 +1,4 @@
+import { andThen } from '../core/maybe-async.js';
 import type { DnsLogEntry } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { domainName } from '../wire/dns-values.js';
@@ -109,8 +110,7 @@ function respond(
   };
   // Asking the upstream for its own address would deadlock; the machine's other name servers may know it.
   if (isOwnLookup(asked.name) || now.forwarder === null) return reply({ answer: UNREACHABLE, age: 0, upstream: null });
-  const resolved = now.forwarder.resolve(asked);
-  return resolved instanceof Promise ? resolved.then(reply) : reply(resolved);
+  return andThen(now.forwarder.resolve(asked), reply);
 }
 
 /** Tells whether a name may be asked for. */
