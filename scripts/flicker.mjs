@@ -35,7 +35,12 @@ const KINDS = {
   },
   'closed folder': async () => ({ cwd: await copyTo(join(folderOf('closed', 0o700), 'keyway')) }),
   'under load': async () => ({ underLoad: true }),
-  'temporary files on disk': async () => ({ env: { TMPDIR: await mkdtemp('/var/tmp/keyway-flicker-') } }),
+  'temporary files on disk': async () => {
+    const TMPDIR = await mkdtemp('/var/tmp/keyway-flicker-');
+    // PostgreSQL, which root must run as another user, has its folder there.
+    chmodSync(TMPDIR, 0o755);
+    return { env: { TMPDIR } };
+  },
   'blank in the path': async () => ({ cwd: await copyTo(join(folderOf('blank', 0o755), 'a clone', 'keyway')) }),
   'Node 22': async () => ({ node: await nodeOf('22') }),
   'newest Node': async () => ({ node: await nodeOf('latest') }),
