@@ -124,9 +124,13 @@ export function createSentWrites(options: SentWritesOptions) {
       if (read !== null) replica.takeRead(accessKey, read);
       return false;
     }
-    freshness.writeEnds(accessKey, isInMemory(error) ? 'answered' : 'refused', clock.monotonic());
-    if (isInMemory(error)) replica.follow(write.effect(write.after(before)));
-    else if (isUnknownKey(error) && !isReset(write)) {
+    // What it has in memory alone may be lost even sooner, with what it was written over.
+    if (isInMemory(error)) {
+      await took(write, before);
+      return false;
+    }
+    freshness.writeEnds(accessKey, 'refused', clock.monotonic());
+    if (isUnknownKey(error) && !isReset(write)) {
       replica.takeRead(accessKey, { value: undefined, sentAt: begun, serverMilliseconds: 0 });
     }
     return false;

@@ -22,7 +22,7 @@ export interface PendingWrite extends UnconfirmedWrite {
   readonly retries: number;
   /** True if an earlier process acknowledged it too long ago to blame the server for what is seen now. */
   readonly isOld: boolean;
-  /** Acknowledged while the server was slow. */
+  /** Acknowledged while the server was slow, or written over a pending one that was. */
   readonly isSlow: boolean;
   /** Seen long enough afterwards. It stays pending where the server would not start with it. */
   readonly isConfirmed: boolean;
@@ -151,7 +151,8 @@ export class UnconfirmedWrites {
         journal.drop([accessKey]);
         return [];
       }
-      const entry = { after: next.after, previousStates: next.previousStates, isSlow: isSlow() };
+      const wasSlow = earlier?.isSlow === true;
+      const entry = { after: next.after, previousStates: next.previousStates, isSlow: wasSlow || isSlow() };
       this.#pending.set(accessKey, { ...entry, answeredAt: next.answeredAt, ...UNSEEN, retries, isOld: false });
       return [{ accessKey, ...entry, at: clock.now() }];
     });

@@ -13,7 +13,7 @@ export interface JournalEntry {
   readonly accessKey: string;
   readonly after: KeyState;
   readonly previousStates: readonly KeyState[];
-  /** Acknowledged while the server was slow. */
+  /** Acknowledged while the server was slow, or written over a pending one that was. */
   readonly isSlow: boolean;
   /** The time of the server's answer; milliseconds since the epoch. */
   readonly at: number;

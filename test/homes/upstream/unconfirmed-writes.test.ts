@@ -57,6 +57,37 @@ describe('a write that a running server has acknowledged', () => {
     await backend.close();
   });
 
+  it('waits to be settled anew where the server has it again in memory alone', async () => {
+    const { world, server, backend } = await staged({ ...LOSSY, dataFolder: null });
+    await world.pass(2_000);
+    await world.until(createKey(backend, key('a', 5n)));
+    await world.pass(6_000);
+    server.lose('a');
+    server.failsToSave = true;
+    await world.pass(2_500);
+    expect(server.keys.has('a')).toBe(true);
+    // 8.5 s after the first answer, and less than 7 s after the second.
+    server.lose('a');
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
+  it('is still made again where the change over it was only taken in memory, and lost with it', async () => {
+    const { world, server, backend } = await staged({ ...LOSSY, dataFolder: null });
+    await world.pass(2_000);
+    await world.until(createKey(backend, key('a', 5n)));
+    server.failsToSave = true;
+    await expect(world.until(updateKey(backend, 'a', { limitBytes: 6n }))).rejects.toMatchObject({
+      code: 'savedInMemory',
+    });
+    await world.pass(100);
+    server.outside({ remove: 'a' });
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(6n);
+    await backend.close();
+  });
+
   it('is left alone where somebody else has changed the key', async () => {
     const { world, server, backend } = await staged({
       dataFolder: null,
