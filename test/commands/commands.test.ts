@@ -1,12 +1,12 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { COMMAND_GROUPS, COMMANDS } from '../../src/commands/commands.js';
 import { isPbkdf2Password, sha256Hash } from '../../src/core/password.js';
 import { buildIfOlder } from '../build.js';
 import { CLI } from '../clone.js';
+import { folderForTest } from '../folder-for-test.js';
 import { someOf, WHOLE } from '../whole.js';
 import { runHere } from './context.js';
 import { runKeyway } from './process.js';
@@ -14,9 +14,8 @@ import { runKeyway } from './process.js';
 let folder = '';
 beforeAll(buildIfOlder);
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-commands-'));
+  folder = await folderForTest();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const run = (argv: readonly string[], piped = '') => runHere(argv, { folder, piped });
 

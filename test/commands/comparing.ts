@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
+import { folderForTest } from '../folder-for-test.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME, unhurried } from '../lab/live-server.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
@@ -17,12 +15,6 @@ export const environment = Object.fromEntries(
   ]),
 );
 
-async function emptyFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-compare-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** What the operator of both servers has configured; revisions with a query of their own ignore it. */
 const ANNOUNCED = { announced: { shareQuery: '?sni=example.org' } };
 
@@ -31,7 +23,7 @@ export async function compare(revisions: readonly [string, string], ...flags: re
   const { wait } = unhurried();
   const left = await startLiveServer(revisions[0], {}, { ...ANNOUNCED, ...unhurried().server });
   const right = await startLiveServer(revisions[1], {}, { ...ANNOUNCED, ...unhurried().server });
-  const folder = await emptyFolder();
+  const folder = await folderForTest();
   const sides = ['--left', left.origin, '--right', right.origin];
   const named = ['--left-revision', revisions[0], '--right-revision', revisions[1]];
   const ended = await runHere(['compare', ...sides, ...named, ...flags], { folder, environment, wait });

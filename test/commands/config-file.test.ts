@@ -1,10 +1,10 @@
-import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { readDocument } from '../../src/document/document.js';
 import { ROOT } from '../clone.js';
+import { folderForTest } from '../folder-for-test.js';
 import { runHere } from './context.js';
 
 const SAMPLES = join(ROOT, 'fixtures/samples');
@@ -13,10 +13,9 @@ const NEW = 'server-0.3.21.jsonc';
 
 let folder = '';
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-file-command-'));
+  folder = await folderForTest();
   for (const name of SAMPLE_NAMES) await copyFile(join(SAMPLES, name), join(folder, name));
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const run = (...argv: string[]) => runHere(['config', ...argv], { folder });
 const text = (name: string) => readFile(join(folder, name), 'utf8');

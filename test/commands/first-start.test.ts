@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../build.js';
+import { folderForTest } from '../folder-for-test.js';
 import { isInstalled } from '../installed.js';
-import { folderForTest } from '../serve/serve-here.js';
 import { runHere } from './context.js';
 import { CTRL_C, KEYWAY, startOnTerminal } from './terminal.js';
 

@@ -1,13 +1,13 @@
 import { type ChildProcess, execFile, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
-import { copyFile, mkdtemp, open, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { CLI, ROOT } from '../clone.js';
+import { folderForTest } from '../folder-for-test.js';
 import { freePorts } from '../free-ports.js';
 import { realSmallDisk } from '../homes/file/counters/small-disk.js';
 import { isInstalled } from '../installed.js';
@@ -23,8 +23,7 @@ const GRACE = 10_000;
 const SLACK = 10_000;
 
 async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-log-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
   return folder;
 }

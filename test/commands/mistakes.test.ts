@@ -4,7 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { baseUrl } from '../../src/commands/replay/settings.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { ROOT } from '../clone.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
+import { serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
 
 let folder = '';

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { CLI, ROOT } from '../clone.js';
-import { folderForTest } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
 
 /** Runs a script as a Node of another version would, as far as the script sees. */
 async function runOn(version: string | null, script: string, argv: readonly string[] = []) {

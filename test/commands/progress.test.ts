@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
+import { folderForTest } from '../folder-for-test.js';
 import { WHOLE } from '../whole.js';
 import { runHere } from './context.js';
 import { startKeyway } from './process.js';
@@ -11,14 +11,13 @@ import { startKeyway } from './process.js';
 let folder = '';
 beforeAll(buildIfOlder, 300_000);
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-progress-'));
+  folder = await folderForTest();
   const keys = Array.from({ length: 3000 }, (_, index) => `key-${index}`);
   const api = { enabled: true, bind: '127.0.0.1:0', token: 'api-token' };
   await writeFile(join(folder, 'server.json'), JSON.stringify({ mode: 'server', api, access_keys: keys }));
   const lines = keys.map((access_key) => ({ access_key, bytes_up: 1, bytes_down: 2, connections: 0, created_at: 3 }));
   await writeFile(join(folder, 'counters.jsonl'), `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 /** What makes a terminal's line empty. */
 const ERASE = '\r\u001b[2K';

@@ -1,26 +1,20 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { readScenario } from '../../src/lab/format/scenario.js';
 import { buildIfOlder } from '../build.js';
+import { folderForTest } from '../folder-for-test.js';
 import { startLiveServer, TOKEN } from '../lab/live-server.js';
 import { runHere } from './context.js';
 import { listeningAt, startKeyway } from './process.js';
 
 beforeAll(buildIfOlder, 240_000);
 
-async function emptyFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-record-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 describe('keyway record', () => {
   test('writes a session that keyway replay plays green, on the server and without it', async () => {
     const server = await startLiveServer('current');
-    const folder = await emptyFolder();
+    const folder = await folderForTest();
     const flags = ['--target', server.origin, '--revision', 'current'];
     const running = startKeyway(['record', ...flags, '--out', 'rec'], { folder });
     const url = await listeningAt(running);
@@ -38,7 +32,7 @@ describe('keyway record', () => {
   });
 
   test('makes scenarios out of a HAR file', async () => {
-    const folder = await emptyFolder();
+    const folder = await folderForTest();
     const entry = {
       request: { method: 'GET', url: 'http://127.0.0.1:9/panel/api/audit', headers: [] },
       response: {
@@ -63,7 +57,7 @@ describe('keyway record', () => {
       request: { method: 'GET', url: `http://127.0.0.1:9${path}`, headers: [] },
       response: { status: 200, headers: [{ name: 'content-type', value: type }], content: { text } },
     });
-    const folder = await emptyFolder();
+    const folder = await folderForTest();
     const entries = [
       ...(webpaths.length === 0 ? [entry('/', 'text/html', '<title>something else</title>')] : []),
       ...webpaths.flatMap((each) => [
@@ -124,7 +118,7 @@ describe('keyway record', () => {
 
   test('with a port in use or a folder that is a file says so at the start', async () => {
     const server = await startLiveServer('current');
-    const folder = await emptyFolder();
+    const folder = await folderForTest();
     await writeFile(join(folder, 'taken'), '');
     const flags = ['record', '--target', server.origin, '--revision', 'current'];
     const { host } = new URL(server.origin);
@@ -147,7 +141,7 @@ describe('keyway record', () => {
   });
 
   test('without what it needs names every missing flag', async () => {
-    const ended = await runHere(['record'], { folder: await emptyFolder() });
+    const ended = await runHere(['record'], { folder: await folderForTest() });
     for (const flag of ['--target', '--revision', '--out']) expect(ended.complaints).toContain(`${flag}: expected`);
     expect(ended.code).toBe(2);
   });

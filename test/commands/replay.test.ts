@@ -1,11 +1,11 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { until } from '../feed/stage.js';
+import { folderForTest } from '../folder-for-test.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME, unhurried } from '../lab/live-server.js';
 import { someOf, WHOLE } from '../whole.js';
 import { runHere } from './context.js';
@@ -13,15 +13,9 @@ import { startKeyway } from './process.js';
 
 beforeAll(buildIfOlder, 240_000);
 
-async function emptyFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-replay-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** One scenario of the pack with its text changed, in a folder of its own. */
 async function changedScenario(file: string, change: (text: string) => string): Promise<string> {
-  const folder = await emptyFolder();
+  const folder = await folderForTest();
   const text = await readFile(join(ROOT, 'fixtures', file), 'utf8');
   await writeFile(join(folder, 'changed.json'), change(text));
   return folder;
@@ -113,7 +107,7 @@ describe('keyway replay without a target', () => {
   });
 
   test('of a path that is not there says so and exits 2', async () => {
-    const ended = await runHere(['replay', 'nowhere'], { folder: await emptyFolder() });
+    const ended = await runHere(['replay', 'nowhere'], { folder: await folderForTest() });
     expect(ended.complaints).toContain('nowhere cannot be read');
     expect(ended.code).toBe(2);
   });
@@ -134,7 +128,7 @@ describe('keyway replay on a target', () => {
     test('that is a running gateway is green', async () => {
       const { server: options, wait } = unhurried();
       const server = await startLiveServer('current', {}, options);
-      const folder = await emptyFolder();
+      const folder = await folderForTest();
       const ended = await runHere([...flagsFor(server.origin, 'current'), '--writes'], { folder, environment, wait });
       expect(ended.output).toMatch(
         /\n[3-9]\d equal, 0 different, \d+ skipped\ncompatible as far as seen: \d+ of \d+ operations, /,

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../build.js';
-import { folderForTest } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { startStandIn } from '../stand-in/stand-in.js';
 import { startKeyway } from './process.js';

@@ -4,7 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { keyDigest } from '../../src/core/key-digest.js';
 import { readDocument } from '../../src/document/document.js';
 import { ROOT } from '../clone.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
+import { serveHere } from '../serve/serve-here.js';
 
 const NAME = 'server-0.3.21.jsonc';
 const JSON_BODY = { 'content-type': 'application/json' };

@@ -9,8 +9,9 @@ import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { folderForTest } from '../folder-for-test.js';
 import { SECOND_CERTIFICATE, SECOND_KEY } from '../serve/second-certificate.js';
-import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
+import { type ServedHere, serveHere } from '../serve/serve-here.js';
 import { WHOLE } from '../whole.js';
 import { startKeyway } from './process.js';
 

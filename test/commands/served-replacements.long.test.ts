@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createProcesses } from '../../src/platform/processes.js';
 import { feedStage } from '../feed/stage.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
+import { serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
 
 const api = { enabled: true, bind: '127.0.0.1:0', username: 'me', token: 'api-token' };

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { reachSocket, servingSocket } from '../../src/commands/serving-socket.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { createProcesses } from '../../src/platform/processes.js';
-import { folderForTest } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
 
 /** A data folder with the lock of this process, or of one that is gone. */
 async function dataFolder({ isServed }: { readonly isServed: boolean }) {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isPbkdf2Password, sha256Hash } from '../../src/core/password.js';
 import { ROOT } from '../clone.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
+import { serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
 
 let folder = '';

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -10,10 +9,11 @@ import { createStopSteps } from '../../src/commands/stop-signals.js';
 import { buildIfOlder } from '../build.js';
 import { envelope, STATUS } from '../client/called-server.js';
 import { ROOT } from '../clone.js';
+import { folderForTest } from '../folder-for-test.js';
 import { freePorts } from '../free-ports.js';
 import { isInstalled } from '../installed.js';
 import { openRaw, rawRequest } from '../raw-client.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { serveHere } from '../serve/serve-here.js';
 import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
 import { runHere } from './context.js';
 import { type Running, startKeyway } from './process.js';
@@ -26,8 +26,7 @@ const KEY = 'guest-2026';
 const FEED_TOKEN = 'feed-secret';
 
 async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-stop-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
   return folder;
 }

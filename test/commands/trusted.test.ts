@@ -1,9 +1,9 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { folderForTest } from '../folder-for-test.js';
 import { freePort } from '../free-ports.js';
 import { SECOND_CERTIFICATE, SECOND_KEY } from '../serve/second-certificate.js';
-import { folderForTest } from '../serve/serve-here.js';
 import { startFaultyProxy } from '../stand-in/faulty-proxy.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { standInOf } from '../stand-in/test-stand-in.js';

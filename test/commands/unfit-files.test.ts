@@ -1,25 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, open, readFile, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, open, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FORMAT } from '../../src/homes/file/counters/store-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { buildIfOlder } from '../build.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { folderForTest } from '../folder-for-test.js';
 import { runHere } from './context.js';
 import { runKeyway } from './process.js';
 
 let folder = '';
 beforeAll(buildIfOlder, 300_000);
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-unfit-'));
+  folder = await folderForTest();
   const api = { enabled: true, bind: '127.0.0.1:0', token: 'api-token' };
   await writeFile(join(folder, 'server.json'), JSON.stringify({ mode: 'server', api, access_keys: ['alpha'] }));
   await writeFile(join(folder, 'cert.pem'), CERTIFICATE);
   await writeFile(join(folder, 'key.pem'), PRIVATE_KEY);
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const SERVE = ['serve', '--config', 'server.json'];
 const RECORD = ['record', '--target', 'http://127.0.0.1:1', '--revision', 'current', '--out', 'recordings'];

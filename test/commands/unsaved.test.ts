@@ -11,9 +11,10 @@ import { DomainError } from '../../src/core/errors.js';
 import { createFailure } from '../../src/platform/failure-words.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { ROOT } from '../clone.js';
+import { folderForTest } from '../folder-for-test.js';
 import { fileStage } from '../own-api/homes.js';
 import type { OwnReply, OwnStage } from '../own-api/stage.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { serveHere } from '../serve/serve-here.js';
 import { WHOLE } from '../whole.js';
 import { runHere } from './context.js';
 

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from '../clone.js';
 import { runHere } from '../commands/context.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
+import { serveHere } from '../serve/serve-here.js';
 
 const PAGE = join(ROOT, 'docs/first-start.md');
 const [OPEN, CLOSE] = [

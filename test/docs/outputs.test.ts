@@ -1,9 +1,9 @@
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ROOT } from '../clone.js';
 import { runHere } from '../commands/context.js';
+import { folderForTest } from '../folder-for-test.js';
 import { PASSWORD, startLiveServer, USERNAME, unhurried } from '../lab/live-server.js';
 import { blocksOf } from './markdown.js';
 
@@ -12,12 +12,6 @@ async function shownOutputs(page: string): Promise<readonly (readonly string[])[
   const text = await readFile(join(ROOT, page), 'utf8');
   const blocks = blocksOf(text).filter(({ language }) => language === 'text');
   return blocks.map((block) => block.text.split('\n'));
-}
-
-async function folderFor(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-readme-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
 }
 
 /** Every line that is shown is one of the output. */
@@ -41,7 +35,7 @@ test('README.md, docs/replay-ci.md and docs/moving-builds.md show what replay, r
   expectShown(compatible, await replay('0.2.48'));
   expectShown(other, await replay('0.3.6'));
 
-  const folder = await folderFor();
+  const folder = await folderForTest();
   const entry = (path: string) => ({
     request: { method: 'GET', url: `http://127.0.0.1:9${path}`, headers: [] },
     response: { status: 401, headers: [], content: { text: '{"ok":false,"error":"unauthorized"}' } },

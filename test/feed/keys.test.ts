@@ -6,9 +6,10 @@ import { createChangeLog, REMEMBERED_CHANGES } from '../../src/core/keys/change-
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { startFeed } from '../../src/serve/feed.js';
 import { removeFrom } from '../core/keys/remove-from.js';
+import { folderForTest } from '../folder-for-test.js';
 import { localOf } from '../local-of.js';
 import { tries } from '../tries.js';
-import { feedStage, logTo, report, temporaryFolder, until } from './stage.js';
+import { feedStage, logTo, report, until } from './stage.js';
 
 interface KeysBody {
   readonly version: string;
@@ -244,7 +245,7 @@ describe('where the feed listens', () => {
   });
 
   it('a Unix socket needs no token; one that is in use is an error, one left behind is replaced', async () => {
-    const path = join(await temporaryFolder(), 'feed.sock');
+    const path = join(await folderForTest(), 'feed.sock');
     const stage = await feedStage({ keys: ['a'] });
     const settings = { feedBind: `unix:${path}`, feedToken: null };
     const lines: string[] = [];

@@ -7,8 +7,8 @@ import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { startKeyway } from '../commands/process.js';
 import { blocksOf, commandsOf } from '../docs/markdown.js';
+import { folderForTest } from '../folder-for-test.js';
 import { freePorts } from '../free-ports.js';
-import { temporaryFolder } from './stage.js';
 
 const run = promisify(execFile);
 
@@ -23,7 +23,7 @@ it('the lines of docs/counters.md for a program that counts increments, as they 
   expect(serve).toMatch(/^keyway serve /);
   expect(asking).toHaveLength(2);
 
-  const folder = await temporaryFolder();
+  const folder = await folderForTest();
   await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
   const [api, feed] = await freePorts(2);
   const here = (command: string) => command.replaceAll(':9091', `:${api}`).replaceAll(':9092', `:${feed}`);

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
@@ -10,6 +9,7 @@ import { systemRandom } from '../../src/platform/system-ports.js';
 import { createConnections } from '../../src/serve/connections.js';
 import { startControl } from '../../src/serve/control.js';
 import { startFeed } from '../../src/serve/feed.js';
+import { folderForTest } from '../folder-for-test.js';
 
 export const FEED_TOKEN = 'feed-token';
 
@@ -32,13 +32,6 @@ export interface FeedStage {
   close(): Promise<void>;
 }
 
-/** A folder of its own that goes with the test. */
-export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-feed-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 export function configurationOf(keys: readonly unknown[]): string {
   return JSON.stringify({ mode: 'server', api: { enabled: true, token: 'api-token' }, access_keys: keys });
 }
@@ -53,7 +46,7 @@ export async function feedStage(
   start: { readonly keys: readonly unknown[] } | { readonly folder: string },
   options: Partial<GatewayOptions> = {},
 ): Promise<FeedStage> {
-  const folder = 'folder' in start ? start.folder : await temporaryFolder();
+  const folder = 'folder' in start ? start.folder : await folderForTest();
   const configPath = join(folder, 'server.json');
   if ('keys' in start) await writeFile(configPath, configurationOf(start.keys));
   const lines: string[] = [];

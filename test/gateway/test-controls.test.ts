@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createGateway, createSeededPorts, type GatewayOptions } from '../../src/index.js';
 import { runHere } from '../commands/context.js';
+import { folderForTest } from '../folder-for-test.js';
 import { gatewayForTest, listen, PASSWORD_HASH } from '../northbound/gateway.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { serveHere } from '../serve/serve-here.js';
 
 const LISTENER = { token: 'a-token', username: 'admin', passwordHash: PASSWORD_HASH };
 const STATE = {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -12,6 +11,7 @@ import { createFileSystem } from '../../src/platform/file-system.js';
 import { buildIfOlder } from '../build.js';
 import { runHere } from '../commands/context.js';
 import { listeningAt, startKeyway } from '../commands/process.js';
+import { folderForTest } from '../folder-for-test.js';
 import { goTo, holdTime } from '../panel/browser/stage.js';
 import { browserOfProcess } from '../shared.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME } from './live-server.js';
@@ -137,8 +137,7 @@ async function workInPanel(page: Page, url: string): Promise<void> {
 
 /** Runs `keyway record` before a server while `work` is done, and returns the folder with what it wrote. */
 async function recorded(origin: string, work: (url: string) => Promise<void>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-browser-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   const argv = ['record', '--target', origin, '--revision', 'current', '--out', 'recording'];
   const running = startKeyway(argv, { folder });
   await work(await listeningAt(running));

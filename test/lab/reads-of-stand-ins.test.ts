@@ -9,7 +9,7 @@ import { createFixedClock } from '../../src/embedded/stage.js';
 import { createLook, type Look } from '../../src/lab/reads/look.js';
 import { readServer } from '../../src/lab/reads/standing.js';
 import { foldersOf } from '../acceptance/pack.js';
-import { folderForTest } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { startStandIn } from '../stand-in/stand-in.js';
 import { someOf } from '../whole.js';

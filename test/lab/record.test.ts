@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { Agent, type IncomingMessage, type RequestListener, request } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -15,6 +14,7 @@ import { type ProxiedExchange, startProxy } from '../../src/lab/record/proxy.js'
 import { Recorder } from '../../src/lab/record/recorder.js';
 import { RecordingFiles } from '../../src/lab/record/recording-files.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
+import { folderForTest } from '../folder-for-test.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
 import { tries } from '../tries.js';
 import { WHOLE } from '../whole.js';
@@ -392,8 +392,7 @@ describe('what a recording writes', () => {
   });
 
   async function written(exchanges: readonly Partial<ProxiedExchange>[], keepValues: boolean): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'keyway-record-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = await folderForTest();
     const recorder = new Recorder({ ...OPTIONS, keepValues });
     const files = new RecordingFiles(folder, recorder, createFileSystem());
     for (const [index, each] of exchanges.entries()) files.changed(recorder.add(whole(each, index)));
@@ -475,8 +474,7 @@ describe('what a recording writes', () => {
   });
 
   test('never goes into a file that stands there', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'keyway-record-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = await folderForTest();
     await writeFile(join(folder, 'session-001.json'), 'mine');
     const recorder = new Recorder(OPTIONS);
     const files = new RecordingFiles(folder, recorder, createFileSystem());

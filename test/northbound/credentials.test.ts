@@ -1,13 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { createGateway } from '../../src/index.js';
+import { folderForTest } from '../folder-for-test.js';
 import { gatewayForTest, PASSWORD_HASH } from './gateway.js';
 
 async function fileWith(api: object): Promise<{ path: string; write(api: object): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-credentials-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   const path = join(folder, 'server.json');
   const write = (next: object) => writeFile(path, JSON.stringify({ mode: 'server', access_keys: [], api: next }));
   await write(api);

@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { folderForTest } from '../folder-for-test.js';
 import { gatewayForTest, listen } from './gateway.js';
 import { exchange } from './raw-exchange.js';
 
@@ -18,8 +18,7 @@ const CONFIGURATION = JSON.stringify({
 
 /** A gateway over a file of its own; `content` reads that file. */
 async function gatewayOverFile(revision = 'current') {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-foreign-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   const configPath = join(folder, 'server.json');
   await writeFile(configPath, CONFIGURATION);
   const app = await gatewayForTest({ mounts: [{ revision }], configPath });

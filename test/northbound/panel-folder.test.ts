@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { FileSystemPort, LogPort } from '../../src/core/ports.js';
 import { createFailure } from '../../src/platform/failure-words.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
+import { folderForTest } from '../folder-for-test.js';
 import { gatewayForTest, listen } from './gateway.js';
 
 const INDEX = '<!doctype html>';
@@ -20,12 +20,11 @@ let folder = '';
 let warnings: { readonly file: unknown; readonly reason: unknown; readonly message: string }[] = [];
 let errors: string[] = [];
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-panel-'));
+  folder = await folderForTest();
   await put('index.html', INDEX);
   warnings = [];
   errors = [];
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 async function put(path: string, content: string | Buffer): Promise<string> {
   const target = join(folder, path);

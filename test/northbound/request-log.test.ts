@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
+import { folderForTest } from '../folder-for-test.js';
 import { openRaw, type RawClient, rawRequest } from '../raw-client.js';
 import { gatewayForTest, listen } from './gateway.js';
 
@@ -18,8 +18,7 @@ async function logged() {
   const lines: Line[] = [];
   const note = (fields: Line, message: string) => void (message === 'request' && lines.push(fields));
   const log: LogPort = { debug: note, info: note, warn: note, error: note };
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-request-log-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   const configPath = join(folder, 'server.json');
   await writeFile(configPath, JSON.stringify({ mode: 'server', access_keys: [], api: { token: 'secret' } }));
   let gate: Promise<void> = Promise.resolve();

@@ -1,13 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../src/gateway/create-gateway.js';
+import { folderForTest } from '../folder-for-test.js';
 
 /** Writes a server's file with these outbound rules. */
 async function fileWith(rules: readonly object[]): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-rules-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   const configPath = join(folder, 'server.json');
   await writeFile(
     configPath,

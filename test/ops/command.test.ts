@@ -2,14 +2,15 @@ import { writeFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { startKeyway } from '../commands/process.js';
+import { folderForTest } from '../folder-for-test.js';
 import { freePort } from '../free-ports.js';
 import { serveHere } from '../serve/serve-here.js';
-import { configurationOf, temporaryFolder } from './stage.js';
+import { configurationOf } from './stage.js';
 
 beforeAll(buildIfOlder, 300_000);
 
 async function folderWithFile(): Promise<string> {
-  const folder = await temporaryFolder();
+  const folder = await folderForTest();
   await writeFile(`${folder}/server.json`, configurationOf({ access_keys: ['a'] }));
   return folder;
 }

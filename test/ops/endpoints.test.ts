@@ -6,9 +6,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createReadiness } from '../../src/core/readiness.js';
 import { createOpsApp } from '../../src/ops/ops-app.js';
 import { startOps } from '../../src/serve/ops.js';
+import { folderForTest } from '../folder-for-test.js';
 import { freePort } from '../free-ports.js';
 import { openRaw, rawRequest } from '../raw-client.js';
-import { configurationOf, createLines, opsStage, startWith, TOKEN, temporaryFolder } from './stage.js';
+import { configurationOf, createLines, opsStage, startWith, TOKEN } from './stage.js';
 
 /** An ops listener beside no gateway yet. */
 async function alone(bind = '127.0.0.1:0', allowHosts: readonly string[] = []) {
@@ -148,7 +149,7 @@ describe('the ops listener', () => {
   });
 
   it('listens on a Unix socket', async () => {
-    const path = join(await temporaryFolder(), 'ops.sock');
+    const path = join(await folderForTest(), 'ops.sock');
     const { ops } = await alone(`unix:${path}`);
     const status = await new Promise((done) => {
       request({ socketPath: path, path: '/healthz' }, (response) => done(response.resume().statusCode)).end();
@@ -168,7 +169,7 @@ describe('an address for the ops listener', () => {
   };
 
   it("that is the API's or the feed's is refused in one line, and nothing listens", async () => {
-    const configPath = join(await temporaryFolder(), 'server.json');
+    const configPath = join(await folderForTest(), 'server.json');
     const free = await freePort();
     await writeFile(configPath, configurationOf({ api: { enabled: true, token: 't', bind: `127.0.0.1:${free}` } }));
     const own = ['--config', configPath, '--ops-bind', `127.0.0.1:${free}`];
@@ -190,7 +191,7 @@ describe('an address for the ops listener', () => {
   it('that somebody else has is refused in one line', async () => {
     const taken = createServer();
     const port = await listening(taken);
-    const configPath = join(await temporaryFolder(), 'server.json');
+    const configPath = join(await folderForTest(), 'server.json');
     await writeFile(configPath, configurationOf({}));
     expect(
       await refusal('--config', configPath, '--bind', '127.0.0.1:0', '--ops-bind', `127.0.0.1:${port}`),

@@ -9,8 +9,9 @@ import { createGateway } from '../../src/gateway/create-gateway.js';
 import { FORMAT } from '../../src/homes/file/counters/store-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { startOps } from '../../src/serve/ops.js';
+import { folderForTest } from '../folder-for-test.js';
 import { createMemoryBackend } from '../ports/memory-backend.js';
-import { configurationOf, createLines, opsStage, TOKEN, temporaryFolder, until } from './stage.js';
+import { configurationOf, createLines, opsStage, TOKEN, until } from './stage.js';
 
 interface HealthAnswer {
   readonly status: string;
@@ -37,7 +38,7 @@ async function reasonsAt(ops: string, ...problems: string[]): Promise<readonly s
 
 /** A gateway and its ops listener over the disk, of which some calls can be made to fail. */
 async function failingStage({ inPlace = false }: { readonly inPlace?: boolean } = {}) {
-  const folder = await temporaryFolder();
+  const folder = await folderForTest();
   const configPath = join(folder, 'server.json');
   await writeFile(configPath, configurationOf({ access_keys: ['a'] }));
   const failing = { rename: false, counters: false, taken: false };
@@ -174,7 +175,7 @@ describe('/healthz', () => {
   });
 
   it('is 503 after the counters were found damaged and moved away, until somebody removed them or started again', async () => {
-    const folder = await temporaryFolder();
+    const folder = await folderForTest();
     const first = await opsStage({ access_keys: ['a'] }, [], { folder });
     await first.report('r1', ['a', 5, 1]);
     await first.report('r2', ['a', 5, 1]);

@@ -4,8 +4,9 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { folderForTest } from '../folder-for-test.js';
 import { openRaw } from '../raw-client.js';
-import { CURRENT, EARLIEST, opsStage, REQUESTS, THREE, temporaryFolder, until } from './stage.js';
+import { CURRENT, EARLIEST, opsStage, REQUESTS, THREE, until } from './stage.js';
 
 describe('requests', () => {
   it('are counted by mount, operation and status, with the time that they took', async () => {
@@ -83,7 +84,7 @@ describe('requests', () => {
   });
 
   it('over TLS, and at the address of the subscriptions, are counted like all others', async () => {
-    const folder = await temporaryFolder();
+    const folder = await folderForTest();
     const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
     await writeFile(cert, CERTIFICATE);
     await writeFile(key, PRIVATE_KEY);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
@@ -7,6 +7,7 @@ import type { CountedLog } from '../../src/platform/log.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { type RunningGateway, startGateway } from '../../src/serve/start.js';
 import { settingsFromCommandLine } from '../../src/settings/read.js';
+import { folderForTest } from '../folder-for-test.js';
 import { type Exposition, parseExposition } from './exposition.js';
 
 export const TOKEN = 'api-token-of-the-test';
@@ -19,13 +20,6 @@ export const THREE = ['--revision', 'earliest@first', '--revision', 'dns@old', '
 export const CURRENT = { mount: '/new/api', revision: 'current' };
 export const EARLIEST = { mount: '/api', revision: 'earliest' };
 export const REQUESTS = 'keyway_http_requests_total';
-
-/** A folder of its own that goes with the test. */
-export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-ops-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A configuration whose listener has a token and an operator, `admin` with `password`. */
 export function configurationOf(members: object): string {
@@ -63,7 +57,7 @@ export async function opsStage(
   argv: readonly string[] = [],
   start: { readonly folder?: string } = {},
 ): Promise<OpsStage> {
-  const folder = start.folder ?? (await temporaryFolder());
+  const folder = start.folder ?? (await folderForTest());
   const configPath = join(folder, 'server.json');
   await writeFile(configPath, configurationOf(members));
   const { lines, log } = createLines();

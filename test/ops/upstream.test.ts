@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { folderForTest } from '../folder-for-test.js';
 import { parseExposition } from './exposition.js';
-import { createLines, opsStage, startWith, TOKEN, temporaryFolder, until } from './stage.js';
+import { createLines, opsStage, startWith, TOKEN, until } from './stage.js';
 
 /** A gateway in front of another one, with feed and ops listener of its own. */
 async function front() {
@@ -13,7 +14,7 @@ async function front() {
   const gateway = await startWith(
     [
       ...['--upstream', new URL('/panel', server.gateway.url).href, '--upstream-token', TOKEN],
-      ...['--data-dir', join(await temporaryFolder(), 'data'), '--bind', '127.0.0.1:0', '--ops-bind', '127.0.0.1:0'],
+      ...['--data-dir', join(await folderForTest(), 'data'), '--bind', '127.0.0.1:0', '--ops-bind', '127.0.0.1:0'],
       ...['--feed-bind', '127.0.0.1:0', '--feed-token', 'feed-token', '--revision', 'earliest'],
     ],
     log,

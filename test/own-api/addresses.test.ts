@@ -6,9 +6,10 @@ import type { GatewayOptions } from '../../src/index.js';
 import { KeptAddresses } from '../../src/own-api/kept-addresses.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { subscriptionToken } from '../../src/subscription/token.js';
+import { folderForTest } from '../folder-for-test.js';
 import { describeDatabase, freshDatabase } from '../homes/database/database.js';
 import { listen } from '../northbound/gateway.js';
-import { fileStage, folderForTest } from './homes.js';
+import { fileStage } from './homes.js';
 import { type OwnReply, type OwnStage, ownStage, TOKEN } from './stage.js';
 
 type Open = () => Promise<Partial<GatewayOptions>>;

@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isReachable, readClientHost } from '../../src/core/client-address.js';
 import type { GatewayOptions } from '../../src/index.js';
+import { folderForTest } from '../folder-for-test.js';
 import { describeDatabase, freshDatabase } from '../homes/database/database.js';
 import { listen } from '../northbound/gateway.js';
-import { fileStage, folderForTest } from './homes.js';
+import { fileStage } from './homes.js';
 import { type OwnStage, ownStage, TOKEN } from './stage.js';
 
 const KEY = { accessKey: 'a', name: null, limitBytes: null };

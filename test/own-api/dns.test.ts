@@ -9,8 +9,9 @@ import { systemClock } from '../../src/platform/system-ports.js';
 import { askUdp } from '../dns/client.js';
 import { cleanUp, later, until } from '../dns/harness.js';
 import { run } from '../dns/servers.js';
+import { folderForTest } from '../folder-for-test.js';
 import { freePort } from '../free-ports.js';
-import { folderForTest, frontStage } from './homes.js';
+import { frontStage } from './homes.js';
 import { type OwnReply, ownStage } from './stage.js';
 
 afterEach(cleanUp);

@@ -1,18 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import type { GatewayOptions } from '../../src/index.js';
+import { folderForTest } from '../folder-for-test.js';
 import { freshDatabase } from '../homes/database/database.js';
 import { listen } from '../northbound/gateway.js';
 import { type OwnStage, ownStage, TOKEN } from './stage.js';
-
-/** A folder that goes with the test. */
-export async function folderForTest(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-own-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A gateway over a configuration file. */
 export async function fileStage(options: Partial<GatewayOptions> = {}) {

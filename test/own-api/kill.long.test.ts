@@ -4,10 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../building.js';
 import { type Running, startKeyway } from '../commands/process.js';
+import { folderForTest } from '../folder-for-test.js';
 import { describeDatabase, freshDatabase, query } from '../homes/database/database.js';
 import { listen } from '../northbound/gateway.js';
 import { gate } from '../panel/gate.js';
-import { folderForTest } from './homes.js';
 import { ownStage, TOKEN } from './stage.js';
 
 const OLD_KEY =

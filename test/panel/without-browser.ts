@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { onTestFinished, vi } from 'vitest';
@@ -13,6 +12,7 @@ import type { Tab } from '../../panel/store/tab.js';
 import { createGateway, type GatewayOptions } from '../../src/index.js';
 import type { Mount } from '../../src/northbound/mount.js';
 import { capabilitiesOf } from '../../src/wire/traits/revision.js';
+import { folderForTest } from '../folder-for-test.js';
 import { COUNTERS, KEYS, PASSWORD_HASH, TOKEN } from './server-files.js';
 
 const ORIGIN = 'http://keyway.test';
@@ -211,8 +211,7 @@ export async function openDesk(
 ): Promise<Desk> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-stores-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await folderForTest();
   const configPath = join(folder, 'server.jsonc');
   if (file !== undefined) await writeFile(configPath, file);
   async function start(): Promise<FastifyInstance> {

@@ -5,8 +5,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import net, { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { folderForTest } from '../folder-for-test.js';
 import { freePort } from '../free-ports.js';
-import { folderForTest, serveHere } from './serve-here.js';
+import { serveHere } from './serve-here.js';
 
 /** Something that listens on a port of this machine, as a server does. */
 async function listening(): Promise<number> {

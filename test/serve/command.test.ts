@@ -6,7 +6,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { ROOT } from '../clone.js';
 import { runHere } from '../commands/context.js';
-import { folderForTest, serveHere } from './serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
+import { serveHere } from './serve-here.js';
 
 let folder = '';
 beforeEach(async () => {

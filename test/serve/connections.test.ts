@@ -1,9 +1,7 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer as createPlain } from 'node:http';
 import { createServer as createSecure } from 'node:https';
 import { connect as connectPlain } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
@@ -14,6 +12,7 @@ import { acceptBody } from '../../src/sockets/awaited-bodies.js';
 import type { CreateServer } from '../../src/sockets/followed-connections.js';
 import { type BoundedConnection, createOpenConnections } from '../../src/sockets/open-connections.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { folderForTest } from '../folder-for-test.js';
 import { openRaw, type RawClient, rawClient, rawRequest } from '../raw-client.js';
 
 const WAIT = { timeout: 20_000 };
@@ -173,8 +172,7 @@ describe('one address', () => {
     const trusting = await listening({ maxConnections: 8, trustProxy: ['127.0.0.0/8'] });
     for (let n = 0; n < 8; n += 1) await trusting.from('127.0.0.1');
     await trusting.open(8);
-    const folder = await mkdtemp(join(tmpdir(), 'keyway-connections-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await folderForTest();
     const local = await listening({ maxConnections: 8 }, createPlain, join(folder, 'a.sock'));
     for (let n = 0; n < 8; n += 1) await local.from('127.0.0.1');
     await local.open(8);

@@ -2,7 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runHere } from '../commands/context.js';
-import { folderForTest, serveHere } from './serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
+import { serveHere } from './serve-here.js';
 
 /** A file as a server of 0.4.6 writes and reads it, with an operator's comments. */
 const FILE = `{

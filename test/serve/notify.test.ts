@@ -1,5 +1,4 @@
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ServiceState } from '../../src/core/ports.js';
@@ -8,6 +7,7 @@ import { createServiceReports } from '../../src/serve/service.js';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { startKeyway } from '../commands/process.js';
+import { folderForTest } from '../folder-for-test.js';
 import { isInstalled } from '../installed.js';
 import { type Receiver, startReceiver } from './notify-receiver.js';
 
@@ -17,9 +17,8 @@ const hasTools = ['systemd-notify', 'python3']
 
 let folder = '';
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-notify-'));
+  folder = await folderForTest();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

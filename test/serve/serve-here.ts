@@ -1,9 +1,9 @@
-import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { type RanHere, runHere } from '../commands/context.js';
+import { folderForTest } from '../folder-for-test.js';
 
 type Options = NonNullable<Parameters<typeof runHere>[1]>;
 
@@ -22,13 +22,6 @@ export interface ServedHere {
   /** Asks it to end, as SIGTERM does. */
   stop(): Promise<RanHere>;
   readonly ended: Promise<RanHere>;
-}
-
-/** A folder of its own that goes with the test. */
-export async function folderForTest(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-served-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
 }
 
 /** Runs a command line that serves; it ends with the test at the latest. */

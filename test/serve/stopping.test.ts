@@ -4,9 +4,10 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { folderForTest } from '../folder-for-test.js';
 import { opsStage, TOKEN } from '../ops/stage.js';
 import { openRaw, type RawClient, rawRequest } from '../raw-client.js';
-import { folderForTest, serveHere } from './serve-here.js';
+import { serveHere } from './serve-here.js';
 
 const HEADERS = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
 

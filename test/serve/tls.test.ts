@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { openTls } from '../../src/serve/tls.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { folderForTest } from '../folder-for-test.js';
 import { gatewayForTest, listen } from '../northbound/gateway.js';
 import { SECOND_CERTIFICATE, SECOND_KEY } from './second-certificate.js';
 
@@ -19,10 +19,9 @@ const note = (_fields: unknown, message: string) => void lines.push(message);
 const log: LogPort = { debug() {}, info: note, warn: note, error: note };
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-tls-'));
+  folder = await folderForTest();
   lines = [];
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 async function open(cert: string | Buffer, key: string | Buffer, now = Date.now(), more = {}) {
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };

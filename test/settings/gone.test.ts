@@ -6,7 +6,8 @@ import type { GatewayOptions } from '../../src/gateway/options.js';
 import { GONE } from '../../src/settings/gone.js';
 import { memberOf, variableOf } from '../../src/settings/table.js';
 import { runHere } from '../commands/context.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
+import { serveHere } from '../serve/serve-here.js';
 
 const ROWS = GONE.map((gone) => [gone.flag, gone] as const);
 

@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { folderForTest } from '../folder-for-test.js';
 import { SEED } from '../seed.js';
 import { runBesideRounds, summaryText } from './beside-rounds.js';
 
@@ -11,9 +9,8 @@ const factor = 50;
 
 let folder = '';
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-beside-'));
+  folder = await folderForTest();
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 it(
   `of ${rounds} rounds in which Keyway and a server write one file in turn no acknowledged change of either is lost (TEST_SEED=${SEED})`,

@@ -5,9 +5,9 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { startKeyway } from '../commands/process.js';
+import { folderForTest } from '../folder-for-test.js';
 import { freePort } from '../free-ports.js';
 import { openRaw, rawRequest } from '../raw-client.js';
-import { folderForTest } from '../serve/serve-here.js';
 
 beforeAll(buildIfOlder, 300_000);
 

@@ -9,9 +9,9 @@ import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { type Running, startKeyway } from '../commands/process.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { folderForTest } from '../folder-for-test.js';
 import { freePort } from '../free-ports.js';
 import { openRaw, rawClient, rawRequest } from '../raw-client.js';
-import { folderForTest } from '../serve/serve-here.js';
 import { tries } from '../tries.js';
 import { someOf } from '../whole.js';
 

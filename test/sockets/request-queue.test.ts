@@ -1,9 +1,7 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecure } from 'node:https';
 import type { NetConnectOpts, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectSecure } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -11,6 +9,7 @@ import { acceptClient } from '../../src/sockets/awaited-bodies.js';
 import { type CreateServer, withFollowed } from '../../src/sockets/followed-connections.js';
 import { allowHalfClose } from '../../src/sockets/http-server.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { folderForTest } from '../folder-for-test.js';
 import { openRaw, type RawClient, rawClient, rawRequest } from '../raw-client.js';
 import { someOf } from '../whole.js';
 
@@ -90,8 +89,7 @@ describe('of the requests that one connection sends at once', () => {
   });
 
   it('sixteen begin on a Unix socket', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'keyway-queue-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = await folderForTest();
     const { to, begins, begun } = await listening(createServer, join(folder, 's'));
     (await openRaw(to)).socket.write(requests(40));
     await begins(16);

@@ -2,7 +2,8 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from '../clone.js';
-import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { folderForTest } from '../folder-for-test.js';
+import { serveHere } from '../serve/serve-here.js';
 import { tokenOf } from './stage.js';
 
 /** `keyway serve` over the sample, until it listens. */

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { commandWord, listWord, serviceUnit } from '../../../src/commands/service/unit.js';
+import { folderForTest } from '../../folder-for-test.js';
 import { isInstalled } from '../../installed.js';
 import { runHere } from '../context.js';
 
@@ -15,9 +15,8 @@ const THRESHOLD = '25';
 
 let folder = '';
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-unit-'));
+  folder = await folderForTest();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const print = (...argv: readonly string[]) => runHere(['install-service', '--print', ...argv], { folder });
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openConnections } from '../../../src/homes/database/connection.js';
@@ -30,6 +29,7 @@ import {
 } from '../../../src/homes/database/statements.js';
 import { ROOT } from '../../clone.js';
 import { runHere } from '../../commands/context.js';
+import { folderForTest } from '../../folder-for-test.js';
 import { createKey, deleteKey, resetKey, updateKey } from '../../ports/key-changes.js';
 import { describeDatabase, dropDatabase, query, sharedPostgres } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
@@ -164,8 +164,7 @@ describeDatabase('a gateway whose role has the rights that the page gives it', (
     await doEverything(gateway);
     await forgetOld(owner, gateway);
 
-    const folder = await mkdtemp(join(tmpdir(), 'keyway-roles-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = await folderForTest();
     const run = (...argv: string[]) =>
       runHere(['database', ...argv], { folder, environment: { KEYWAY_DATABASE_URL: gateway } });
     await writeFile(join(folder, 'from.jsonc'), '{"mode":"server","access_keys":["z"]}');

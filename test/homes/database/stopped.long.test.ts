@@ -1,9 +1,9 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../../build.js';
 import { type Running, startKeyway } from '../../commands/process.js';
+import { folderForTest } from '../../folder-for-test.js';
 import { createKey } from '../../ports/key-changes.js';
 import { describeDatabase, freshDatabase, holding, waiting } from './database.js';
 import { openBackend } from './gateways.js';
@@ -13,8 +13,7 @@ const textOf = (...keys: readonly string[]) => JSON.stringify({ mode: 'server', 
 
 async function stage() {
   const url = await freshDatabase();
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-stopped-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   const start = (...argv: readonly string[]) => {
     const running = startKeyway(argv, { folder });
     onTestFinished(() => void running.child.kill('SIGKILL'));

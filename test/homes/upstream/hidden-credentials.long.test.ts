@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { createLines, startWith, temporaryFolder } from '../../ops/stage.js';
+import { folderForTest } from '../../folder-for-test.js';
+import { createLines, startWith } from '../../ops/stage.js';
 import { bodyOf, scriptedServer } from '../../stand-in/scripted-server.js';
 
 const TOKEN = 'to"ken\\of/the=server';
@@ -132,7 +133,7 @@ it.each([
   const { lines, log } = createLines();
   const flags = ['--bind', '127.0.0.1:0', '--ops-bind', '127.0.0.1:0', '--token', 'token-of-callers'];
   const mounts = ['--revision', 'current@new', '--revision', '0.2.84@old'];
-  const dataFolder = join(await temporaryFolder(), 'data');
+  const dataFolder = join(await folderForTest(), 'data');
   const argv = ['--upstream', `${origin}/panel`, ...credentials, '--data-dir', dataFolder, ...flags, ...mounts];
   const gateway = (await startWith(argv, log)) ?? expect.fail('nothing is served');
   onTestFinished(() => gateway.close());

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { folderForTest } from '../../serve/serve-here.js';
+import { folderForTest } from '../../folder-for-test.js';
 import { apiOf, INBOUNDS_FILE } from '../../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
 import { compileFront, startFrontProcess } from './front-process.js';

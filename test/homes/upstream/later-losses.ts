@@ -4,7 +4,7 @@ import { expect, onTestFinished } from 'vitest';
 import { createGateway } from '../../../src/index.js';
 import { isJsonObject, parseJson } from '../../../src/wire/json/json.js';
 import type { Revision } from '../../../src/wire/traits/revision.js';
-import { folderForTest } from '../../serve/serve-here.js';
+import { folderForTest } from '../../folder-for-test.js';
 import type { Lacking } from '../../stand-in/behaviour.js';
 import { startFaultyProxy } from '../../stand-in/faulty-proxy.js';
 import { apiOf, CREDENTIALS, fileOf } from '../../stand-in/files.js';

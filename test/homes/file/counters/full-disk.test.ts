@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { feedOpenApiDocument } from '../../../../src/feed/openapi.js';
 import { encodeJson } from '../../../../src/wire/json/write-json.js';
 import { runHere } from '../../../commands/context.js';
-import { configurationOf, type FeedStage, feedStage, report, temporaryFolder } from '../../../feed/stage.js';
+import { configurationOf, type FeedStage, feedStage, report } from '../../../feed/stage.js';
+import { folderForTest } from '../../../folder-for-test.js';
 import { someOf } from '../../../whole.js';
 import { type SmallDisk, smallDisk } from './small-disk.js';
 
@@ -175,7 +176,7 @@ describe.each(
 
 describe('where nothing can be kept', () => {
   it('a data folder that is a file is one clear error at start', async () => {
-    const folder = await temporaryFolder();
+    const folder = await folderForTest();
     await writeFile(join(folder, 'server.json'), configurationOf([]));
     await writeFile(join(folder, 'data'), '');
     const argv = ['serve', '--config', 'server.json', '--data-dir', 'data', '--bind', '127.0.0.1:0'];

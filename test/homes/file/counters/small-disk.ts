@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { onTestFinished, vi } from 'vitest';
 import type { FileSystemPort } from '../../../../src/core/ports.js';
 import { createFileSystem } from '../../../../src/platform/file-system.js';
-import { temporaryFolder } from '../../../feed/stage.js';
+import { folderForTest } from '../../../folder-for-test.js';
 
 const run = promisify(execFile);
 
@@ -22,7 +22,7 @@ export interface SmallDisk {
 
 /** A real one where the system allows mounting it, else a fake at the port; then the reason is printed. */
 export async function smallDisk(): Promise<SmallDisk> {
-  const folder = join(await temporaryFolder(), 'disk');
+  const folder = join(await folderForTest(), 'disk');
   const reason = await mountSmallDisk(folder);
   if (reason === null) return realDisk(folder);
   process.stdout.write(`no small disk can be mounted, so a fake file system stands for it: ${reason}\n`);
@@ -31,7 +31,7 @@ export async function smallDisk(): Promise<SmallDisk> {
 
 /** For what another process is to write on; where it cannot be mounted, the reason why. */
 export async function realSmallDisk(): Promise<SmallDisk | string> {
-  const folder = join(await temporaryFolder(), 'disk');
+  const folder = join(await folderForTest(), 'disk');
   return (await mountSmallDisk(folder)) ?? realDisk(folder);
 }
 
