@@ -3,11 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../free-ports.js';
-import { WHOLE } from '../whole.js';
 import type { Step } from './file.js';
 import { apiOf, INBOUNDS_FILE, ROOT_LIST_FILE, STRINGS_FILE } from './files.js';
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.js';
-import { compileStandIn, startStandInProcess } from './stand-in-process.js';
 
 /** What was measured on real servers, one fact a test (protocol: "Where recorded servers differ"). */
 
@@ -101,21 +99,6 @@ test('a restart sets all counters to zero, and connections never fall before', a
   expect((await api('GET', '/users/alpha')).data).toMatchObject({ bytes_up: 0, connections: 0, online: false });
 });
 
-test('a login ends the session before it where there is one session', async () => {
-  const { standIn } = await stage('0.2.48', ROOT_LIST_FILE);
-  const [first, second] = [apiOf(standIn), apiOf(standIn)];
-  expect((await first('GET', '/server/status')).ok).toBe(true);
-  expect((await second('GET', '/server/status')).ok).toBe(true);
-  expect(await first.once('GET', '/server/status')).toMatchObject({ ok: false, error: 'unauthorized' });
-});
-
-test('a GET that nobody serves is answered 200 with the panel from 0.2.36 on', async () => {
-  const [early, late] = [await stage('0.2.35', ROOT_LIST_FILE), await stage('0.2.36', ROOT_LIST_FILE)];
-  expect((await fetch(`${early.standIn.origin}/api/dns/config`)).status).toBe(404);
-  const page = await fetch(`${late.standIn.origin}/panel/api/dns/config`);
-  expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html']);
-});
-
 test('a PUT of the configuration takes keys at the reload, unless something makes the server store its memory', async () => {
   const { api, standIn, keys } = await stage('0.2.96', ROOT_LIST_FILE);
   const without = { mode: 'server', access_keys: [] };
@@ -126,20 +109,6 @@ test('a PUT of the configuration takes keys at the reload, unless something make
   await api('PUT', '/server/config', without);
   await standIn.reload();
   expect(keys()).toEqual([]);
-});
-
-test.each([
-  '0.2.86',
-  '0.2.96',
-  '0.3.21',
-])('a write of rules into a file with comments leaves null on %s', async (line) => {
-  const whole = line === '0.3.21' ? INBOUNDS_FILE : ROOT_LIST_FILE;
-  const routed = whole.replace('"mode"', '"outbound": { "rules": [] }, "mode"');
-  const [plain, commented] = [await stage(line, routed), await stage(line, `// by hand\n${routed}`)];
-  for (const { api } of [plain, commented]) expect((await api('PUT', '/router/rules', [])).ok).toBe(true);
-  expect(await plain.text()).toContain('alpha');
-  expect(await commented.text()).toBe('null');
-  await expect(commented.standIn.restart()).rejects.toThrow('does not start');
 });
 
 test('a restart begins when the last write has ended, also that of a request that came as the server ended', async () => {
@@ -166,49 +135,6 @@ test('a restart begins when the last write has ended, also that of a request tha
   expect([...order, 'restarted']).toEqual(['writes', 'restarted']);
 });
 
-test('block is live and stored up to 0.3.6, and proxy after a restart', async () => {
-  const { api, standIn } = await stage(
-    '0.2.96',
-    ROOT_LIST_FILE.replace('"mode"', '"outbound": { "rules": [] }, "mode"'),
-  );
-  const actions = () => standIn.rules()?.map(({ action }) => action);
-  await api('PUT', '/router/rules', [{ domain_suffix: ['.a'], action: 'block' }]);
-  expect(actions()).toEqual(['block']);
-  await standIn.restart();
-  expect(actions()).toEqual(['proxy']);
-});
-
-test('a body that is too large is refused where that is asked for, without an envelope', async () => {
-  const { standIn } = await stage('0.3.21', INBOUNDS_FILE, { mostBodyBytes: 100 });
-  const headers = { authorization: 'Bearer static-token-1', 'content-type': 'application/json' };
-  const put = { method: 'PUT', headers, body: JSON.stringify({ mode: 'server', filler: 'x'.repeat(100) }) };
-  const answer = await fetch(`${standIn.origin}${standIn.paths.api}/server/config`, put);
-  expect([answer.status, answer.headers.get('content-type')]).toEqual([413, 'text/plain; charset=utf-8']);
-});
-
-test('rules of 0.3.7 and later are live and not stored, and of those in the file a start keeps the proxied ones alone', async () => {
-  const rule = '{ "domain_suffix": [".a"], "outbound": "proxy" }';
-  const others = ['block', 'direct', 'nobody'].map((outbound) => JSON.stringify({ domain_suffix: ['.b'], outbound }));
-  const { api, standIn } = await stage('0.3.21', INBOUNDS_FILE.replace(rule, [...others, rule].join()));
-  const rules = (action: string) => [{ domain_suffix: ['.a'], ip_cidr: [], protocol: null, action }];
-  expect((await api('GET', '/router/rules')).data).toEqual(rules('proxy'));
-  for (const action of ['direct', 'block']) {
-    await api('PUT', '/router/rules', rules(action));
-    expect((await api('GET', '/router/rules')).data).toEqual(rules(action));
-  }
-  await standIn.restart();
-  expect((await api('GET', '/router/rules')).data).toEqual(rules('proxy'));
-});
-
-test('from 0.3.7 on keys of the API are gone at a restart, and deleted ones are back', async () => {
-  const { api, standIn, keys } = await stage('0.3.21', INBOUNDS_FILE);
-  await api('POST', '/users', { access_key: 'made' });
-  await api('DELETE', '/users/alpha');
-  expect(keys()).toEqual(['beta', 'made']);
-  await standIn.restart();
-  expect(keys()).toEqual(['alpha', 'beta']);
-});
-
 test('a reload of 0.3.21 takes the root list and the inbounds together, those of 0.3.10 the root list alone', async () => {
   const file = INBOUNDS_FILE.replace('"mode"', '"access_keys": ["alpha", "listed"], "mode"');
   const [early, late] = [await stage('0.3.10', file), await stage('0.3.21', file)];
@@ -220,62 +146,6 @@ test('a reload of 0.3.21 takes the root list and the inbounds together, those of
   expect(early.keys()).toEqual(['alpha', 'listed']);
   expect(late.keys()).toEqual(['alpha', 'beta', 'listed']);
   expect(late.standIn.keys().find(({ accessKey }) => accessKey === 'alpha')?.name).toBe('Alpha');
-});
-
-test('an element with access_key ends the reloads of 0.3.21, until the root list is gone', async () => {
-  const { api, standIn, path, keys } = await stage('0.3.21', INBOUNDS_FILE);
-  await api('POST', '/users', { access_key: 'named', name: 'N' });
-  const added = INBOUNDS_FILE.replace('"users": [', '"users": [{ "key": "added" },');
-  const root = '"access_keys": [{ "access_key": "named", "name": "N" }], "mode"';
-  await writeFile(path, added.replace('"mode"', root));
-  await standIn.reload();
-  expect(keys()).not.toContain('added');
-  await writeFile(path, added);
-  await standIn.reload();
-  expect(keys()).toEqual(['added', 'alpha', 'beta']);
-});
-
-test('a relay asks below /api: 0.2.36 to 0.2.50 refuse its token, wherever their API stands', async () => {
-  const asks = async (line: string) => {
-    const { standIn } = await stage(line, ROOT_LIST_FILE);
-    const headers = { authorization: 'Bearer static-token-1' };
-    return (await fetch(`${standIn.origin}${standIn.paths.api}/users`, { headers })).status;
-  };
-  expect([await asks('0.2.34'), await asks('0.2.43'), await asks('0.2.48'), await asks('0.2.60')]).toEqual([
-    200, 401, 401, 200,
-  ]);
-});
-
-if (WHOLE)
-  test('a process of its own is killed while it writes, and starts again from what it left', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'keyway-stand-in-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const file = join(folder, 'server.jsonc');
-    await writeFile(file, ROOT_LIST_FILE);
-    const script = await compileStandIn(folder);
-    const port = await freePort();
-    const first = await startStandInProcess(script, { line: '0.2.96', file, port, reloadFactor: 20 });
-    const api = apiOf({ origin: first.origin, version: '0.2.96', paths: { api: '/panel/api', base: '/panel' } });
-    expect((await api('POST', '/users', { access_key: 'made' })).data).toBe('made');
-    await first.kill();
-    const second = await startStandInProcess(script, { line: '0.2.96', file, port });
-    expect((await api('GET', '/users/made')).ok).toBe(true);
-    await second.kill();
-  });
-
-test.each([
-  '0.2.0',
-  '0.2.30',
-])('one of %s stores nothing that its API changes, and starts with the keys of its file', async (line) => {
-  const { api, text, keys, standIn } = await stage(line, STRINGS_FILE);
-  await api('POST', '/users', { access_key: 'made', limit_bytes: 5 });
-  await api('DELETE', '/users/alpha');
-  await api('PUT', '/users/beta', { name: 'Beta', limit_bytes: 1 });
-  expect(keys()).toEqual(['beta', 'made']);
-  expect(await text()).toBe(STRINGS_FILE);
-  await standIn.restart();
-  expect(keys()).toEqual(['alpha', 'beta']);
-  expect(standIn.keys()).toMatchObject([{ limitBytes: null }, { limitBytes: null }]);
 });
 
 test('an element that is an object ends the start and every reload of one of 0.2.30, and not of 0.2.31', async () => {

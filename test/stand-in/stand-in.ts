@@ -62,8 +62,6 @@ export interface StandIn {
   restart(line?: string): Promise<void>;
   /** Does so without a clean end, from 0.4.6 on with the counters of the last write. */
   crash(): Promise<void>;
-  /** Writes its counters now, where its line stores them. */
-  storeCounters(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -100,7 +98,6 @@ export async function startStandIn(options: StandInOptions): Promise<StandIn> {
     get longestLook() {
       return longestLook;
     },
-    storeCounters: () => running.storeCounters(),
     async restart(line) {
       await running.end({ isClean: true });
       running = await run({ ...options, line: line ?? running.behaviour.version }, look, running.port);
@@ -118,7 +115,6 @@ interface Running {
   readonly memory: Memory;
   readonly file: ServerFile;
   readonly port: number;
-  storeCounters(): Promise<void>;
   end(how: { readonly isClean: boolean }): Promise<void>;
 }
 
@@ -149,7 +145,6 @@ async function run(options: StandInOptions, look: (file: ServerFile) => Promise<
     memory,
     file,
     port: (http.address() as AddressInfo).port,
-    storeCounters: async () => counters?.write(),
     async end({ isClean }) {
       await looking?.end();
       await storing?.end();

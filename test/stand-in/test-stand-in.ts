@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { folderForTest } from '../folder-for-test.js';
 import { freePort } from '../free-ports.js';
-import { folderForTest } from '../serve/serve-here.js';
 import { fileOf } from './files.js';
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.js';
 
