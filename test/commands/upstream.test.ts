@@ -1,12 +1,11 @@
-import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { finish } from '../../src/core/steps.js';
 import { compactJsonSteps } from '../../src/wire/json/json.js';
+import { folderForTest } from '../folder-for-test.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../lab/live-server.js';
-import { scriptedServer } from '../stand-in/scripted-server.js';
 import { type RanHere, runHere } from './context.js';
 
 const BY_LOGIN = { KEYWAY_UPSTREAM_USERNAME: USERNAME, KEYWAY_UPSTREAM_PASSWORD: PASSWORD };
@@ -26,12 +25,6 @@ interface Front {
   stop(): Promise<RanHere>;
 }
 
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-front-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** `keyway serve` in this process, in front of a server, in a folder of its own. */
 async function serveInFront(
   origin: string,
@@ -39,7 +32,7 @@ async function serveInFront(
   argv: readonly string[] = [],
   given?: string,
 ): Promise<Front> {
-  const folder = given ?? (await newFolder());
+  const folder = given ?? (await folderForTest());
   const file = await open(join(folder, `${Math.random()}.log`), 'a+');
   let stop: (signal: string) => void = () => undefined;
   const stopped = new Promise<string>((resolve) => {
@@ -187,24 +180,13 @@ describe('keyway serve --upstream', () => {
     expect(failure).not.toContain('geheim-7');
   });
 
-  it('starts while the server is away, and answers 502 with the server and the time', async () => {
-    const { origin, close } = await scriptedServer(() => {});
-    await close();
-    const front = await serveInFront(origin, BY_TOKEN);
-    const { status, body } = await front.ask('GET', '/panel/api/users/a', `Bearer ${TOKEN}`);
-    expect([status, body.error]).toEqual([
-      502,
-      expect.stringMatching(new RegExp(`^the server cannot be reached: ${origin}: nobody listens .*, since 20`)),
-    ]);
-  });
-
   it('says that a server beyond this machine is called without TLS', async () => {
     const front = await serveInFront('http://keyway-upstream.invalid:9090', BY_TOKEN);
     expect(await front.log()).toContain('the server is called without TLS');
   });
 
   it('names the file of certificates that cannot be used', async () => {
-    const folder = await newFolder();
+    const folder = await folderForTest();
     await writeFile(join(folder, 'ca.pem'), 'no certificate');
     const argv = ['serve', '--upstream', 'https://127.0.0.1:9', '--bind', '127.0.0.1:0', '--log-level', 'silent'];
     for (const [name, words] of [

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ROOT } from '../clone.js';
+import { folderForTest } from '../folder-for-test.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME, unhurried } from '../lab/live-server.js';
 import { runHere } from './context.js';
 
@@ -20,8 +20,7 @@ function replay(origin: string, revision: string, ...flags: readonly string[]) {
 const WITH_ALL = ['--username', USERNAME, '--token', TOKEN] as const;
 
 async function folderWith(files: Readonly<Record<string, unknown>>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-verdict-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), JSON.stringify(content));
   return folder;
 }
@@ -107,29 +106,6 @@ describe('reading alone, keyway compare', () => {
     const argv = ['compare', '--left', one.origin, '--right', other.origin, ...revisions];
     return runHere(argv, { environment: Object.fromEntries(sides), wait });
   }
-
-  test('of two revisions shows what they differ in', async () => {
-    const ended = await compare('0.2.51', 'current');
-    const [, summary = ''] = ended.output.split('What differs (left → right), by client:\n');
-    const dns = 'dns: four members → none';
-    expect(summary.trimEnd().split('\n')).toEqual([
-      'scenarios',
-      '  reads that fail',
-      `    getDnsConfig: not served, 1 of 1 calls   (${dns})`,
-      `    listDnsQueries: not served, 1 of 1 calls   (${dns})`,
-      '  new, or other',
-      '    getRules: served, 1 of 1 calls   (rules: none → with protocol)',
-      '    getUser body /data/last_seen: nothing → null, 2 of 3 calls   (snapshot: name → name, last_seen)',
-      '    getUser body /data/online: true → false, 1 of 3 calls   (online: counters exist → connections > 0)',
-      '    listAudit: served, 1 of 1 calls   (audit: none → served)',
-      '    listUsers body /data/*/last_seen: nothing → null, 1 of 4 calls   (snapshot: name → name, last_seen)',
-      '    listUsers body /data/*/online: true → false, 1 of 4 calls   (online: counters exist → connections > 0)',
-      expect.stringMatching(
-        /^ {4}subscribe body \/data: "ostp:\/\/<key:shared-1>@.*" → "ostp:.*\?type=udp", \d of \d calls {3}\(share query: /,
-      ),
-    ]);
-    expect(ended.code).toBe(1);
-  });
 
   test('of a server that does not speak what is said of it shows that at its side', async () => {
     const ended = await compare('current', 'current', 'current', '0.2.84');
