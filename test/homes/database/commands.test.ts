@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { NamedTokens } from '../../../src/core/named-tokens.js';
@@ -12,6 +11,7 @@ import { systemClock, systemRandom } from '../../../src/platform/system-ports.js
 import { startGateway } from '../../../src/serve/start.js';
 import { settingsFromCommandLine } from '../../../src/settings/read.js';
 import { runHere } from '../../commands/context.js';
+import { folderForTest } from '../../folder-for-test.js';
 import { createLines } from '../../ops/stage.js';
 import { bareDatabase, describeDatabase, dropDatabase, freshDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
@@ -32,8 +32,7 @@ const TEXT = `{
 
 async function stage() {
   const url = await bareDatabase();
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-database-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await folderForTest();
   const run = (argv: readonly string[], terminal = false) =>
     runHere(argv, { folder, terminal, environment: { KEYWAY_DATABASE_URL: url } });
   return { url, folder, run };
@@ -302,19 +301,6 @@ describeDatabase('keyway database', () => {
 });
 
 describeDatabase('keyway config over a database', () => {
-  it('lists the versions that were kept and brings one back', async () => {
-    const { url, run } = await stage();
-    const backend = await openBackend(url);
-    await backend.document.put(Buffer.from(TEXT));
-    await backend.document.replace(Buffer.from('{"mode":"server","access_keys":["z"]}'));
-    const listed = JSON.parse((await run(['config', 'list', '--json'])).output) as { id: string }[];
-    expect(listed).toHaveLength(2);
-    const id = listed[0]?.id ?? '';
-    expect(await run(['config', 'restore', id])).toMatchObject({ code: 0, output: expect.stringContaining(id) });
-    expect((await backend.document.text()).toString()).toBe(TEXT);
-    expect(await run(['config', 'restore', 'nothing'])).toMatchObject({ code: 1 });
-  });
-
   it('keeps what it replaces with the keys and rules that were changed since it was put', async () => {
     const { url, run } = await stage();
     const backend = await openBackend(url);

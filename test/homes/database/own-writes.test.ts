@@ -78,25 +78,6 @@ describeDatabases('what a gateway counts itself', () => {
     expect(one.status().seen).toMatchObject({ counters: 20n, connections: 20n });
   });
 
-  it('shows with all that others have counted before it', async () => {
-    const url = await freshDatabase();
-    const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
-    await createKey(one, key('a'));
-    await other.count(report(null, 'a', 1n, 4n), 'durable');
-    await one.count(report(null, 'a', 2n, 1n), 'durable');
-    expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 3n, connections: 5n });
-  });
-
-  it('is not added to what another gateway has set to zero meanwhile', async () => {
-    const url = await freshDatabase();
-    const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
-    await createKey(one, key('a'));
-    await one.count(report(null, 'a', 5n), 'durable');
-    await resetKey(other, 'a');
-    await one.count(report(null, 'a', 2n), 'durable');
-    expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 2n });
-  });
-
   it('counts once a key of a bulk creation, which has no counters before', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
     await one.createBareKeys([key('a')]);

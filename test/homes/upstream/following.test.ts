@@ -42,19 +42,6 @@ describe('keys behind which a running server stands', () => {
     await backend.close();
   });
 
-  it('follow a change that the server could not save, and whose caller is told so', async () => {
-    const { world, server, backend } = await staged({
-      dataFolder: null,
-      before: ({ keys }) => keys.set('a', held('a')),
-    });
-    server.failsToSave = true;
-    await expect(world.until(updateKey(backend, 'a', { limitBytes: 3n }))).rejects.toMatchObject({
-      code: 'savedInMemory',
-    });
-    expect(backend.keys.get('a')?.limitBytes).toBe(3n);
-    await backend.close();
-  });
-
   it('stay in the order in which they were first seen, whatever the order of a list', async () => {
     const { world, server, backend } = await staged({
       before: ({ keys }) => {
