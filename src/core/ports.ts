@@ -100,8 +100,11 @@ export interface FileSystemPort {
   realPath(path: string): Promise<string>;
   /** Creates a new file with these bytes; EEXIST when there is one. The mode is applied exactly, whatever the umask. */
   create(path: string, content: Buffer, mode: number, owner?: NewOwner): Promise<void>;
-  /** Creates a file as `create` does and syncs it; resolves to the stat that it was written with. */
-  createSynced(path: string, content: Buffer, rights: FileRights): Promise<FileStat>;
+  /**
+   * Creates a file as `create` does and syncs it; resolves to the stat that it was written with. Calls `meanwhile` once the
+   * sync is under way, and waits for it, too.
+   */
+  createSynced(path: string, content: Buffer, rights: FileRights, meanwhile: () => Promise<void>): Promise<FileStat>;
   /**
    * Truncates an existing file and writes these bytes into it, keeping the inode; resolves to the stat of the file
    * written.
@@ -110,7 +113,8 @@ export interface FileSystemPort {
   /** Adds these bytes at the end of an existing file. After a rejection some of them may be there. */
   append(path: string, content: Buffer): Promise<void>;
   sync(path: string): Promise<void>;
-  syncFolder(path: string): Promise<void>;
+  /** Syncs the folder once `after` has resolved, and opens it at once. Rejects if `after` does. */
+  syncFolder(path: string, after?: Promise<unknown>): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   /** Gives a file a further name. Rejects where the file system has no such thing, or the file is another user's. */
   hardLink(path: string, name: string): Promise<void>;

@@ -107,8 +107,8 @@ async function statOfOpened(fileSystem: FileSystemPort, path: string): Promise<F
 
 /** Work during a replacement, concurrent with its syncs. */
 export interface ReplacementNotes {
-  /** The file is not replaced before this resolves, nor if it rejects. */
-  readonly before?: Promise<void>;
+  /** Called while the new content is synced. The file is not replaced before this resolves, nor if it rejects. */
+  readonly before?: () => Promise<void>;
   /** Called once the file is replaced; the replacement waits for it. Never rejects. */
   readonly after?: () => Promise<void>;
 }
@@ -131,14 +131,14 @@ export async function replaceTarget(
   const removeDisplaced = () => fileSystem.remove(displaced).catch(() => undefined);
   try {
     const prepare = async ({ mtimeNs }: FileStat): Promise<void> => {
-      await before;
       await checkUnchanged(fileSystem, target, mtimeNs);
       // Without hard links, a file system has no protection against what `putBackWritten` looks for.
       await fileSystem.hardLink(realPath, displaced).catch(() => undefined);
     };
-    const written = await throughTemporary(fileSystem, { realPath, content, rights }, prepare);
-    const syncing = syncName(fileSystem, realPath, written);
+    const replacing = throughTemporary(fileSystem, { realPath, content, rights }, prepare, before);
+    const syncing = syncName(fileSystem, realPath, replacing);
     syncing.catch(() => undefined);
+    await replacing;
     await putBackWritten(fileSystem, target, displaced);
     const [present] = await Promise.all([syncing, removeDisplaced(), after?.()]);
     return present;
@@ -169,12 +169,12 @@ export async function createTarget(
 ): Promise<FileStat | null> {
   checkReadable(path, content);
   const file = { realPath: path, content, rights: { mode: NEW_FILE_MODE } };
-  const written = await throughTemporary(fileSystem, file, async () => {
+  const creating = throughTemporary(fileSystem, file, async () => {
     if (!(await fileSystem.list(dirname(path))).includes(basename(path))) return;
     if (await exists(fileSystem, path)) throw new TargetChangedError(path);
     throw createFailure('ENOENT', `${path} is a symbolic link to a file that does not exist`);
   });
-  return syncName(fileSystem, path, written);
+  return syncName(fileSystem, path, creating);
 }
 
 /** Removes what a killed Keyway has left next to the file. Call only while no other one writes it. */
@@ -217,18 +217,24 @@ async function throughTemporary(
   fileSystem: FileSystemPort,
   { realPath, content, rights }: NewContent,
   prepare: (written: FileStat) => Promise<void>,
+  meanwhile = async (): Promise<void> => undefined,
 ): Promise<FileStat> {
   const temporary = temporaryPath(realPath);
   return createWhole(fileSystem, { path: realPath, temporary }, async () => {
-    const written = await fileSystem.createSynced(temporary, content, rights);
+    const written = await fileSystem.createSynced(temporary, content, rights, meanwhile);
     await prepare(written);
     return written;
   });
 }
 
-/** Syncs the name of a written file; resolves to its stat, or null if it has already been changed again. */
-async function syncName(fileSystem: FileSystemPort, realPath: string, written: FileStat): Promise<FileStat | null> {
-  const [present] = await Promise.all([fileSystem.stat(realPath), fileSystem.syncFolder(dirname(realPath))]);
+/** Syncs the name of a file once it is written; resolves to its stat, or null if it has already been changed again. */
+async function syncName(
+  fileSystem: FileSystemPort,
+  realPath: string,
+  writing: Promise<FileStat>,
+): Promise<FileStat | null> {
+  const syncing = fileSystem.syncFolder(dirname(realPath), writing);
+  const [written, present] = await Promise.all([writing, writing.then(() => fileSystem.stat(realPath)), syncing]);
   return present.ino === written.ino && present.mtimeNs === written.mtimeNs ? present : null;
 }
 

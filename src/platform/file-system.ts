@@ -45,7 +45,12 @@ export function createFileSystem(): FileSystemPort {
           await file.chmod(mode);
         }),
       ),
-    createSynced: (path, content, rights) => withSynced(path, 'wx', (file) => writeSynced(file, content, rights)),
+    createSynced: (path, content, rights, meanwhile) =>
+      withSynced(path, 'wx', async (file) => {
+        const made = await writeWithRights(file, content, rights);
+        await Promise.all([file.sync(), meanwhile()]);
+        return made;
+      }),
     overwrite: (path, content) =>
       withFile(path, 'r+', async (file) => {
         await file.truncate(0);
@@ -142,15 +147,14 @@ async function isFolder(path: string): Promise<boolean> {
 /** A new file is readable by its owner alone until its content is in and its real mode is set. */
 const OWNER_ONLY = 0o600;
 
-/** Writes and syncs a file. Rights that the file already has cost no call. */
-async function writeSynced(file: FileHandle, content: Buffer, { mode, owner }: FileRights): Promise<FileStat> {
+/** Writes a file. Rights that the file already has cost no call. */
+async function writeWithRights(file: FileHandle, content: Buffer, { mode, owner }: FileRights): Promise<FileStat> {
   await writeWhole(file, content);
   const made = statFrom(await file.stat({ bigint: true }));
   const isGiven = owner !== undefined && (made.uid !== owner.uid || made.gid !== owner.gid);
   if (isGiven) await file.chown(owner.uid, owner.gid);
   // Changing the owner clears bits of the mode.
   if (isGiven || made.mode !== mode) await file.chmod(mode);
-  await file.sync();
   return made;
 }
 
@@ -298,8 +302,9 @@ function statFrom(found: BigIntStats): FileStat {
   };
 }
 
-async function syncFolder(path: string): Promise<void> {
+async function syncFolder(path: string, after?: Promise<unknown>): Promise<void> {
   await withSynced(path, 'r', async (folder) => {
+    await after;
     try {
       await folder.sync();
     } catch (error) {

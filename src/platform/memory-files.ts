@@ -133,14 +133,21 @@ export function createMemoryFiles(): FileSystemPort {
       return path;
     },
     create: async (path, content, mode) => void create(path, content, mode),
-    createSynced: async (path, content, { mode }) => statOf(create(path, content, mode), 1),
+    async createSynced(path, content, { mode }, meanwhile) {
+      const made = create(path, content, mode);
+      await meanwhile();
+      return statOf(made, 1);
+    },
     async overwrite(path, content) {
       write(path, file(path, 'open'), Buffer.from(content));
       return stat(path);
     },
     append: async (path, content) => append(path, file(path, 'open'), content),
     sync: async (path) => void present(path, 'open'),
-    syncFolder: async (path) => void present(path, 'open'),
+    async syncFolder(path, after) {
+      await after;
+      present(path, 'open');
+    },
     async rename(from, to) {
       parentFolder(to, 'rename');
       const entry = present(from, 'rename');

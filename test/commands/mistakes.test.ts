@@ -134,8 +134,8 @@ describe('a mistake that is often typed', () => {
       secrets: ['a new one', 'a new one'],
       fileSystem: {
         ...fileSystem,
-        createSynced: (path, content, rights) =>
-          path.endsWith('.tmp') && !path.includes('.keyway/') ? full() : fileSystem.createSynced(path, content, rights),
+        createSynced: (path, ...how) =>
+          path.endsWith('.tmp') && !path.includes('.keyway/') ? full() : fileSystem.createSynced(path, ...how),
       },
     });
     expect(code).toBe(1);

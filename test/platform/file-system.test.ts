@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { failureWords } from '../../src/platform/failure-words.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 
-const { create, makeFolder, matches, open, read, setOwner } = createFileSystem();
+const { create, createSynced, makeFolder, matches, open, read, setOwner, syncFolder } = createFileSystem();
 let folder = '';
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'keyway-file-system-'));
@@ -205,5 +205,66 @@ describe('open', () => {
     expect([await file.read(piece, file.size - 2), [...piece.subarray(0, 2)]]).toEqual([2, [0, 0]]);
     expect(await file.read(piece, file.size)).toBe(0);
     await file.close();
+  });
+});
+
+/** Notes in `steps` when each sync of an open file or folder begins and ends. */
+async function followSyncs(steps: string[]): Promise<void> {
+  const some = await promises.open(folder);
+  const handles = Object.getPrototypeOf(some);
+  await some.close();
+  const real = handles.sync;
+  vi.spyOn(handles, 'sync').mockImplementation(async function (this: unknown) {
+    steps.push('sync begins');
+    await Reflect.apply(real, this, []);
+    steps.push('sync ends');
+  });
+}
+
+describe('createSynced', () => {
+  it('calls for other work once the sync of the whole content is under way, and waits for both', async () => {
+    const steps: string[] = [];
+    await followSyncs(steps);
+    const path = join(folder, 'file');
+    const meanwhile = async () => {
+      steps.push(`work over ${await readFile(path, 'utf8')} of mode ${(await stat(path)).mode & 0o777}`);
+      await expect.poll(() => steps).toContain('sync ends');
+      steps.push('work ends');
+    };
+    await createSynced(path, Buffer.from('content'), { mode: 0o640 }, meanwhile);
+    expect(steps[0]).toBe('sync begins');
+    expect(steps).toContain(`work over content of mode ${0o640}`);
+    expect(steps.at(-1)).toBe('work ends');
+  });
+
+  it('rejects as the other work does', async () => {
+    const refused = createSynced(join(folder, 'file'), Buffer.from(''), { mode: 0o600 }, async () => {
+      throw new Error('not held');
+    });
+    await expect(refused).rejects.toThrow('not held');
+  });
+});
+
+describe('syncFolder', () => {
+  it('opens the folder at once, and syncs it no earlier than what it comes after is done', async () => {
+    const steps: string[] = [];
+    await followSyncs(steps);
+    const opening = vi.spyOn(promises, 'open');
+    syncBuiltinESMExports();
+    const change = async () => {
+      await expect.poll(() => opening.mock.settledResults[0]?.type).toBe('fulfilled');
+      steps.push('change ends');
+    };
+    await syncFolder(folder, change());
+    expect(steps).toEqual(['change ends', 'sync begins', 'sync ends']);
+  });
+
+  it('syncs nothing where what it comes after fails', async () => {
+    const steps: string[] = [];
+    await followSyncs(steps);
+    const change = Promise.reject(new Error('not renamed'));
+    change.catch(() => undefined);
+    await expect(syncFolder(folder, change)).rejects.toThrow('not renamed');
+    expect(steps).toEqual([]);
   });
 });

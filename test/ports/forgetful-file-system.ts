@@ -40,12 +40,12 @@ export type CallName = Exclude<keyof FileSystemPort, 'watch' | 'createSynced'>;
 export function createSyncedBy(
   steps: Pick<FileSystemPort, 'create' | 'stat' | 'setOwner' | 'sync'>,
 ): FileSystemPort['createSynced'] {
-  return async (path, content, { mode, owner }) => {
+  return async (path, content, { mode, owner }, meanwhile) => {
     await steps.create(path, content, mode);
     const made = await steps.stat(path);
     const isGiven = owner !== undefined && (made.uid !== owner.uid || made.gid !== owner.gid);
     if (isGiven) await steps.setOwner(path, owner.uid, owner.gid);
-    await steps.sync(path);
+    await Promise.all([steps.sync(path), meanwhile()]);
     return made;
   };
 }
@@ -277,7 +277,10 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
           setState(file, { ...file.state, content: Buffer.concat([file.state.content, content]) });
         }),
       sync: (path) => call('sync', path, () => syncFile(fileAt(path))),
-      syncFolder: (path) => call('syncFolder', path, () => syncEntries(folderAt(path))),
+      syncFolder: async (path, after) => {
+        await after;
+        await call('syncFolder', path, () => syncEntries(folderAt(path)));
+      },
       rename: (from, to) =>
         call('rename', to, () => {
           const source = entryAt(from);

@@ -135,7 +135,10 @@ function naming(port: FileSystemPort, seen: Set<string>, omit: string | null): F
       changed('setOwner', path);
     },
     sync: (path) => synced('sync', path, () => port.sync(path)),
-    syncFolder: (path) => synced('syncFolder', path, () => port.syncFolder(path)),
+    syncFolder: async (path, after) => {
+      await after;
+      await synced('syncFolder', path, () => port.syncFolder(path));
+    },
   } satisfies FileSystemPort;
   return { ...steps, createSynced: createSyncedBy(steps) };
 }

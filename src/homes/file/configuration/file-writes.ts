@@ -43,8 +43,8 @@ export class FileWrites {
   readonly #reloads: Reloads;
   readonly #buffers = createBufferReuse();
   #isWriting = false;
-  /** Until it has resolved, nothing goes into the data folder or takes the place of the file. */
-  #held: Promise<void> = Promise.resolve();
+  /** The renewal of the hold for the present write; null until it has begun. */
+  #renewal: Promise<void> | null = null;
   #hasWritten = false;
   #lastError: string | null = null;
   /** The error of a read that failed just now; it may hold the whole content. */
@@ -196,26 +196,30 @@ export class FileWrites {
   async #intend(change: FileChange, { path, realPath, isAssumed = false }: TargetFile): Promise<void> {
     const { hold, journal, state } = this.#served;
     const { keepsNext } = state;
-    await this.#held;
+    await this.#renewHold();
     // A data folder that was made again has no version of what is replaced.
     const isMadeAgain = state.keepsNext && !keepsNext;
     if (isAssumed && (isMadeAgain || hold.realPath() !== realPath)) throw new TargetChangedError(path);
     await journal.intend(change);
   }
 
+  /** Renews the hold, once per write. Before that, nothing goes into the data folder or takes the place of the file. */
+  #renewHold(): Promise<void> {
+    this.#renewal ??= this.#served.hold.renew();
+    return this.#renewal;
+  }
+
   async #put(target: TargetFile, content: Buffer, change: FileChange): Promise<FileStat | null> {
     const { fileSystem, overwriting, hold, journal } = this.#served;
-    const before = this.#intend(change, target);
-    // Awaited before the file is replaced, unless that has failed by then.
-    before.catch(() => undefined);
+    const before = () => this.#intend(change, target);
     if (overwriting !== null) {
-      await before;
+      await before();
       return overwriting.replace(target, content);
     }
     try {
       return await replaceTarget(fileSystem, target, content, { before, after: () => journal.add(change) });
     } catch (error) {
-      await this.#held;
+      await this.#renewHold();
       // The folder went since the file was looked at last, or the path leads elsewhere.
       const isGone = failureCode(error) === 'ENOENT' || hold.realPath() !== target.realPath;
       if (target.isAssumed && isGone) throw new TargetChangedError(target.path);
@@ -228,18 +232,16 @@ export class FileWrites {
   /** Makes an attempt while the file and its data folder are held. */
   #undisturbed<T>(attempt: () => Promise<T>): Promise<T> {
     return this.#attempts(async () => {
-      await this.#held;
+      await this.#renewHold();
       return attempt();
     });
   }
 
-  /** Makes an attempt that awaits by itself that all is held. */
+  /** Makes an attempt that renews the hold by itself. */
   async #attempts<T>(attempt: () => Promise<T>): Promise<T> {
-    const { path, overwriting, hold } = this.#served;
-    this.#held = hold.renew();
-    // Awaited later, and perhaps after something else has failed.
-    this.#held.catch(() => undefined);
-    if (overwriting !== null) await this.#held;
+    const { path, overwriting } = this.#served;
+    this.#renewal = null;
+    if (overwriting !== null) await this.#renewHold();
     return undisturbed(path, async () => {
       // Also where nothing is to be written: a change that such a file has already would be lost as well.
       await this.#reading(async () => overwriting?.checkThere(path));
@@ -264,7 +266,7 @@ export class FileWrites {
     const { state, versions, inbounds, starts } = this.#served;
     const file = this.#file;
     const assumed = mayAssume ? file.assumed() : null;
-    if (assumed === null) await this.#held;
+    if (assumed === null) await this.#renewHold();
     const found = assumed ?? (await this.#reading(() => file.settled()));
     // Changes that this reading has shown to be taken back go with it.
     const change = mergeChanges(state.pending, asked);
@@ -278,7 +280,7 @@ export class FileWrites {
     } else {
       const isKeysAlone = change.rules === undefined && change.dns === undefined;
       if (starts.trouble === null && starts.ended(document, { isKeysAlone }) !== null) {
-        await this.#held;
+        await this.#renewHold();
         await versions.keep(found.document.bytes, { forever: true });
       } else await this.#keepBeforeChange(found, made.former);
       file.attempts(document);
@@ -334,7 +336,7 @@ export class FileWrites {
     const { clock, state, versions } = this.#served;
     const isUndone = adds(former) && this.#isUndoDue();
     if (!isUndone && !state.keepsNext && clock.monotonic() - this.#lastKept < HOUR_MS) return;
-    await this.#held;
+    await this.#renewHold();
     if (isUndone) await this.#keepForUndo(bytes);
     else if (state.keepsNext) await versions.keep(bytes);
     else return this.#keepBeside(bytes);

@@ -76,7 +76,7 @@ function withoutTime(port: FileSystemPort): FileSystemPort {
   return {
     ...port,
     stat: async (path) => timeless(await port.stat(path)),
-    createSynced: async (path, content, rights) => timeless(await port.createSynced(path, content, rights)),
+    createSynced: async (...given) => timeless(await port.createSynced(...given)),
   };
 }
 

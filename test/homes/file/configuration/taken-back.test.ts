@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { AccessKey, ConfigurationChange } from '../../../../src/core/model.js';
 import type { LogPort } from '../../../../src/core/ports.js';
@@ -29,13 +30,13 @@ function machine({ unconfirmedMilliseconds = 7_000 } = {}) {
   let now = EPOCH;
   let setBy = 0;
   const clock = { now: () => now + setBy, monotonic: () => now };
-  async function start() {
+  async function start(fileSystem = disk.port) {
     pid += 1;
     const own = { pid, started: 'now' };
     const file = await createConfigurationFile({
       path: PATH,
       dataFolder: DATA,
-      fileSystem: disk.port,
+      fileSystem,
       clock,
       log,
       unconfirmedMilliseconds,
@@ -157,6 +158,25 @@ describe('a Keyway that is killed before it notices', () => {
     await meet();
     const { file, keys } = await start();
     expect(keys()).toEqual(['alpha']);
+    await file.close();
+  });
+
+  it('has noted a change before it is in the file, and that it was made before it is answered, however slow the notes are', async () => {
+    const { disk, start } = machine();
+    const append = async (path: string, content: Buffer) => {
+      for (let turns = 0; turns < 10; turns += 1) await nextTurn();
+      await disk.port.append(path, content);
+    };
+    const { file } = await start({ ...disk.port, append });
+    await file.save(adding('beta'));
+    const lastNote = () => disk.readText(`${DATA}/unread-changes`)?.trimEnd().split('\n').at(-1);
+    let whenReplaced: string | undefined;
+    disk.before((call, path) => {
+      if (call === 'rename' && path === PATH) whenReplaced = lastNote();
+    });
+    await file.save(adding('gamma'));
+    expect(whenReplaced).toMatch(/^\{"intended":true,.*gamma/);
+    expect(lastNote()).toMatch(/^\{"done":/);
     await file.close();
   });
 
