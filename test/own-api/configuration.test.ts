@@ -36,23 +36,6 @@ describe('the configuration in an interface of Keyway', () => {
     expect(again.headers.etag).toBe(headers.etag);
   });
 
-  it('is changed by the smallest edit, where If-Match has its tag', async () => {
-    const { app, call, text } = await stage();
-    const { etag } = (await call('GET /configuration')).headers;
-    await app.keyway.core.createUser({ accessKey: 'a', name: null, limitBytes: null });
-    const patch = { dns: { enabled: true } };
-    const changed = await call('PATCH /configuration', {
-      body: patch,
-      headers: { ...MERGE, 'if-match': String(etag) },
-    });
-    expect(changed).toMatchObject({ status: 200, body: { ok: true, data: null } });
-    expect(changed.headers.etag).not.toBe(etag);
-    expect((await call('GET /configuration')).headers.etag).toBe(changed.headers.etag);
-    expect(await text()).toBe(
-      FILE.replace('["first"]', '["first", "a"]').replace('"enabled": false', '"enabled": true'),
-    );
-  });
-
   it('is not changed where somebody else was first, who is told by the places', async () => {
     const { call, text } = await stage();
     const { etag } = (await call('GET /configuration')).headers;
@@ -89,11 +72,5 @@ describe('the configuration in an interface of Keyway', () => {
     const { call, text } = await stage();
     expect(await call('PATCH /configuration', { body, headers })).toMatchObject({ status, body: { ok: false, code } });
     expect(await text()).toBe(FILE);
-  });
-
-  it('is not there without a file', async () => {
-    const { call } = await ownStage();
-    expect(await call('GET /configuration')).toMatchObject({ status: 404, body: { code: 'no_config_path' } });
-    expect(await call('PATCH /configuration', { body: {}, headers: MERGE })).toMatchObject({ status: 404 });
   });
 });

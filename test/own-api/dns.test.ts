@@ -11,7 +11,6 @@ import { cleanUp, later, until } from '../dns/harness.js';
 import { run } from '../dns/servers.js';
 import { folderForTest } from '../folder-for-test.js';
 import { freePort } from '../free-ports.js';
-import { frontStage } from './homes.js';
 import { type OwnReply, ownStage } from './stage.js';
 
 afterEach(cleanUp);
@@ -179,15 +178,6 @@ describe('the DNS server in the own interface', () => {
     expect(dataOf(await idle.call('GET /dns'))).toMatchObject({ ...none, enabled: true, today: null });
     expect(dataOf(await idle.call('GET /dns/log'))).toEqual({ ...none, entries: [] });
     expect(dataOf(await idle.call('POST /dns/refresh'))).toMatchObject({ ...none, refreshing: false });
-  });
-
-  it('is none in front of a server, whose settings are told and switched', async () => {
-    const { call, behind } = await frontStage();
-    const url = 'https://lists.example/ads.txt';
-    await call('PATCH /dns', { body: { enabled: true, lists: [{ url, enabled: true }] } });
-    const data = { enabled: true, lists: [{ url, enabled: true, names: null, error: null }] };
-    expect(dataOf(await call('GET /dns'))).toMatchObject({ running: false, reason: 'none', ...data });
-    expect(dataOf(await behind.call('GET /dns'))).toMatchObject(data);
   });
 
   it.each([

@@ -329,25 +329,6 @@ async function stage() {
 }
 
 describe('GET events', () => {
-  it('answers what came after a cursor, and waits for it', async () => {
-    const { core, list, call } = await stage();
-    const { cursor, events } = await list();
-    expect(events).toEqual([]);
-    const waiting = list(`?since=${cursor}&wait=60`);
-    await core.createUser({ accessKey: 'a', name: 'Anna', limitBytes: null });
-    const made = await waiting;
-    expect(made).toMatchObject({
-      whole: false,
-      events: [{ type: 'key.created', data: { keys: [{ access_key: 'a', name: 'Anna' }] } }],
-    });
-    expect(made.events[0]?.time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-    const headers = { 'content-type': 'application/merge-patch+json' };
-    const next = list(`?since=${made.cursor}&wait=60`);
-    await call('PATCH /configuration', { body: { dns: { enabled: true } }, headers });
-    expect(await next).toMatchObject({ events: [{ type: 'configuration.changed', data: { reason: 'replaced' } }] });
-    expect((await list('?limit=1')).events).toMatchObject([{ type: 'configuration.changed' }]);
-  });
-
   it('answers the newest, whole, for a cursor that is none', async () => {
     const { core, list } = await stage();
     const { cursor } = await list();
@@ -355,26 +336,6 @@ describe('GET events', () => {
     await list(`?since=${cursor}&wait=60`);
     for (const wrong of ['', 'x', '000009999999999999-00000000'])
       expect(await list(`?since=${wrong}`)).toMatchObject({ whole: true, events: [{ type: 'key.created' }] });
-  });
-
-  it('tells the end of a batch', async () => {
-    const { call, list } = await stage();
-    const { cursor } = await list();
-    const body = {
-      items: [
-        { op: 'create', access_key: 'a' },
-        { op: 'delete', access_key: 'nobody' },
-      ],
-    };
-    await call('POST /keys/batch?wait=30', { body });
-    for (let since = cursor; ; ) {
-      const told = await list(`?since=${since}&wait=60`);
-      const ended = told.events.find(({ type }) => type === 'job.ended');
-      since = told.cursor;
-      if (ended === undefined) continue;
-      expect(ended.data).toMatchObject({ state: 'done', total: 2n, done: 1n, failed: 1n });
-      break;
-    }
   });
 });
 

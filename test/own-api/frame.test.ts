@@ -133,57 +133,6 @@ describe("Keyway's own interface", () => {
 });
 
 describe('calls of keys', () => {
-  it('show a key, its integers exact', async () => {
-    const { app, call } = await ownStage();
-    const limitBytes = 2n ** 64n - 1n;
-    await app.keyway.core.createUser({ accessKey: 'a/b ü', name: 'Anna', limitBytes });
-    await app.keyway.backend.count(
-      { id: null, entries: [{ accessKey: 'a/b ü', bytesUp: 2n ** 63n, bytesDown: 1n, connections: 2n }] },
-      'memory',
-    );
-    expect(await call(`GET /keys/${encodeURIComponent('a/b ü')}`)).toMatchObject({
-      status: 200,
-      body: {
-        ok: true,
-        data: {
-          access_key: 'a/b ü',
-          name: 'Anna',
-          limit_bytes: limitBytes,
-          bytes_up: 2n ** 63n,
-          bytes_down: 1n,
-          connections: 2n,
-          online: true,
-          last_seen: null,
-          status: 'active',
-        },
-      },
-    });
-    expect(await call('GET /keys/b')).toMatchObject({
-      status: 404,
-      body: { ok: false, error: 'user not found', code: 'user_not_found' },
-    });
-  });
-
-  it('change what is named, null clears it, and nothing else is touched', async () => {
-    const { app, call } = await ownStage();
-    await app.keyway.core.createUser({ accessKey: 'a', name: 'Anna', limitBytes: 5n });
-    const patched = async (body: unknown) => {
-      const { body: answered } = await call('PATCH /keys/a', {
-        body,
-        headers: { 'content-type': 'application/merge-patch+json' },
-      });
-      return answered;
-    };
-    expect(await patched({ name: 'Bela' })).toMatchObject({ data: { name: 'Bela', limit_bytes: 5n } });
-    expect(await patched({ limit_bytes: 7 })).toMatchObject({ data: { name: 'Bela', limit_bytes: 7n } });
-    expect(await patched({ limit_bytes: null })).toMatchObject({ data: { name: 'Bela', limit_bytes: null } });
-    expect(await patched({})).toMatchObject({ data: { name: 'Bela', limit_bytes: null } });
-    expect(await call('PATCH /keys/b', { body: { name: 'x' } })).toMatchObject({
-      status: 404,
-      body: { code: 'user_not_found' },
-    });
-  });
-
   it('refuse unknown members by name, wrong types, and what is no JSON', async () => {
     const { app, call } = await ownStage();
     await app.keyway.core.createUser({ accessKey: 'a', name: 'Anna' });

@@ -22,85 +22,26 @@ interface JobBody {
   }[];
 }
 
-/** Counts bytes where the key's counters are. */
-async function count(
-  stage: OwnStage & { readonly behind?: OwnStage },
-  accessKey: string,
-  bytesUp: bigint,
-  bytesDown: bigint,
-) {
-  const { backend } = (stage.behind ?? stage).app.keyway;
-  await backend.count({ id: null, entries: [{ accessKey, bytesUp, bytesDown, connections: null }] }, 'durable');
-}
-
 const jobOf = ({ body }: OwnReply): JobBody => (body as unknown as { readonly data: JobBody }).data;
 
-/** What differs between homes: how many changes a test may make, and what a rotation leaves of a key. */
+/** A home, and how many changes a test may make there. */
 interface OverHome {
   readonly home: string;
   readonly open: () => Promise<OwnStage>;
   readonly many: number;
-  readonly successor: Readonly<Record<string, bigint>>;
 }
 
-const COUNTED = { limit_bytes: 50n, bytes_up: 3n, bytes_down: 4n };
 /** That a batch comes to the same over each is shown by batch-model.test.ts. */
 const HOMES: readonly OverHome[] = [
-  { home: 'memory alone', open: () => ownStage(), many: 2000, successor: COUNTED },
-  { home: 'a configuration file', open: fileStage, many: WHOLE ? 2000 : 500, successor: COUNTED },
-  // No API sets counters.
-  {
-    ...{ home: 'a running server', open: frontStage, many: 100 },
-    successor: { limit_bytes: 43n, bytes_up: 0n, bytes_down: 0n },
-  },
+  { home: 'memory alone', open: () => ownStage(), many: 2000 },
+  { home: 'a configuration file', open: fileStage, many: WHOLE ? 2000 : 500 },
+  { home: 'a running server', open: frontStage, many: 100 },
 ];
 
 describe.each(HOMES.filter(({ home }) => WHOLE || home === 'a configuration file'))('a batch over $home', testsOver);
-if (WHOLE)
-  describeDatabase('a batch over a database', () =>
-    testsOver({ home: '', open: databaseStage, many: 2500, successor: COUNTED }),
-  );
+if (WHOLE) describeDatabase('a batch over a database', () => testsOver({ home: '', open: databaseStage, many: 2500 }));
 
-function testsOver({ open, many, successor: kept }: OverHome): void {
-  it('makes its changes in their order and tells what became of each', async () => {
-    const { app, call } = await open();
-    await app.keyway.core.createUser({ accessKey: 'old', name: 'Old', limitBytes: 7n });
-    const items = [
-      { op: 'create', access_key: 'a', name: 'Anna', limit_bytes: 5 },
-      { op: 'create', name: 'Generated' },
-      { op: 'update', access_key: 'old', name: null },
-      { op: 'update', access_key: 'nobody', name: 'x' },
-      { op: 'delete', access_key: 'a' },
-      { op: 'update', access_key: 'a', limit_bytes: 1 },
-      { op: 'create', access_key: 'a', name: 'Anna again' },
-      { op: 'reset', access_key: 'old' },
-    ];
-    const answer = await call('POST /keys/batch?wait=30', { body: { items } });
-    const job = jobOf(answer);
-    expect([answer.status, answer.headers.location]).toEqual([200, `/panel/keyway/v1/jobs/${job.id}`]);
-    expect(job).toMatchObject({ kind: 'keys', state: 'done', total: 8n, done: 6n, failed: 2n });
-    expect(job.items.map(({ ok, code }) => code ?? ok)).toEqual([
-      true,
-      true,
-      true,
-      'user_not_found',
-      true,
-      'user_not_found',
-      true,
-      true,
-    ]);
-    expect(job.items[1]?.access_key).toMatch(/^[0-9a-f]{32}$/);
-    expect(await call('GET /keys/a')).toMatchObject({ body: { data: { name: 'Anna again', limit_bytes: null } } });
-    expect(await call('GET /keys/old')).toMatchObject({ body: { data: { name: null, limit_bytes: 7n } } });
-    expect(await call(`GET /keys/${job.items[1]?.access_key}`)).toMatchObject({
-      body: { data: { name: 'Generated' } },
-    });
-    expect(jobOf(await call(`GET /jobs/${job.id}?failed=1`)).items).toMatchObject([
-      { index: 3n, ok: false, access_key: 'nobody', error: 'user not found', code: 'user_not_found' },
-      { index: 5n, ok: false, access_key: 'a' },
-    ]);
-  });
-
+function testsOver({ open, many }: OverHome): void {
   it('is begun by 202, stands in the list, and its end in the audit list once', async () => {
     const { app, call } = await open();
     const begun = await call('POST /keys/batch', { body: { items: [{ op: 'create', access_key: 'a' }] } });
@@ -127,21 +68,6 @@ function testsOver({ open, many, successor: kept }: OverHome): void {
     expect(await call('GET /jobs/unknown?wait=30')).toMatchObject({ status: 404 });
   });
 
-  it('under an Idempotency-Key does nothing twice, and refuses another body under it', async () => {
-    const { app, call } = await open();
-    const send = (items: unknown) =>
-      call('POST /keys/batch?wait=30', { body: { items }, headers: { 'idempotency-key': 'one' } });
-    const first = await send([{ op: 'create', name: 'Anna' }]);
-    const again = await send([{ op: 'create', name: 'Anna' }]);
-    expect([again.status, again.body]).toEqual([200, first.body]);
-    expect(app.keyway.core.keys.size).toBe(1);
-    expect(await send([{ op: 'create', name: 'Bela' }])).toMatchObject({
-      status: 422,
-      body: { code: 'idempotency_key_reused' },
-    });
-    expect(app.keyway.core.keys.size).toBe(1);
-  });
-
   it('that is sent twice at once is one job', async () => {
     const { app, call } = await open();
     const send = () =>
@@ -152,22 +78,6 @@ function testsOver({ open, many, successor: kept }: OverHome): void {
     const [one, other] = await Promise.all([send(), send()]);
     expect(jobOf(one).id).toBe(jobOf(other).id);
     expect(app.keyway.core.keys.size).toBe(1);
-  });
-
-  it('that is held back and deleted does nothing at all', async () => {
-    const { app, call } = await open();
-    const begun = await call('POST /keys/batch?delay=60', { body: { items: [{ op: 'create', access_key: 'a' }] } });
-    const { id } = jobOf(begun);
-    expect([begun.status, jobOf(begun).state]).toEqual([202, 'waiting']);
-    const other = await call('POST /keys/batch?wait=30', { body: { items: [{ op: 'create', access_key: 'b' }] } });
-    expect(jobOf(other).state).toBe('done');
-    expect(jobOf(await call(`DELETE /jobs/${id}`))).toMatchObject({
-      state: 'stopped',
-      done: 0n,
-      items: [{ ok: null }],
-    });
-    expect(app.keyway.core.keys.get('a')).toBeUndefined();
-    expect((await app.keyway.core.audit.list()).map(({ eventEn }) => eventEn).join()).not.toContain(id);
   });
 
   it('of many keys is one write and one list', async () => {
@@ -182,20 +92,6 @@ function testsOver({ open, many, successor: kept }: OverHome): void {
       done: BigInt(many),
     });
     expect(app.keyway.core.keys.size).toBe(1);
-  });
-
-  it('keeps counters where a key is rotated, and gives it a new secret', async () => {
-    const stage = await open();
-    const { app, call } = stage;
-    await app.keyway.core.createUser({ accessKey: 'a', name: 'Anna', limitBytes: 50n });
-    await count(stage, 'a', 3n, 4n);
-    const job = jobOf(await call('POST /keys/batch?wait=30', { body: { items: [{ op: 'rotate', access_key: 'a' }] } }));
-    const [{ access_key: successor = '' } = {}] = job.items;
-    expect([job.done, successor]).toEqual([1n, expect.stringMatching(/^[0-9a-f]{32}$/)]);
-    expect(await call(`GET /keys/${successor}`)).toMatchObject({
-      body: { data: { name: 'Anna', ...kept } },
-    });
-    expect((await call('GET /keys/a')).status).toBe(404);
   });
 }
 

@@ -41,23 +41,6 @@ describe('the note of a key', () => {
   describeDatabase('over a database', () => testsOver(databaseStage));
 
   function testsOver(open: () => Promise<OwnStage>): void {
-    it('is changed by a merge patch, and stays where that does not name it', async () => {
-      const stage = await open();
-      await batch(stage, { op: 'create', access_key: 'a', name: 'Anna' });
-      const patch = (body: object) => stage.call('PATCH /keys/a', { body });
-      expect(await patch({ note: 'pays in cash\n=1' })).toMatchObject({
-        status: 200,
-        body: { data: { access_key: 'a', name: 'Anna', note: 'pays in cash\n=1' } },
-      });
-      expect(dataOf(await patch({ name: 'Ann' }))).toMatchObject({ name: 'Ann', note: 'pays in cash\n=1' });
-      expect(dataOf(await patch({ name: null, note: null }))).toMatchObject({ name: null, note: null });
-      expect(await stage.call('PATCH /keys/none', { body: { note: 'x' } })).toMatchObject({
-        status: 404,
-        body: { code: 'user_not_found' },
-      });
-      expect(stage.app.keyway.backend.records.of('notes').size).toBe(0);
-    });
-
     it('goes through batches in their order: given, kept, moved by a rotation and removed with its key', async () => {
       const stage = await open();
       const [, , made] = await batch(

@@ -253,17 +253,6 @@ describe('a rotation', () => {
     expect(stage.app.keyway.core.keys.get('a')).toBeDefined();
   });
 
-  it('refuses a grace and a kept address by their names, and changes nothing', async () => {
-    const stage = await ownStage();
-    await stage.app.keyway.core.createUser({ accessKey: 'a' });
-    for (const member of ['grace_seconds', 'keep_address_until'])
-      expect(await stage.call('POST /keys/a/rotate', { body: { [member]: 1 } })).toMatchObject({
-        status: 400,
-        body: { code: 'invalid_body', error: expect.stringContaining(member) },
-      });
-    expect(presentIn(stage)).toEqual(['a']);
-  });
-
   it('of a key that somebody removes in the same moment does not bring it back', async () => {
     const stage = await ownStage();
     const { core, home } = stage.app.keyway;
