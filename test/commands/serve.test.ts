@@ -119,38 +119,9 @@ describe('keyway start', () => {
     const password = (await readFile(join(folder, 'fresh.password'), 'utf8')).trimEnd();
     expect(await keysAt(`${address}api/users`, await sessionAt(`${address}api`, password))).toHaveLength(1);
   });
-
-  it('leaves a file that exists as it is', async () => {
-    const before = await readFile(join(folder, 'server.jsonc'));
-    await listeningHere(['start', '--config', 'server.jsonc', '--bind', '127.0.0.1:0']);
-    expect(await readFile(join(folder, 'server.jsonc'))).toEqual(before);
-  });
 });
 
 describe('keyway config restore', () => {
-  it('brings back what a replaced file was, while a gateway serves it', async () => {
-    const path = join(folder, 'server.jsonc');
-    const before = await readFile(path);
-    const { url } = await listeningHere(SAMPLE);
-    const replaced = await fetch(`${url}/panel/api/server/config`, {
-      method: 'PUT',
-      headers: { ...TOKEN, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        mode: 'server',
-        access_keys: ['only'],
-        api: { enabled: true, token: 'sample-static-token' },
-      }),
-    });
-    expect(replaced.status).toBe(200);
-    expect(await keysAt(`${url}/panel/api/users`, TOKEN)).toEqual(['only']);
-    const listed = await runHere(['config', 'list', '--config', 'server.jsonc', '--json'], { folder });
-    const [version] = JSON.parse(listed.output) as readonly { id: string }[];
-    const restored = await runHere(['config', 'restore', version?.id ?? '', '--config', 'server.jsonc'], { folder });
-    expect(restored).toMatchObject({ code: 0, complaints: '' });
-    expect(await readFile(path)).toEqual(before);
-    await expect.poll(() => keysAt(`${url}/panel/api/users`, TOKEN)).toHaveLength(3);
-  });
-
   it('of a version that is not kept changes nothing, exit code 1', async () => {
     const before = await readFile(join(folder, 'server.jsonc'));
     const { code, complaints } = await runHere(['config', 'restore', 'nothing', '--config', 'server.jsonc'], {

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { readScenario, type Scenario } from '../../src/lab/format/scenario.js';
 import type { ScenarioFile } from '../../src/lab/play/scenario-files.js';
 import { scriptedServer } from '../stand-in/scripted-server.js';
@@ -57,27 +57,6 @@ describe('a target that misbehaves', () => {
     const player = await playerOn(origin, 'current', { credentials: NOBODY });
     return player.play(FILE, {});
   }
-
-  test('which closes half-way is reported at its exchange', async () => {
-    const result = await resultAfterFirst((_request, response) => {
-      response.writeHead(401, { 'content-length': '100' });
-      response.write('{"ok"', () => response.destroy());
-    });
-    expect(result).toMatchObject({ outcome: 'different', differences: [{ where: 'connection' }] });
-    expect(String(result.differences[0]?.actual)).toContain('half-way');
-  });
-
-  test('which closes without a word is reported at its exchange', async () => {
-    const result = await resultAfterFirst((_request, response) => response.destroy());
-    expect(String(result.differences[0]?.actual)).toContain('no answer');
-  });
-
-  test('which is slow is reported after the timeout, never waited for', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const result = await resultAfterFirst(() => void vi.advanceTimersByTime(10_000));
-    expect(result.differences[0]?.actual).toBe('no answer within 10000 ms');
-  });
 
   test('which answers no JSON is reported with what came', async () => {
     const result = await resultAfterFirst((_request, response) => response.writeHead(401).end('<html>'));

@@ -54,15 +54,6 @@ describe('keyway serve', () => {
     await expect(fetch(url)).rejects.toThrow();
   });
 
-  it('asked to read its files again says that there is nothing to read, where no certificate is', async () => {
-    const served = await serveHere(SAMPLE, { folder });
-    await served.url;
-    served.hangUp();
-    await expect
-      .poll(served.log)
-      .toContainEqual(expect.objectContaining({ msg: expect.stringContaining('nothing is to be read again') }));
-  });
-
   it('reads its settings file, under what the flags say', async () => {
     const settings = '{ "config": "server.jsonc", "bind": "127.0.0.1:0", /* all */ "log_level": "warn" }';
     await writeFile(join(folder, 'settings.jsonc'), settings);
@@ -104,26 +95,6 @@ describe('keyway serve', () => {
     expect(errorsOf(ran).join()).toMatch(
       /^0\.4\.6 at \/panel\/api is never open, .* set token, or username and password_hash$/,
     );
-  });
-
-  it('refuses an open mount beside a closed one, and mounts that clash, exit code 1', async () => {
-    const argv = ['serve', '--no-config', '--bind', '127.0.0.1:0'];
-    const open = await runs([...argv, '--revision', 'dns'], { KEYWAY_TOKEN: 'a-token' });
-    expect(open.code).toBe(1);
-    expect(errorsOf(open).join()).toContain('--allow-open');
-    expect(JSON.stringify(open)).not.toContain('a-token');
-    const clash = await runs([...argv, '--revision', 'dns@a', '--revision', 'current@a']);
-    expect(clash.code).toBe(1);
-    expect(errorsOf(clash).join()).toMatch(/dns at \/a\/api.*current at \/a\/api/);
-  });
-
-  it('refuses the subscription listener without a configuration file, and two listeners at one address', async () => {
-    const bare = ['serve', '--no-config', '--token', 'a-token'];
-    const without = await runs([...bare, '--bind', '127.0.0.1:0', '--subscription-bind', '127.0.0.1:0']);
-    expect(errorsOf(without)).toEqual([expect.stringContaining('--subscription-bind')]);
-    const twice = await runs([...SAMPLE.slice(0, 3), '--bind', '127.0.0.1:9', '--subscription-bind', '127.0.0.1:9']);
-    expect(twice.code).toBe(1);
-    expect(errorsOf(twice)).toEqual([expect.stringMatching(/--bind.*--subscription-bind/)]);
   });
 
   it.each([
