@@ -1,12 +1,12 @@
-import { open, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { finish } from '../../src/core/steps.js';
 import { compactJsonSteps } from '../../src/wire/json/json.js';
 import { folderForTest } from '../folder-for-test.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../lab/live-server.js';
-import { type RanHere, runHere } from './context.js';
+import { serveHere } from '../serve/serve-here.js';
+import { runHere } from './context.js';
 
 const BY_LOGIN = { KEYWAY_UPSTREAM_USERNAME: USERNAME, KEYWAY_UPSTREAM_PASSWORD: PASSWORD };
 const BY_TOKEN = { KEYWAY_UPSTREAM_TOKEN: TOKEN };
@@ -17,70 +17,26 @@ interface Answered {
   readonly body: any;
 }
 
-interface Front {
-  readonly url: string;
-  readonly folder: string;
-  log(): Promise<string>;
-  ask(method: string, path: string, authorization: string, body?: unknown): Promise<Answered>;
-  stop(): Promise<RanHere>;
-}
-
 /** `keyway serve` in this process, in front of a server, in a folder of its own. */
 async function serveInFront(
   origin: string,
   environment: Readonly<Record<string, string>>,
   argv: readonly string[] = [],
-  given?: string,
-): Promise<Front> {
-  const folder = given ?? (await folderForTest());
-  const file = await open(join(folder, `${Math.random()}.log`), 'a+');
-  let stop: (signal: string) => void = () => undefined;
-  const stopped = new Promise<string>((resolve) => {
-    stop = resolve;
-  });
-  const ran = runHere(['serve', '--upstream', origin, '--bind', '127.0.0.1:0', ...argv], {
-    folder,
-    environment,
-    descriptor: file.fd,
-    untilStopped: () => stopped,
-  });
-  const log = async () => {
-    const { size } = await file.stat();
-    return (await file.read(Buffer.alloc(size), 0, size, 0)).buffer.toString();
-  };
-  const ended = async () => {
-    stop('SIGTERM');
-    const result = await ran;
-    return result;
-  };
-  onTestFinished(async () => {
-    await ended();
-    await file.close();
-  });
-  let url: string | undefined;
-  let isOver = false;
-  void ran.then(() => {
-    isOver = true;
-  });
-  while (url === undefined) {
-    url = /"url":"([^"]+)"/.exec(await log())?.[1];
-    if (isOver && url === undefined) throw new Error(await log());
-    await wait(10);
-  }
-  const front = url;
+) {
+  const folder = await folderForTest();
+  const serve = ['serve', '--upstream', origin, '--bind', '127.0.0.1:0', ...argv];
+  const { text: log, stop, url: listening } = await serveHere(serve, { folder, environment });
+  const url = await listening;
   return {
-    url: front,
-    folder,
-    log,
-    async ask(method, path, authorization, body) {
-      const answer = await fetch(front + path, {
+    ...{ url, folder, log, stop },
+    async ask(method: string, path: string, authorization: string, body?: unknown): Promise<Answered> {
+      const answer = await fetch(url + path, {
         method,
         headers: { authorization, 'content-type': 'application/json' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       return { status: answer.status, body: JSON.parse(await answer.text()) };
     },
-    stop: ended,
   };
 }
 

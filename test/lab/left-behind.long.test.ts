@@ -14,7 +14,7 @@ import { runHere } from '../commands/context.js';
 import { apiOf, CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
 import type { StandIn, StandInOptions } from '../stand-in/stand-in.js';
-import { standInOf } from '../stand-in/test-stand-in.js';
+import { keysOf, standInOf } from '../stand-in/test-stand-in.js';
 import { PASSWORD, playerOn, revisionNamed, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 /** What a front does with a request: headers that it adds, or an answer of its own. */
@@ -191,12 +191,7 @@ describe('keyway replay --writes', () => {
     expect(ended.output).toContain('it makes an empty key, which no operation removes');
     expect(bodies.filter((body) => body.includes('"access_key"')).length).toBeGreaterThan(20);
     expect(bodies.filter((body) => /"access_key"\s*:\s*""/.test(body))).toEqual([]);
-    expect(
-      standIn
-        .keys()
-        .map(({ accessKey }) => accessKey)
-        .sort(),
-    ).toEqual(['alpha', 'beta']);
+    expect(keysOf(standIn)).toEqual(['alpha', 'beta']);
   });
 
   test('removes no key of others that a server names as made', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { folderForTest } from '../folder-for-test.js';
 import { apiOf, CREDENTIALS, ROOT_LIST_FILE } from './files.js';
 import type { StandIn, StandInOptions } from './stand-in.js';
-import { standInOf } from './test-stand-in.js';
+import { keysOf, standInOf } from './test-stand-in.js';
 
 /** What is known of servers from 0.4.0 on, one fact a test (../shared/lines-0.4.md); 0.4.6 and 0.4.7 were recorded as well. */
 
@@ -19,11 +19,6 @@ async function stage(line: string, text = ROOT_LIST_FILE, options: Partial<Stand
   return { standIn, folder, file, api: apiOf(standIn) };
 }
 
-const keysOf = (standIn: StandIn) =>
-  standIn
-    .keys()
-    .map(({ accessKey }) => accessKey)
-    .sort();
 const send = ({ origin, paths }: StandIn, path: string, init: RequestInit = {}) =>
   fetch(`${origin}${paths.api}${path}`, init);
 

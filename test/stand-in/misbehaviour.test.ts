@@ -6,6 +6,7 @@ import { freePort } from '../free-ports.js';
 import type { Step } from './file.js';
 import { apiOf, INBOUNDS_FILE, ROOT_LIST_FILE, STRINGS_FILE } from './files.js';
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.js';
+import { keysOf } from './test-stand-in.js';
 
 /** What was measured on real servers, one fact a test (protocol: "Where recorded servers differ"). */
 
@@ -27,11 +28,7 @@ async function stage(line: string, text: string, options: Partial<StandInOptions
     await standIn.close();
     await rm(folder, { recursive: true, force: true });
   });
-  const keys = () =>
-    standIn
-      .keys()
-      .map(({ accessKey }) => accessKey)
-      .sort();
+  const keys = () => keysOf(standIn);
   return { standIn, path, api: apiOf(standIn), text: () => readFile(path, 'utf8'), keys };
 }
 

@@ -28,3 +28,10 @@ export async function standInOf(
   onTestFinished(() => standIn.close());
   return standIn;
 }
+
+/** The keys that it holds, by name. */
+export const keysOf = (standIn: Pick<StandIn, 'keys'>): readonly string[] =>
+  standIn
+    .keys()
+    .map(({ accessKey }) => accessKey)
+    .sort();

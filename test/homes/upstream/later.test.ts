@@ -9,7 +9,7 @@ import { folderForTest } from '../../folder-for-test.js';
 import { createKey } from '../../ports/key-changes.js';
 import { apiOf, CREDENTIALS, fileOf } from '../../stand-in/files.js';
 import type { StandIn } from '../../stand-in/stand-in.js';
-import { LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
+import { keysOf, LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
 import { someOf } from '../../whole.js';
 import { openFrontBackend } from './open-front.js';
 
@@ -224,11 +224,7 @@ test.each(
   expect((await ask('GET', '/users/bulk')).data).toMatchObject({ name: 'Other', limit_bytes: 9 });
   expect((await own('GET', '/users')).data).toContainEqual(expect.objectContaining({ name: 'Other', limit_bytes: 9 }));
   expect(await ask('DELETE', '/users/bulk')).toMatchObject({ ok: true });
-  const keys = () =>
-    standIn
-      .keys()
-      .map(({ accessKey }) => accessKey)
-      .toSorted();
+  const keys = () => keysOf(standIn);
   expect(keys()).toEqual(['alpha', 'beta']);
   await standIn.restart();
   expect(keys()).toEqual(['alpha', 'beta']);

@@ -10,6 +10,7 @@ import { createKey } from '../../ports/key-changes.js';
 import type { Step } from '../../stand-in/file.js';
 import { apiOf, CREDENTIALS, INBOUNDS_FILE, ROOT_LIST_FILE } from '../../stand-in/files.js';
 import { type StandInOptions, startStandIn } from '../../stand-in/stand-in.js';
+import { keysOf } from '../../stand-in/test-stand-in.js';
 import { createFastClock, createFastTimers } from './fast-time.js';
 import { openFrontBackend } from './open-front.js';
 
@@ -61,12 +62,7 @@ describe.each([
     expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ mode: 'server' });
     expect((await versions()).length).toBeGreaterThanOrEqual(1);
     await standIn.restart();
-    expect(
-      standIn
-        .keys()
-        .map(({ accessKey }) => accessKey)
-        .sort(),
-    ).toEqual(['alpha', 'beta']);
+    expect(keysOf(standIn)).toEqual(['alpha', 'beta']);
   });
 
   test('that leaves null of it all the same is put right at once, and what stood there stays a version for ever', async () => {
@@ -81,12 +77,7 @@ describe.each([
     expect(logged.join()).toMatch(/destroyed/);
     expect((await versions()).filter((name) => name.includes('forever'))).toHaveLength(1);
     await standIn.restart();
-    expect(
-      standIn
-        .keys()
-        .map(({ accessKey }) => accessKey)
-        .sort(),
-    ).toEqual(['alpha', 'beta']);
+    expect(keysOf(standIn)).toEqual(['alpha', 'beta']);
   });
 
   test('is refused where the server takes no configuration of that size, and nothing is changed', async () => {
@@ -99,12 +90,7 @@ describe.each([
       detail: expect.stringMatching(/^the server refuses \d+ bytes for their size$/),
     });
     await createKey(backend, { accessKey: 'one', name: null, limitBytes: null });
-    expect(
-      standIn
-        .keys()
-        .map(({ accessKey }) => accessKey)
-        .sort(),
-    ).toEqual(['alpha', 'beta', 'one']);
+    expect(keysOf(standIn)).toEqual(['alpha', 'beta', 'one']);
     expect(await readFile(file, 'utf8')).toContain('"alpha"');
   });
 });

@@ -11,7 +11,7 @@ import { type ServedHere, serveHere } from '../../serve/serve-here.js';
 import { type FaultyProxy, startFaultyProxy } from '../../stand-in/faulty-proxy.js';
 import { apiOf, CREDENTIALS, fileOf, ROOT_LIST_FILE } from '../../stand-in/files.js';
 import type { StandIn, StandInOptions } from '../../stand-in/stand-in.js';
-import { LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
+import { keysOf, LOSES_NOTHING, standInOf } from '../../stand-in/test-stand-in.js';
 import { someOf, WHOLE } from '../../whole.js';
 import { LATER_LOSSES } from './later-losses.js';
 
@@ -75,12 +75,6 @@ async function healthOf(served: ServedHere): Promise<Health> {
   const { ops } = (await served.log()).find((record) => record.ops !== undefined) ?? {};
   return (await (await fetch(`${new URL(String(ops)).origin}/healthz`)).json()) as Health; // As the listener answers.
 }
-
-const keysOf = (standIn: StandIn): readonly string[] =>
-  standIn
-    .keys()
-    .map(({ accessKey }) => accessKey)
-    .sort();
 
 describe('a server that goes away and comes back', () => {
   it('is a 502 with Retry-After that says which and since when, degrades the health, and is one log line each', async () => {
