@@ -1,12 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { databaseFamilies } from '../../src/ops/database-metrics.js';
-import { webhookFamilies } from '../../src/ops/gateway-metrics.js';
-import { registerDatabaseDurations, registerUpstreamCalls } from '../../src/ops/home-durations.js';
-import { registerFamilies } from '../../src/ops/register-families.js';
-import { upstreamFamilies } from '../../src/ops/upstream-metrics.js';
 import { ROOT } from '../clone.js';
 import type { ExposedFamily } from './exposition.js';
 import { opsStage } from './stage.js';
@@ -52,25 +46,6 @@ function metricFamilies(): Promise<Families> {
     return (await stage.metrics()).families;
   })();
   return known;
-}
-
-/** Those that only a gateway in front of a running server has, one over a database, or one with a webhook. */
-async function namesOfOthers(): Promise<readonly string[]> {
-  const registry = new Registry();
-  registerUpstreamCalls(registry).called({ operation: 'listUsers', outcome: 'answered', milliseconds: 1 });
-  const none = { renewals: 0, failed: 0, ageMilliseconds: 0, unsettled: 0, madeAgain: 0, left: 0, writesWaiting: 0 };
-  const counting = { batches: 0, failed: 0, entries: 0, waitingBytes: 0 };
-  const writes = { done: 0, nothing: 0, unknown: 0 };
-  const state = { identity: 'i', connections: {}, figures: null };
-  const webhook = { accepted: 0, failed: 0, abandoned: 0, failing: null };
-  const shared = { age: 0, looks: 0, reloads: 0, isListening: true, writes, counting, ...state };
-  registerDatabaseDurations(registry)('look', 1);
-  registerFamilies(registry, [
-    ...upstreamFamilies(() => none),
-    ...databaseFamilies(() => shared),
-    ...webhookFamilies(() => webhook),
-  ]);
-  return (await registry.getMetricsAsJSON()).map(({ name }) => name);
 }
 
 /** The metric that a name in an expression stands for. */
@@ -141,18 +116,5 @@ describe('docs/grafana-dashboard.json', () => {
         expect(apart, `${title} and ${otherTitle}`).toBe(true);
       }
     }
-  });
-});
-
-describe('docs/watch.md', () => {
-  it('names no metric that Keyway does not have', async () => {
-    const families = await metricFamilies();
-    const others = await namesOfOthers();
-    const names = namesIn(await readFile(join(ROOT, 'docs/watch.md'), 'utf8')).map((name) => familyOf(families, name));
-    expect(names.length).toBeGreaterThan(5);
-    // A command filters by the beginning of some names.
-    expect(names.filter((name) => ![...families.keys(), ...others].some((known) => known.startsWith(name)))).toEqual(
-      [],
-    );
   });
 });
