@@ -123,18 +123,6 @@ describe('a write that a running server has acknowledged', () => {
     await backend.close();
   });
 
-  it('outlives a Keyway that is killed', async () => {
-    const { world, server, again } = await staged();
-    const first = await again();
-    await world.until(createKey(first, key('a', 7n)));
-    server.lose('a');
-    const second = await again();
-    await world.pass(15_000);
-    expect(server.keys.get('a')?.record.limitBytes).toBe(7n);
-    expect(second.keys.get('a')?.limitBytes).toBe(7n);
-    await second.close();
-  });
-
   it('of a Keyway that was away for longer than ten minutes is left as it is found', async () => {
     const { world, server, again } = await staged();
     const first = await again();
@@ -413,20 +401,6 @@ describe('a name on a line whose lists tell none', () => {
     await world.pass(6_000);
     expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
     await backend.close();
-  });
-
-  it('outlives a Keyway that is killed', async () => {
-    const { world, server, backend, again } = await named({});
-    // What is kept before the change takes no time of the test's then.
-    await world.until(backend.document?.keepVersion() ?? Promise.resolve());
-    await world.until(updateKey(backend, 'a', { name: 'second', limitBytes: 1n }));
-    server.lose('a');
-    store(server);
-    const second = await again();
-    expect(second.keys.get('a')?.name).toBe('second');
-    await world.pass(15_000);
-    expect([server.keys.get('a')?.record.name, second.keys.get('a')?.name]).toEqual(['second', 'second']);
-    await second.close();
   });
 });
 
