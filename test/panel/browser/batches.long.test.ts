@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { gate } from '../gate.js';
 import { expectAccessible } from './axe.js';
 import { jobsBar, withPanel } from './in-browser.js';
-import { goTo, holdTime, type Stage } from './stage.js';
+import { goTo, type Stage } from './stage.js';
 
 /** Has the server refuse what a batch says of one key, until it is let be. */
 async function refuse(page: Page, stage: Stage, key: string) {
@@ -80,49 +80,6 @@ it('a creation whose window is closed goes on, and hands its keys out from the b
   });
 });
 
-it('messages and the offer to undo are in the language that is chosen meanwhile, and go at a sign-out with the keys that they name', async () => {
-  await withPanel('current', async (page) => {
-    await goTo(page, 'Keys');
-    await page.getByLabel('Select Guests').check();
-    await limitSelected(page);
-    await page.getByText('Limit set.').waitFor();
-    await page.getByRole('button', { name: 'RU Русский' }).click();
-    await page.getByText('Лимит установлен.').waitFor();
-    expect(await page.locator('.toast').getByRole('button', { name: 'Отменить' }).count()).toBe(1);
-    await page.getByRole('button', { name: 'Выйти' }).click();
-    await page.getByRole('textbox', { name: 'Пароль' }).waitFor();
-    expect(await page.locator('.toast').count()).toBe(0);
-    expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('guest-2026');
-  });
-});
-
-it("without Keyway's interface the browser asks before a batch is left, of which nothing is done then", async () => {
-  await withPanel(
-    'current',
-    async (page, stage) => {
-      await goTo(page, 'Keys');
-      await page.getByLabel('Select Guests').check();
-      await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).waitFor();
-      // The time to undo is not over before it is left.
-      await holdTime(page);
-      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-      await jobsBar(page).getByText('Deleting Guests in 5 s.').waitFor();
-      const asked = page.waitForEvent('dialog');
-      const reloaded = page.reload();
-      const dialog = await asked;
-      expect(dialog.type()).toBe('beforeunload');
-      await dialog.accept();
-      await reloaded;
-      await page.clock.resume();
-      await page.getByRole('link', { name: 'Guests' }).waitFor();
-      expect(await jobsBar(page).count()).toBe(0);
-      expect(await stage.fileText()).toContain('guest-2026');
-    },
-    { clock: true, stage: { ownApi: false } },
-  );
-});
-
 it('what is half typed of a change, of many keys, of a table or of a rule survives Escape, and goes when it is cancelled', async () => {
   await withPanel('current', async (page) => {
     await goTo(page, 'Keys');
@@ -168,10 +125,3 @@ it('what is half typed of a change, of many keys, of a table or of a rule surviv
     }
   });
 });
-
-/** Asks for a limit of the key that is selected. */
-async function limitSelected(page: Page): Promise<void> {
-  await page.getByRole('toolbar').getByRole('button', { name: 'Limit' }).click();
-  await page.getByRole('dialog').getByLabel('Limit', { exact: true }).fill('7');
-  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-}

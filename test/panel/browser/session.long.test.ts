@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { TOKEN } from '../server-files.js';
 import { withPanel } from './in-browser.js';
-import { goTo, openPage, picture, refreshNow, signIn, startStage } from './stage.js';
+import { goTo, openPage, picture, refreshNow, startStage } from './stage.js';
 
 it('a session that somebody else ended leads back to the login, says so, and loses nothing typed', async () => {
   await withPanel('current', async (page, stage) => {
@@ -49,27 +49,4 @@ it('speaks to an earliest server on another origin, whose host stands above the 
   await close();
   await stage.close();
   await other.close();
-});
-
-it('a sign-out leaves no key in the storage of the tab and no edit, whatever page was seen since it was loaded', async () => {
-  await withPanel('current', async (page) => {
-    await goTo(page, 'Keys');
-    await page.getByLabel('Select Guests').check();
-    await page.getByLabel(/^Search/).fill('guest-2026');
-    await goTo(page, 'Overview');
-    await page.reload();
-    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    const kept = () => page.evaluate('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])');
-    expect(await kept()).toContain('guest-2026');
-    await goTo(page, 'Configuration');
-    const level = await page.getByLabel('Log level').inputValue();
-    await page.getByLabel('Log level').selectOption('trace');
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('Username').waitFor();
-    expect(await kept()).not.toContain('guest-2026');
-    await signIn(page);
-    await page.getByLabel('Log level').waitFor();
-    expect(level).not.toBe('trace');
-    expect(await page.getByLabel('Log level').inputValue()).toBe(level);
-  });
 });
