@@ -3,7 +3,7 @@ import { DomainError } from '../../../src/core/errors.js';
 import { changeKey } from '../../../src/core/keys/change-key.js';
 import { restoreConfiguration } from '../../../src/homes/upstream/restore-configuration.js';
 import type { FakeServer } from '../../client/fake-server.js';
-import { createKey, deleteKey, updateKey } from '../../ports/key-changes.js';
+import { createKey, deleteKey } from '../../ports/key-changes.js';
 import { held, key, type Staged, type StagedOptions, staged } from './staged.js';
 
 const TOR = { domainSuffix: ['.onion'], ipCidr: [], protocol: null, action: 'proxy' as const };
@@ -156,13 +156,6 @@ describe('rules and DNS settings of a line without their endpoints', () => {
     expect(await world.until(Promise.resolve(backend.live?.queries?.()))).toEqual([]);
     await backend.close();
   });
-
-  it('are refused where outbound routing is not configured', async () => {
-    const { world, server, backend } = await staged({ revision: 'earliest' });
-    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'outboundNotConfigured' });
-    expect(server.calls).not.toContain('putConfig');
-    await backend.close();
-  });
 });
 
 describe('rules of a server that writes them into its file', () => {
@@ -310,28 +303,6 @@ function updatedSilently(server: FakeServer): void {
   };
 }
 
-describe('names of a line that does not tell them', () => {
-  const NAMED = '{"mode":"server","access_keys":[{"access_key":"a","name":"Anna"}]}';
-
-  it('are read from the configuration, and stay where Keyway has written them', async () => {
-    const { world, server, backend } = await staged({
-      revision: 'earliest',
-      configuration: NAMED,
-      before: ({ keys }) => keys.set('a', held('a', null, 'Anna')),
-    });
-    expect(backend.keys.get('a')?.name).toBe('Anna');
-    expect(await world.until(Promise.resolve(backend.live?.key('a')))).toMatchObject({ name: 'Anna' });
-    await world.until(updateKey(backend, 'a', { name: 'Ada', limitBytes: 1n }));
-    expect(backend.keys.get('a')).toMatchObject({ name: 'Ada', limitBytes: 1n });
-    server.configuration = NAMED.replace('Anna', 'Ada');
-    await world.pass(10_000);
-    await world.until(Promise.resolve(backend.replica?.freshen()));
-    expect(backend.keys.get('a')).toMatchObject({ name: 'Ada', limitBytes: 1n });
-    expect(backend.status().unsettled).toBe(0);
-    await backend.close();
-  });
-});
-
 describe('many keys', () => {
   it('are made one by one where the line has no bulk, and those that were made stay', async () => {
     let creates = 0;
@@ -349,14 +320,6 @@ describe('many keys', () => {
     });
     expect([...server.keys.keys()]).toEqual(['a', 'b', 'c']);
     expect(backend.keys.size).toBe(3);
-    await backend.close();
-  });
-
-  it('are those that the server made where its line has bulk, without counters', async () => {
-    const { world, server, backend } = await staged();
-    const made = await world.until(backend.createBareKeys([key('x', 9n), key('y', 9n)]));
-    expect(made).toEqual([...server.keys.keys()]);
-    expect(backend.keys.get(made[0] ?? '')).toMatchObject({ limitBytes: 9n, counters: null });
     await backend.close();
   });
 });
