@@ -70,17 +70,11 @@ describe('a DNS connection over TCP', () => {
     expect([late.received, release.length]).toEqual([MESSAGE.length, 1]);
   });
 
-  it('on which bytes come one by one and no question is closed when its time is over', async () => {
-    const port = await listening(echo, { lifetime: 300 });
-    const dripping = await client(port);
-    const drip = setInterval(() => dripping.socket.write(Buffer.from([255])), 5);
-    later(async () => clearInterval(drip));
-    await until(() => dripping.closed, 'it is closed');
-    expect(dripping.received).toBe(0);
-  });
-
-  it('on which bytes come one by one and no question is closed as if none came', async () => {
-    const port = await listening(echo, { idle: 300 });
+  it.each([
+    ['when its time is over', { lifetime: 300 }],
+    ['as if none came', { idle: 300 }],
+  ])('on which bytes come one by one and no question is closed %s', async (_, limits) => {
+    const port = await listening(echo, limits);
     const dripping = await client(port);
     const drip = setInterval(() => dripping.socket.write(Buffer.from([255])), 5);
     later(async () => clearInterval(drip));

@@ -143,11 +143,6 @@ describe('the kept versions of the configuration in an interface of Keyway', () 
     const refused = await call(`POST /configuration/versions/${version?.id}/restore`);
     expect(refused).toMatchObject({ status: 422, body: { code: 'lock_out' } });
   });
-
-  it('are not found where nothing is kept', async () => {
-    const { call } = await ownStage();
-    expect(await call('GET /configuration/versions')).toMatchObject({ status: 404, body: { code: 'no_config_path' } });
-  });
 });
 
 const HOMES: readonly (readonly [string, () => Promise<OwnStage>])[] = [
