@@ -94,7 +94,11 @@ it('a version is compared and restored in four clicks, and its message takes tha
     await page.getByRole('heading', { name: 'No versions yet' }).waitFor();
     await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await page.getByLabel('Log level').waitFor();
-    await stage.writeFile(`// By hand\n${await stage.fileText()}`);
+    for (const comment of ['by hand', 'and again']) {
+      const isRead = new Promise<unknown>((done) => stage.app.keyway.backend.onChange(done));
+      await stage.writeFile(`// ${comment}\n${await stage.fileText()}`);
+      await isRead;
+    }
     await stage.call('DELETE', '/users/guest-2026');
     const before = await stage.fileText();
     await page.getByRole('button', { name: 'Versions' }).click();
