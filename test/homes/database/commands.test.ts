@@ -205,6 +205,7 @@ describeDatabase('keyway database', () => {
     expect(await run(['database', 'export', '--config', back])).toMatchObject({
       output: expect.stringContaining('counters of 2 keys, 0 remembered reports and 0 notes of keys'),
     });
+    expect(await run(['config', 'restore', 'nothing'])).toMatchObject({ code: 1 });
     await run(['config', 'restore', replaced?.id ?? '']);
     expect((await backend.document.text()).toString()).toContain('"other":1');
     expect(await backend.count({ id: 'a', entries: [] }, 'durable')).toMatchObject({ repeated: false });
