@@ -102,7 +102,7 @@ export interface FileSystemPort {
   create(path: string, content: Buffer, mode: number, owner?: NewOwner): Promise<void>;
   /**
    * Creates a file as `create` does and syncs it; resolves to the stat that it was written with. Calls `meanwhile` once the
-   * sync is under way, and waits for it, too.
+   * sync is under way, and rejects as soon as either does.
    */
   createSynced(path: string, content: Buffer, rights: FileRights, meanwhile: () => Promise<void>): Promise<FileStat>;
   /**

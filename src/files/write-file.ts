@@ -174,7 +174,10 @@ export async function createTarget(
     if (await exists(fileSystem, path)) throw new TargetChangedError(path);
     throw createFailure('ENOENT', `${path} is a symbolic link to a file that does not exist`);
   });
-  return syncName(fileSystem, path, creating);
+  const syncing = syncName(fileSystem, path, creating);
+  syncing.catch(() => undefined);
+  await creating;
+  return syncing;
 }
 
 /** Removes what a killed Keyway has left next to the file. Call only while no other one writes it. */

@@ -35,11 +35,11 @@ export function createLostCreates({ server, clock }: UpstreamContext) {
     async mayBe({
       answeredAt,
       seenAt,
-      isSlow: wasSlow,
-    }: Pick<PendingWrite, 'answeredAt' | 'seenAt' | 'isSlow'>): Promise<boolean> {
+      isUnsafe,
+    }: Pick<PendingWrite, 'answeredAt' | 'seenAt' | 'isUnsafe'>): Promise<boolean> {
       const since = seenAt ?? answeredAt;
       const isMeanwhile = () => awayAt > since || startedAt > since;
-      const isLossy = seenAt === undefined && (wasSlow || isSlow());
+      const isLossy = seenAt === undefined && (isUnsafe || isSlow());
       if (isLossy || isMeanwhile()) return true;
       const { value } = await server.status('caller');
       // Uptimes are whole seconds: it did not start later than that.

@@ -10,8 +10,8 @@ const OUTCOMES: readonly RevertedOutcome[] = ['madeAgain', 'left'];
 
 const SENTENCES: Readonly<Record<RevertedOutcome, { readonly one: string; readonly many: string }>> = {
   madeAgain: {
-    one: 'a change that the server had acknowledged was lost there, and was made again',
-    many: 'changes that the server had acknowledged were lost there, and were made again',
+    one: 'a change that the server had made was lost there, and was made again',
+    many: 'changes that the server had made were lost there, and were made again',
   },
   left: {
     one: 'a key that was just made here was deleted at the server, and stays so',

@@ -87,18 +87,19 @@ export function createSentWrites(options: SentWritesOptions) {
     } catch (error) {
       const hasHappened = await afterFailure(write, before, { error, begun });
       if (!hasHappened) throw error;
+      return { noted: took(write, before, true) };
     }
     return { noted: took(write, before) };
   }
 
-  /** Follows a write that the server has done. */
-  function took(write: KeyWrite, before: KeyState): Promise<void> {
+  /** Follows a write that the server has done, perhaps without saying that it saved it. */
+  function took(write: KeyWrite, before: KeyState, isUnsaid = false): Promise<void> {
     const after = write.after(before);
     const answeredAt = clock.monotonic();
     freshness.writeEnds(write.accessKey, 'answered', answeredAt);
     replica.follow(write.effect(after));
     if (isReset(write)) return Promise.resolve();
-    return acknowledged([{ accessKey: write.accessKey, before, after, answeredAt }]);
+    return acknowledged([{ accessKey: write.accessKey, before, after, answeredAt, isUnsaid }]);
   }
 
   /** Takes in writes that another call has made. Resolves when they are recorded. */
@@ -108,7 +109,7 @@ export function createSentWrites(options: SentWritesOptions) {
     return noted;
   }
 
-  /** Ends a write that was not acknowledged. Resolves to whether it has happened all the same. */
+  /** Ends a write that was not acknowledged. Resolves to whether it counts as done all the same. */
   async function afterFailure(
     write: KeyWrite,
     before: KeyState,
@@ -126,7 +127,7 @@ export function createSentWrites(options: SentWritesOptions) {
     }
     // What it has in memory alone may be lost even sooner, with what it was written over.
     if (isInMemory(error)) {
-      await took(write, before);
+      await took(write, before, true);
       return false;
     }
     freshness.writeEnds(accessKey, 'refused', clock.monotonic());

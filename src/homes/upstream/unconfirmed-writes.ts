@@ -7,7 +7,7 @@ import { type KeyState, sameState, type Tells } from './key-state.js';
 import { namedInLog } from './reverted-report.js';
 import type { WriteJournal } from './write-journal.js';
 
-/** A write that the server has acknowledged, and that it may still lose. */
+/** A write that the server has taken, into its memory at least, and that it may still lose. */
 export interface UnconfirmedWrite {
   readonly after: KeyState;
   /** The key before this write, and before those that were pending when it came; none is the same as `after`. */
@@ -22,8 +22,8 @@ export interface PendingWrite extends UnconfirmedWrite {
   readonly retries: number;
   /** True if an earlier process acknowledged it too long ago to blame the server for what is seen now. */
   readonly isOld: boolean;
-  /** Acknowledged while the server was slow, or written over a pending one that was. */
-  readonly isSlow: boolean;
+  /** The server may lose it while it runs: it was slow, or did not say that it saved this write, or an unconfirmed one below it. */
+  readonly isUnsafe: boolean;
   /** Seen long enough afterwards. It stays pending where the server would not start with it. */
   readonly isConfirmed: boolean;
   /** The time of the last list or read that showed it so once it was confirmed; monotonic, ms. */
@@ -39,6 +39,8 @@ export interface Acknowledged {
   readonly before: KeyState;
   readonly after: KeyState;
   readonly answeredAt: number;
+  /** The server did not say that it saved it. */
+  readonly isUnsaid?: boolean;
 }
 
 interface UnconfirmedWritesOptions extends UpstreamContext {
@@ -56,7 +58,7 @@ const MOST_ABSENCE = 10 * 60 * 1000;
 
 const UNSEEN = { isConfirmed: false, isListed: false };
 
-/** The writes that were acknowledged and may still be lost (design: "When a write is settled"). */
+/** The writes that the server has taken and may still lose (design: "When a write is settled"). */
 export class UnconfirmedWrites {
   readonly #options: UnconfirmedWritesOptions;
   /** In the order in which they were acknowledged. */
@@ -141,7 +143,7 @@ export class UnconfirmedWrites {
   /** Takes in acknowledged writes. Resolves when a crash of this process does not take them back. */
   acknowledged(writes: readonly Acknowledged[]): Promise<void> {
     const { journal, clock, isSlow } = this.#options;
-    const kept = writes.flatMap(({ accessKey, ...write }) => {
+    const kept = writes.flatMap(({ accessKey, isUnsaid = false, ...write }) => {
       const earlier = this.#pending.get(accessKey);
       const next = mergeWrites(earlier, write);
       const retries = isRetry(earlier, write) ? (earlier?.retries ?? 0) + 1 : 0;
@@ -151,8 +153,9 @@ export class UnconfirmedWrites {
         journal.drop([accessKey]);
         return [];
       }
-      const wasSlow = earlier?.isSlow === true;
-      const entry = { after: next.after, previousStates: next.previousStates, isSlow: wasSlow || isSlow() };
+      const wasUnsafe = earlier?.isUnsafe === true && !earlier.isConfirmed;
+      const { after, previousStates } = next;
+      const entry = { after, previousStates, isUnsafe: wasUnsafe || isUnsaid || isSlow() };
       this.#pending.set(accessKey, { ...entry, answeredAt: next.answeredAt, ...UNSEEN, retries, isOld: false });
       return [{ accessKey, ...entry, at: clock.now() }];
     });

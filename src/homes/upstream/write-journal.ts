@@ -13,8 +13,8 @@ export interface JournalEntry {
   readonly accessKey: string;
   readonly after: KeyState;
   readonly previousStates: readonly KeyState[];
-  /** Acknowledged while the server was slow, or written over a pending one that was. */
-  readonly isSlow: boolean;
+  /** The server may lose it while it runs: it was slow, or did not say that it saved this write, or an unconfirmed one below it. */
+  readonly isUnsafe: boolean;
   /** The time of the server's answer; milliseconds since the epoch. */
   readonly at: number;
 }
@@ -80,9 +80,9 @@ export async function openWriteJournal({ fileSystem, folder, log }: WriteJournal
   };
 }
 
-function lineOf({ accessKey, after, previousStates, isSlow, at }: JournalEntry): string {
+function lineOf({ accessKey, after, previousStates, isUnsafe, at }: JournalEntry): string {
   const states = { after: wireOf(after), formers: previousStates.map(wireOf) };
-  return `${writeJson({ key: accessKey, ...states, slow: isSlow, at: BigInt(Math.floor(at)) })}\n`;
+  return `${writeJson({ key: accessKey, ...states, slow: isUnsafe, at: BigInt(Math.floor(at)) })}\n`;
 }
 
 function wireOf(state: KeyState): JsonValue {
@@ -113,7 +113,7 @@ function entryOf(accessKey: string, { after, formers, slow, at }: JsonObject): J
   const [afterwards, ...before] = states.flatMap((state) => (state === undefined ? [] : [state]));
   if (afterwards === undefined || before.length !== formers.length) return null;
   // Notes of an earlier Keyway do not say it: what they tell of may have been lost.
-  return { accessKey, after: afterwards, previousStates: before, isSlow: slow !== false, at: Number(at) };
+  return { accessKey, after: afterwards, previousStates: before, isUnsafe: slow !== false, at: Number(at) };
 }
 
 function stateIn(accessKey: string, value: JsonValue | undefined): KeyState | undefined {

@@ -147,7 +147,7 @@ it('a made-up column is in the notes of what a server may lose', async () => {
   const fileSystem = createMemoryFiles();
   await fileSystem.makeFolder('/data', 0o700);
   const place = { fileSystem, folder: '/data', log };
-  const note = { accessKey: 'a', after: made('a', 'x'), previousStates: [made('a', null)], isSlow: false, at: 5 };
+  const note = { accessKey: 'a', after: made('a', 'x'), previousStates: [made('a', null)], isUnsafe: false, at: 5 };
   const notes = await openWriteJournal(place);
   await notes.keep([note]);
   await notes.close();

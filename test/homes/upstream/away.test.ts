@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createKey, deleteKey } from '../../ports/key-changes.js';
-import { held, key, type Staged, staged } from './staged.js';
+import { held, key, line, type Staged, staged } from './staged.js';
 
 const two = (server: { keys: Map<string, unknown> }): void => {
   server.keys.set('a', held('a', 5n));
@@ -223,6 +223,18 @@ describe('while somebody else holds the one session of a server', () => {
   });
 });
 
+describe('a server that was updated underneath', () => {
+  it('is called as what it is now', async () => {
+    const { world, server, backend } = await staged({ revision: 'earliest', before: two });
+    await world.until(Promise.resolve(backend.audit?.add({ eventEn: 'own', eventRu: '', success: true })));
+    expect(server.calls).not.toContain('addAudit');
+    server.speaks(line('current'), '0.2.96');
+    await world.until(Promise.resolve(backend.audit?.add({ eventEn: 'its', eventRu: '', success: true })));
+    expect(server.calls).toContain('addAudit');
+    await backend.close();
+  });
+});
+
 describe('what clients are told', () => {
   it('is what the server’s own subscription says, looked at again every minute where somebody subscribes', async () => {
     const { world, server, backend } = await staged({ before: two });
@@ -262,6 +274,15 @@ describe('what clients are told', () => {
       announced: { host: 'other.example', port: 1 },
     });
     await backend.close();
+  });
+
+  it('goes on without the server', async () => {
+    const { world, server, backend } = await staged({ before: two });
+    server.becomes('away');
+    await world.pass(120_000);
+    await world.until(Promise.resolve(backend.replica?.find('a')));
+    expect(backend.settings().announced).toMatchObject({ host: 'vpn.example' });
+    await world.until(backend.close());
   });
 });
 

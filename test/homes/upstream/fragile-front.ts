@@ -84,7 +84,7 @@ export async function fragileFront(revision: string): Promise<FragileHome> {
   const files = createMemoryFiles();
   const lost: ('before' | 'after')[] = [];
   const trip = (call: string): Trip => {
-    const fault = /User|Limit|Config/.test(call) ? lost.shift() : undefined;
+    const fault = /create|update|delete|Config/.test(call) ? lost.shift() : undefined;
     // As slow as one that loses writes.
     return { there: 30, back: 30, ...(fault === undefined ? {} : { lost: fault }) };
   };

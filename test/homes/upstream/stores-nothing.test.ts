@@ -37,7 +37,7 @@ describe.each(['0.2.0', '0.2.25'])('keys of a server of %s, which stores nothing
       expect(server.keys.get('made')?.record).toEqual(key('made', 5n, 'Anna'));
       expect(server.keys.get('other')?.record.limitBytes).toBe(7n);
     }
-    expect(logged.filter((message) => /acknowledged were lost .* made again/.test(message))).toHaveLength(2);
+    expect(logged.filter((message) => /had made were lost .* made again/.test(message))).toHaveLength(2);
     expect(logged.filter((message) => /not stored for the next start/.test(message))).toEqual([]);
     expect(server.calls).not.toContain('getConfig');
     await backend.close();

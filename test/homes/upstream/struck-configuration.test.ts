@@ -37,7 +37,7 @@ it('has notes of writes outlive what is remembered of the server’s own texts',
   });
   const note = (accessKey: string, name: string): JournalEntry => ({
     ...{ accessKey, after: { accessKey, name, limitBytes: 5n } },
-    ...{ previousStates: [null, { accessKey, name, limitBytes: null }], isSlow: false, at: 1 },
+    ...{ previousStates: [null, { accessKey, name, limitBytes: null }], isUnsafe: false, at: 1 },
   });
   const before = secrets();
   const shown = note(before.struck(`k ${TOKEN}`), before.struck(`n ${TOKEN}`));

@@ -27,7 +27,7 @@ describe('a write that a running server has acknowledged', () => {
     expect([...server.keys.keys()].sort()).toEqual(['new', 'old']);
     expect(server.keys.get('new')?.record.limitBytes).toBe(5n);
     expect(server.keys.get('old')?.record.limitBytes).toBe(2n);
-    const said = lines.filter(({ message }) => /acknowledged were lost/.test(message));
+    const said = lines.filter(({ message }) => /had made were lost/.test(message));
     expect(said).toMatchObject([{ count: 3, keys: ['gone', 'old', 'new'].map(keyDigest) }]);
     expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 3 });
     await backend.close();
@@ -85,6 +85,18 @@ describe('a write that a running server has acknowledged', () => {
     server.outside({ remove: 'a' });
     await world.pass(20_000);
     expect(server.keys.get('a')?.record.limitBytes).toBe(6n);
+    await backend.close();
+  });
+
+  it('that it has in memory alone is made again where its next reload loses it, however fast it is', async () => {
+    const { world, server, backend } = await staged({ dataFolder: null });
+    await world.pass(2_000);
+    server.failsToSave = true;
+    await expect(world.until(createKey(backend, key('a', 5n)))).rejects.toMatchObject({ code: 'savedInMemory' });
+    await world.pass(1_000);
+    server.outside({ remove: 'a' });
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
     await backend.close();
   });
 
@@ -334,7 +346,7 @@ describe('a name on a line whose lists tell none', () => {
     await world.pass(2_000);
     expect([server.keys.get('a')?.record.name, backend.keys.get('a')?.name]).toEqual(['second', 'second']);
     await world.pass(20_000);
-    expect(logged.filter((message) => /acknowledged was lost/.test(message))).toHaveLength(1);
+    expect(logged.filter((message) => /had made was lost/.test(message))).toHaveLength(1);
     expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 1 });
     await backend.close();
   });
@@ -402,6 +414,20 @@ describe('a name on a line whose lists tell none', () => {
     expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
     await backend.close();
   });
+
+  it('outlives a Keyway that is killed', async () => {
+    const { world, server, backend, again } = await named({});
+    // What is kept before the change takes no time of the test's then.
+    await world.until(backend.document?.keepVersion() ?? Promise.resolve());
+    await world.until(updateKey(backend, 'a', { name: 'second', limitBytes: 1n }));
+    server.lose('a');
+    store(server);
+    const second = await again();
+    expect(second.keys.get('a')?.name).toBe('second');
+    await world.pass(15_000);
+    expect([server.keys.get('a')?.record.name, second.keys.get('a')?.name]).toEqual(['second', 'second']);
+    await second.close();
+  });
 });
 
 describe('a write to a server with one session, which somebody else has taken', () => {
@@ -465,6 +491,16 @@ describe('a write whose answer is lost', () => {
     };
   };
 
+  it('is answered as done where a read shows it, and is sent once', async () => {
+    const { trip, lose } = losing('create', 'after');
+    const { world, server, backend } = await staged({ trip });
+    lose();
+    await world.until(createKey(backend, key('a', 5n)));
+    expect(server.calls.filter((call) => call === 'create')).toHaveLength(1);
+    expect(backend.keys.get('a')?.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
   it('and of which nothing can be read fails, and no list of the next 7 s decides what the key is', async () => {
     const { trip, lose } = losing('delete', 'after');
     const { world, server, backend } = await staged({
@@ -486,6 +522,15 @@ describe('a write whose answer is lost', () => {
     expect(backend.keys.get('a')).toBe(undefined);
     await backend.close();
   });
+
+  it('and that never arrived is told as the failure it is', async () => {
+    const { trip, lose } = losing('create', 'before');
+    const { world, server, backend } = await staged({ trip });
+    lose();
+    await expect(world.until(createKey(backend, key('a')))).rejects.toMatchObject({ code: 'upstreamAway' });
+    expect([server.keys.size, backend.keys.size]).toEqual([0, 0]);
+    await backend.close();
+  });
 });
 
 it('stands in the journal in the words of every earlier Keyway, which is read and written in them', async () => {
@@ -504,9 +549,9 @@ it('stands in the journal in the words of every earlier Keyway, which is read an
   await fileSystem.makeFolder('/data', 0o700);
   await fileSystem.create(place, Buffer.from(lines.join('\n')), 0o600);
   const journal = await openWriteJournal({ fileSystem, folder: '/data', log: keptLog() });
-  const noted = { previousStates: [key('b', 2n ** 64n - 1n, 'B'), null], isSlow: false, at: 1_760_000_000_003 };
+  const noted = { previousStates: [key('b', 2n ** 64n - 1n, 'B'), null], isUnsafe: false, at: 1_760_000_000_003 };
   expect(journal.found).toEqual([
-    { accessKey: 'old', after: key('old', 1n, 'Old'), previousStates: [null], isSlow: true, at: 1_760_000_000_001 },
+    { accessKey: 'old', after: key('old', 1n, 'Old'), previousStates: [null], isUnsafe: true, at: 1_760_000_000_001 },
     { accessKey: 'b', after: null, ...noted },
   ]);
   await journal.keep([{ accessKey: 'b', after: null, ...noted }]);

@@ -193,9 +193,12 @@ export class FileWrites {
   }
 
   /** Notes a change that is about to take the place of the file. */
-  async #intend(change: FileChange, { path, realPath, isAssumed = false }: TargetFile): Promise<void> {
+  async #intend(
+    change: FileChange,
+    { path, realPath, isAssumed = false }: TargetFile,
+    keepsNext: boolean,
+  ): Promise<void> {
     const { hold, journal, state } = this.#served;
-    const { keepsNext } = state;
     await this.#renewHold();
     // A data folder that was made again has no version of what is replaced.
     const isMadeAgain = state.keepsNext && !keepsNext;
@@ -210,8 +213,10 @@ export class FileWrites {
   }
 
   async #put(target: TargetFile, content: Buffer, change: FileChange): Promise<FileStat | null> {
-    const { fileSystem, overwriting, hold, journal } = this.#served;
-    const before = () => this.#intend(change, target);
+    const { fileSystem, overwriting, hold, journal, state } = this.#served;
+    // As it was when a version was kept of what is replaced, or none.
+    const { keepsNext } = state;
+    const before = () => this.#intend(change, target, keepsNext);
     if (overwriting !== null) {
       await before();
       return overwriting.replace(target, content);
