@@ -174,10 +174,7 @@ export async function createTarget(
     if (await exists(fileSystem, path)) throw new TargetChangedError(path);
     throw createFailure('ENOENT', `${path} is a symbolic link to a file that does not exist`);
   });
-  const syncing = syncName(fileSystem, path, creating);
-  syncing.catch(() => undefined);
-  await creating;
-  return syncing;
+  return syncName(fileSystem, path, creating);
 }
 
 /** Removes what a killed Keyway has left next to the file. Call only while no other one writes it. */
@@ -237,7 +234,10 @@ async function syncName(
   writing: Promise<FileStat>,
 ): Promise<FileStat | null> {
   const syncing = fileSystem.syncFolder(dirname(realPath), writing);
-  const [written, present] = await Promise.all([writing, writing.then(() => fileSystem.stat(realPath)), syncing]);
+  // A folder that cannot be opened must not end this while the file is still being written.
+  syncing.catch(() => undefined);
+  const written = await writing;
+  const [present] = await Promise.all([fileSystem.stat(realPath), syncing]);
   return present.ino === written.ino && present.mtimeNs === written.mtimeNs ? present : null;
 }
 

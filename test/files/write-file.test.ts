@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { readTarget, replaceTarget, TargetChangedError } from '../../src/files/write-file.js';
+import { createTarget, readTarget, replaceTarget, TargetChangedError } from '../../src/files/write-file.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../ports/forgetful-file-system.js';
 
 const PATH = '/etc/server/server.json';
@@ -44,4 +44,16 @@ it.each([
   const { disk, replace } = await found();
   await expect(replace(async () => edit(disk))).rejects.toBeInstanceOf(TargetChangedError);
   expect([disk.readText(PATH), disk.names('/etc/server')]).toEqual(['by hand', ['server.json']]);
+});
+
+it('says that a new file is not durable where its folder cannot be opened, no earlier than the file is whole', async () => {
+  const { disk } = await found();
+  const path = '/etc/server/new.json';
+  const refused = async (): Promise<void> => {
+    throw new Error('no handle is free');
+  };
+  await expect(createTarget({ ...disk.port, syncFolder: refused }, path, Buffer.from('new'))).rejects.toThrow(
+    'no handle is free',
+  );
+  expect(disk.readText(path)).toBe('new');
 });

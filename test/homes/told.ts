@@ -54,6 +54,18 @@ const LOST_TWICE: Step[] = [
   { kind: 'goes wrong', which: 67 },
 ];
 
+/** A create that a killed process never noted is lost under the next one, and so is the create of the same key over it. */
+const LOST_OVER_A_LOST: Step[] = [
+  { kind: 'create', key: 'c', killedAt: 4 },
+  { kind: 'delete', key: 'a' },
+  { kind: 'goes wrong', which: 47 },
+  { kind: 'create', key: 'c', killedAt: 17 },
+  { kind: 'goes wrong', which: 62 },
+  { kind: 'delete', key: 'b', killedAt: 1 },
+  { kind: 'update', key: 'c', killedAt: 11 },
+  { kind: 'update', key: 'c' },
+];
+
 /**
  * After any changes, faults and kills all that was called done is there, and nothing that was called not made; what was called
  * unknown, or was in memory when the process was killed, may be there or not. Begins no run later than after `time`, in
@@ -69,7 +81,7 @@ export async function expectTold(open: () => Promise<FragileHome>, runs: number,
         await home.leave();
       }
     }),
-    { numRuns: runs, interruptAfterTimeLimit: time, examples: [[LOST_TWICE]] },
+    { numRuns: runs, interruptAfterTimeLimit: time, examples: [[LOST_TWICE], [LOST_OVER_A_LOST]] },
   );
 }
 

@@ -88,7 +88,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
         freshness.writeEnds(record.accessKey, 'answered', answeredAt);
         replica.follow({ kind: 'createdBare', record });
       }
-      const writes = records.map((after) => ({ accessKey: after.accessKey, before: null, after, answeredAt }));
+      const writes = records.map((after) => ({ accessKey: after.accessKey, befores: [null], after, answeredAt }));
       return { created: value, noted: sent.acknowledged(writes) };
     });
     await noted;
@@ -133,7 +133,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       if ((after === null) !== isGone) return null;
       const befores = [null, await storedRecord(accessKey)];
       const answeredAt = clock.monotonic();
-      return { noted: sent.acknowledged(befores.map((before) => ({ accessKey, before, after, answeredAt }))) };
+      return { noted: sent.acknowledged([{ accessKey, befores, after, answeredAt }]) };
     });
     await adopted?.noted;
     return adopted !== null;

@@ -99,7 +99,9 @@ export function createSentWrites(options: SentWritesOptions) {
     freshness.writeEnds(write.accessKey, 'answered', answeredAt);
     replica.follow(write.effect(after));
     if (isReset(write)) return Promise.resolve();
-    return acknowledged([{ accessKey: write.accessKey, before, after, answeredAt, isUnsaid }]);
+    // What a create was made over may have been lost already, or be lost with it.
+    const befores = isCreate(write) ? [null, before] : [before];
+    return acknowledged([{ accessKey: write.accessKey, befores, after, answeredAt, isUnsaid }]);
   }
 
   /** Takes in writes that another call has made. Resolves when they are recorded. */
@@ -139,6 +141,9 @@ export function createSentWrites(options: SentWritesOptions) {
 
   return { present, perform, acknowledged };
 }
+
+/** Tells whether a write makes a key where none is. */
+const isCreate = (write: KeyWrite): boolean => write.after(null) !== null;
 
 /** Tells whether a write resets counters, which no server stores with its keys. */
 function isReset(write: KeyWrite): boolean {

@@ -5,7 +5,7 @@ import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { UpstreamContext } from './context.js';
 import { type KeyState, sameState, type Tells } from './key-state.js';
 import { namedInLog } from './reverted-report.js';
-import type { WriteJournal } from './write-journal.js';
+import type { JournalEntry, WriteJournal } from './write-journal.js';
 
 /** A write that the server has taken, into its memory at least, and that it may still lose. */
 export interface UnconfirmedWrite {
@@ -17,13 +17,11 @@ export interface UnconfirmedWrite {
 }
 
 /** An unconfirmed write with what was seen of its key since. */
-export interface PendingWrite extends UnconfirmedWrite {
+export interface PendingWrite extends UnconfirmedWrite, Pick<JournalEntry, 'isUnsafe'> {
   /** The number of times that it was made again. */
   readonly retries: number;
   /** True if an earlier process acknowledged it too long ago to blame the server for what is seen now. */
   readonly isOld: boolean;
-  /** The server may lose it while it runs: it was slow, or did not say that it saved this write, or an unconfirmed one below it. */
-  readonly isUnsafe: boolean;
   /** Seen long enough afterwards. It stays pending where the server would not start with it. */
   readonly isConfirmed: boolean;
   /** The time of the last list or read that showed it so once it was confirmed; monotonic, ms. */
@@ -36,7 +34,8 @@ export interface PendingWrite extends UnconfirmedWrite {
 
 export interface Acknowledged {
   readonly accessKey: string;
-  readonly before: KeyState;
+  /** What may have stood there before it. */
+  readonly befores: readonly KeyState[];
   readonly after: KeyState;
   readonly answeredAt: number;
   /** The server did not say that it saved it. */
@@ -240,9 +239,9 @@ export class UnconfirmedWrites {
 /** Tells whether a write was already pending. */
 function isRetry(
   earlier: PendingWrite | undefined,
-  { before, after }: Pick<Acknowledged, 'before' | 'after'>,
+  { befores, after }: Pick<Acknowledged, 'befores' | 'after'>,
 ): boolean {
-  return earlier !== undefined && sameState(earlier.after, after) && !sameState(before, after);
+  return earlier !== undefined && sameState(earlier.after, after) && !befores.some((each) => sameState(each, after));
 }
 
 /**
@@ -277,10 +276,9 @@ function nameOutcome(write: UnconfirmedWrite, name: string | null | undefined, s
 /** Merges a write into the pending one of its key; null where nothing can be reverted. */
 export function mergeWrites(
   earlier: UnconfirmedWrite | undefined,
-  write: { readonly before: KeyState; readonly after: KeyState; readonly answeredAt: number },
+  { befores, after, answeredAt }: Pick<Acknowledged, 'befores' | 'after' | 'answeredAt'>,
 ): UnconfirmedWrite | null {
-  const { before, after, answeredAt } = write;
-  const known = earlier === undefined ? [before] : [...earlier.previousStates, earlier.after, before];
+  const known = earlier === undefined ? befores : [...earlier.previousStates, earlier.after, ...befores];
   const previousStates: KeyState[] = [];
   for (const previous of known) {
     if (sameState(previous, after) || previousStates.some((each) => sameState(each, previous))) continue;

@@ -75,7 +75,7 @@ describe('what becomes of a write', () => {
         let waiting: ReturnType<typeof mergeWrites> | undefined;
         for (const [index, after] of states.slice(1).entries()) {
           const before = states[index] ?? null;
-          waiting = mergeWrites(waiting ?? undefined, { before, after, answeredAt: index });
+          waiting = mergeWrites(waiting ?? undefined, { befores: [before], after, answeredAt: index });
         }
         const last = states.at(-1) ?? null;
         for (const former of waiting?.previousStates ?? []) {
@@ -89,7 +89,7 @@ describe('what becomes of a write', () => {
   });
 
   it('is nothing to wait for where the key is what it was', () => {
-    expect(mergeWrites(undefined, { before: key('a', 1n), after: key('a', 1n), answeredAt: 1 })).toBe(null);
+    expect(mergeWrites(undefined, { befores: [key('a', 1n)], after: key('a', 1n), answeredAt: 1 })).toBe(null);
   });
 });
 

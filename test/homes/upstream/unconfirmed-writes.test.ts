@@ -100,6 +100,20 @@ describe('a write that a running server has acknowledged', () => {
     await backend.close();
   });
 
+  it('that made a key anew is made again where the server loses what was there before, too', async () => {
+    const { world, server, backend } = await staged({
+      ...LOSSY,
+      dataFolder: null,
+      before: ({ keys }) => keys.set('a', held('a', 1n)),
+    });
+    await world.pass(2_000);
+    await world.until(createKey(backend, key('a', 5n)));
+    server.outside({ remove: 'a' });
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
   it('is left alone where somebody else has changed the key', async () => {
     const { world, server, backend } = await staged({
       dataFolder: null,
