@@ -120,6 +120,8 @@ export async function fragileFront(revision: string): Promise<FragileHome> {
       backend = await open();
     },
     async killWithin(step, work) {
+      // Nothing is asked in the instant in which something else was answered.
+      await world.pass(1);
       life.left = step ?? Number.POSITIVE_INFINITY;
       const done = work().then(() => 'done' as const);
       const outcome = await world.until(Promise.race([done, life.end]));
