@@ -9,6 +9,8 @@ import { line } from './staged.js';
 import { createWorld } from './world.js';
 
 const FOLDER = '/var/keyway';
+/** What can be lost, or its answer. */
+const WRITES = /create|update|delete|limit|put/;
 const log: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A process: what it asks of others is not answered any more once it was killed. */
@@ -84,7 +86,7 @@ export async function fragileFront(revision: string): Promise<FragileHome> {
   const files = createMemoryFiles();
   const lost: ('before' | 'after')[] = [];
   const trip = (call: string): Trip => {
-    const fault = /create|update|delete|Config/.test(call) ? lost.shift() : undefined;
+    const fault = WRITES.test(call) ? lost.shift() : undefined;
     // As slow as one that loses writes.
     return { there: 30, back: 30, ...(fault === undefined ? {} : { lost: fault }) };
   };
