@@ -19,6 +19,8 @@ interface Due {
   readonly run: () => void;
 }
 
+/** After so long, ms, each further step takes a real ms. */
+const LONG = 60_000;
 /** How far time goes on at once, ms, and for how long, in real ms, it stands still before it goes further. */
 const SOON = 120_000;
 const PATIENCE = 5_000;
@@ -27,6 +29,8 @@ const PATIENCE = 5_000;
 const settled = async (): Promise<void> => {
   for (let i = 0; i < 3; i += 1) await new Promise((resolve) => setImmediate(resolve));
 };
+
+const aRealMillisecond = () => new Promise((resolve) => setTimeout(resolve, 1));
 
 export function createWorld(): World {
   let now = 1_000;
@@ -70,13 +74,15 @@ export function createWorld(): World {
         isOver = true;
       };
       promise.then(over, over);
-      const last = now + 3_600_000;
+      const begun = now;
+      const last = begun + 3_600_000;
       await settled();
       for (let real = 0; !isOver && now < last; ) {
         const soon = Math.min(last, now + SOON);
-        if (await next(soon)) real = 0;
         // What is awaited may be at work outside of this time, as compression is.
-        else if (real++ < PATIENCE) await new Promise((resolve) => setTimeout(resolve, 1));
+        if (now > begun + LONG) await aRealMillisecond();
+        if (await next(soon)) real = 0;
+        else if (real++ < PATIENCE) await aRealMillisecond();
         else if (!(await next(last))) await settled();
       }
       return promise;
