@@ -14,6 +14,8 @@ export interface UnconfirmedWrite {
   readonly previousStates: readonly KeyState[];
   /** The time of its answer; monotonic, ms. */
   readonly answeredAt: number;
+  /** The time at which this process found it, which an earlier one may have made again until then; monotonic, ms. */
+  readonly foundAt?: number;
 }
 
 /** An unconfirmed write with what was seen of its key since. */
@@ -70,8 +72,9 @@ export class UnconfirmedWrites {
     const { journal, clock } = options;
     for (const { accessKey, at, ...entry } of journal.found) {
       const answeredAt = onMonotonicClock(clock, at);
-      const isOld = clock.monotonic() - answeredAt > MOST_ABSENCE;
-      this.#pending.set(accessKey, { ...entry, answeredAt, ...UNSEEN, retries: 0, isOld });
+      const foundAt = clock.monotonic();
+      const isOld = foundAt - answeredAt > MOST_ABSENCE;
+      this.#pending.set(accessKey, { ...entry, answeredAt, foundAt, ...UNSEEN, retries: 0, isOld });
     }
   }
 
@@ -181,8 +184,7 @@ export class UnconfirmedWrites {
    */
   neededAt(): number | null {
     if (this.#reverted.size > 0) return this.#options.clock.monotonic();
-    for (const { isConfirmed, answeredAt } of this.#pending.values())
-      if (!isConfirmed) return answeredAt + SETTLED_AFTER;
+    for (const write of this.#pending.values()) if (!write.isConfirmed) return settledAt(write);
     return null;
   }
 
@@ -249,9 +251,12 @@ function isRetry(
  */
 export type WriteOutcome = 'pending' | 'confirmed' | 'reverted' | 'superseded';
 
+/** Returns from when on a list that shows a write confirms it; monotonic, ms. */
+const settledAt = ({ answeredAt, foundAt = answeredAt }: UnconfirmedWrite): number => foundAt + SETTLED_AFTER;
+
 export function writeOutcome(write: UnconfirmedWrite, seen: KeyState, sentAt: number, tells?: Tells): WriteOutcome {
   if (sentAt <= write.answeredAt) return 'pending';
-  if (sameState(seen, write.after, tells)) return sentAt >= write.answeredAt + SETTLED_AFTER ? 'confirmed' : 'pending';
+  if (sameState(seen, write.after, tells)) return sentAt >= settledAt(write) ? 'confirmed' : 'pending';
   return write.previousStates.some((previous) => sameState(seen, previous, tells)) ? 'reverted' : 'superseded';
 }
 
@@ -266,9 +271,9 @@ function mayLackName({ after, previousStates }: UnconfirmedWrite): boolean {
  * afterwards is confirmed.
  */
 function nameOutcome(write: UnconfirmedWrite, name: string | null | undefined, sentAt: number): WriteOutcome {
-  const { after, previousStates, answeredAt } = write;
-  if (sentAt < answeredAt + SETTLED_AFTER) return 'pending';
-  if (name === undefined) return sentAt >= answeredAt + 2 * SETTLED_AFTER ? 'confirmed' : 'pending';
+  const { after, previousStates } = write;
+  if (sentAt < settledAt(write)) return 'pending';
+  if (name === undefined) return sentAt >= settledAt(write) + SETTLED_AFTER ? 'confirmed' : 'pending';
   if (!mayLackName(write) || name === after?.name) return 'confirmed';
   return previousStates.some((previous) => previous !== null && previous.name === name) ? 'reverted' : 'superseded';
 }

@@ -284,6 +284,20 @@ describe('a key that was just made and is gone from the server', () => {
     await second.close();
   });
 
+  it('of a Keyway that was killed is settled 7 s after the next one started, which cannot know when it was made again last', async () => {
+    const { world, server, backend, again } = await staged(LOSSY);
+    await world.pass(5_000);
+    await world.until(createKey(backend, MADE));
+    await world.until(backend.close());
+    await world.pass(10_000);
+    const second = await again();
+    await world.pass(5_000);
+    server.outside({ remove: MADE.accessKey });
+    await world.pass(20_000);
+    expect([server.keys.has(MADE.accessKey), second.status().unsettled]).toEqual([true, 0]);
+    await second.close();
+  });
+
   it('one of many is named in one line for all of them', async () => {
     const { world, server, backend, lines } = await staged();
     await world.pass(5_000);
