@@ -54,6 +54,15 @@ interface Left {
   all: number;
 }
 
+/** A member or an element that a sequence is to have. */
+interface PlacedItem {
+  /** What stands before the value: a member's name with its colon, or nothing. */
+  readonly label: string;
+  readonly value: Value;
+  /** The index of the item that it continues; -1 if it is new. */
+  readonly place: number;
+}
+
 class Editor {
   readonly splices: Splice[] = [];
   readonly #bytes: Buffer;
@@ -71,18 +80,25 @@ class Editor {
   /** Replaces a value at a level of the document that results; `style` is that of its container. */
   *put(node: ValueNode, value: Value, style: TextStyle = this.#base, level = 0): Steps<void> {
     if (this.#pace.isDue()) yield;
-    if (value.at !== node) yield* this.#replace(node, value, style, level);
+    if (value.at !== node) yield* this.#replace(node, { label: '', value }, style, level);
     else if (value.isSame) return;
     else if (value.kind === 'object' && node.kind === 'object') yield* this.#editObject(value, node, level);
     else if (value.kind === 'array' && node.kind === 'array') yield* this.#editArray(value, node, level);
-    else yield* this.#replace(node, value, style, level);
+    else yield* this.#replace(node, { label: '', value }, style, level);
   }
 
-  *#editObject({ members }: ObjectValue, at: ObjectNode, level: number): Steps<void> {
+  *#editObject({ members, isOrdered }: ObjectValue, at: ObjectNode, level: number): Steps<void> {
     expectLevel(level);
     const bytes = this.#bytes;
     const own = yield* this.#sequence(at, at.members);
     const style = sequenceStyle(bytes, own, styleOf(bytes, at, this.#base));
+    const label = (name: string) => `${JSON.stringify(name)}${style.colon}`;
+    if (isOrdered) {
+      const places = new Map(at.members.map(({ name }, index) => [name, index]));
+      const items = [...members].map(([name, value]) => ({ label: label(name), value, place: places.get(name) ?? -1 }));
+      const nodes = at.members.map(({ value }) => value);
+      return yield* this.#editInOrder(items, own, nodes, style, level);
+    }
     const last = new Map<string, ValueNode>();
     const removed = new Map<ValueNode, number>();
     for (const [index, { name, value }] of at.members.entries()) {
@@ -94,8 +110,7 @@ class Editor {
     for (const [name, value] of members) {
       const node = last.get(name) ?? this.#rename(at.members, removed, name, value);
       if (node !== undefined) yield* this.put(node, value, style, level + 1);
-      else
-        texts.push(`${JSON.stringify(name)}${style.colon}${yield* this.#text(value, style, style.indent, level + 1)}`);
+      else texts.push(`${label(name)}${yield* this.#text(value, style, style.indent, level + 1)}`);
     }
     yield* this.#replaceTail(own, [...removed.values()], texts, style);
   }
@@ -161,52 +176,65 @@ class Editor {
     return false;
   }
 
-  /** Edits between items that stay: new ones replace removed ones, as far as there are any. */
   *#editArray({ items }: ArrayValue, at: ArrayNode, level: number): Steps<void> {
     expectLevel(level);
     const own = yield* this.#sequence(at, at.elements);
-    const style = sequenceStyle(this.#bytes, own, this.#base);
-    const staying = yield* this.#staying(items, at);
+    const places = new Map<ValueNode, number>();
+    for (const [index, node] of at.elements.entries()) {
+      places.set(node, index);
+      if (this.#pace.isDue()) yield;
+    }
+    const placed = (value: Value): PlacedItem => {
+      return { label: '', value, place: value.at === null ? -1 : (places.get(value.at) ?? -1) };
+    };
+    const wanted = yield* mappedSteps(items, placed, this.#pace);
+    yield* this.#editInOrder(wanted, own, at.elements, sequenceStyle(this.#bytes, own, this.#base), level);
+  }
+
+  /** Edits between items that stay in this order: new ones replace removed ones, as far as there are any. */
+  *#editInOrder(
+    items: readonly PlacedItem[],
+    own: Sequence,
+    nodes: readonly ValueNode[],
+    style: SequenceStyle,
+    level: number,
+  ): Steps<void> {
+    const places = yield* mappedSteps(items, ({ place }) => place, this.#pace);
+    const staying = yield* risingSteps(places, this.#pace);
     const removed: number[] = [];
-    let waiting: Value[] = [];
+    let waiting: PlacedItem[] = [];
     let next = 0;
     for (const [index, item] of [...items, null].entries()) {
-      const place = item === null ? at.elements.length : (staying[index] ?? -1);
+      const place = item === null ? nodes.length : (staying[index] ?? -1);
       if (item !== null && place === -1) {
         waiting.push(item);
         continue;
       }
-      const gone = at.elements.slice(next, place);
-      for (const [which, node] of gone.entries()) {
-        const value = waiting[which];
-        if (value === undefined) removed.push(next + which);
-        else yield* this.#replace(node, value, style, level + 1);
+      for (let gone = next; gone < place; gone += 1) {
+        const one = waiting[gone - next];
+        if (one === undefined) removed.push(gone);
+        else yield* this.#replace({ start: own.starts[gone] ?? 0, end: own.ends[gone] ?? 0 }, one, style, level + 1);
       }
       const texts: string[] = [];
-      for (const value of waiting.slice(gone.length))
-        texts.push(yield* this.#text(value, style, style.indent, level + 1));
+      for (const { label, value } of waiting.slice(place - next))
+        texts.push(`${label}${yield* this.#text(value, style, style.indent, level + 1)}`);
       this.#add(insertItems(this.#bytes, own, place - 1, texts, style));
-      const node = at.elements[place];
-      if (item !== null && node !== undefined) yield* this.put(node, item, style, level + 1);
+      const node = nodes[place];
+      if (item !== null && node !== undefined) yield* this.put(node, item.value, style, level + 1);
       waiting = [];
       next = place + 1;
     }
     yield* this.#replaceTail(own, removed, [], style);
   }
 
-  /** Returns for each item the index of the element that it keeps; -1 for none. */
-  *#staying(items: readonly Value[], at: ArrayNode): Steps<readonly number[]> {
-    const places = new Map<ValueNode, number>();
-    for (const [index, node] of at.elements.entries()) {
-      places.set(node, index);
-      if (this.#pace.isDue()) yield;
-    }
-    const placeOf = ({ at: own }: Value): number => (own === null ? -1 : (places.get(own) ?? -1));
-    return yield* risingSteps(yield* mappedSteps(items, placeOf, this.#pace), this.#pace);
-  }
-
-  *#replace({ start, end }: ValueNode, value: Value, style: TextStyle, level: number): Steps<void> {
-    this.splices.push(splice(start, end, yield* this.#text(value, style, lineIndent(this.#bytes, start), level)));
+  *#replace(
+    { start, end }: Pick<ValueNode, 'start' | 'end'>,
+    { label, value }: Pick<PlacedItem, 'label' | 'value'>,
+    style: TextStyle,
+    level: number,
+  ): Steps<void> {
+    const text = yield* this.#text(value, style, lineIndent(this.#bytes, start), level);
+    this.splices.push(splice(start, end, `${label}${text}`));
   }
 
   #add(splices: readonly Splice[]): void {

@@ -25,7 +25,16 @@ import type { ConfigurationDocument } from './document.js';
 import { createWarnings, isAbsent } from './reading.js';
 import { isRenderedArray, type Rendered } from './style.js';
 import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
-import { areEqualSteps, newValue, type ObjectValue, objectWith, touch, type Value, valueAt } from './value.js';
+import {
+  areEqualSteps,
+  emptyObject,
+  newValue,
+  type ObjectValue,
+  objectWith,
+  touch,
+  type Value,
+  valueAt,
+} from './value.js';
 
 /** Members of the root that a change sets. */
 type SetMembers = readonly (readonly [string, Value])[];
@@ -99,8 +108,15 @@ function setDnsMember(bytes: Buffer, { members }: ObjectValue, member: DnsMember
     members.set(name, continuedList(bytes, present.at, value.filter(isMembers), form));
     return;
   }
-  // An edit in place leaves names where the file has them, so another order is written from scratch.
-  members.set(name, keepsOrder(present, wanted) ? inPlaceOf(present, value) : wanted);
+  const isOrdered = present?.kind === 'object' && isMembers(value);
+  members.set(name, isOrdered ? membersInOrder(present, value) : inPlaceOf(present, value));
+}
+
+/** Returns an object with these members, in their order, for another's place. */
+function membersInOrder(present: ObjectValue, wanted: Members): ObjectValue {
+  const result: ObjectValue = { ...emptyObject(present.at), isOrdered: true };
+  for (const [name, value] of wanted) result.members.set(name, inPlaceOf(present.members.get(name), value));
+  return result;
 }
 
 const isMembers = (value: Rendered): value is Members => value instanceof Map;
@@ -111,16 +127,11 @@ const isGiven = (value: Value | undefined): value is Value =>
 /** Tells whether a value is the wanted one, names in their order too. Servers do not accept `53.0` for an integer. */
 function says(present: Value | undefined, wanted: Value): boolean {
   if (present?.kind === 'number' && wanted.kind === 'number') return present.text === wanted.text;
-  return present !== undefined && keepsOrder(present, wanted) && finish(areEqualSteps(present, wanted, new Pace()));
+  if (present === undefined || !isDeepStrictEqual(namesOf(present), namesOf(wanted))) return false;
+  return finish(areEqualSteps(present, wanted, new Pace()));
 }
 
-/** Tells whether an object has the wanted order of names once those that it lacks follow the ones that stay. */
-function keepsOrder(present: Value | undefined, wanted: Value): boolean {
-  if (present?.kind !== 'object' || wanted.kind !== 'object') return true;
-  const staying = [...present.members.keys()].filter((name) => wanted.members.has(name));
-  const names = [...wanted.members.keys()];
-  return [...new Set([...staying, ...names])].every((name, index) => name === names[index]);
-}
+const namesOf = (value: Value): readonly string[] => (value.kind === 'object' ? [...value.members.keys()] : []);
 
 function plainMembers(change: DnsChange): readonly DnsMember[] {
   const defaults: Readonly<Record<PlainDns, Rendered>> = DEFAULT_DNS;

@@ -146,16 +146,24 @@ export function insertItems(
   const { starts } = sequence;
   if (texts.length === 0) return [];
   if (starts.length === 0) return [fillEmpty(bytes, sequence, texts, style)];
-  if (after === -1) return [insertInFront(starts[0] ?? 0, texts, style)];
+  if (after === -1) return [insertInFront(bytes, sequence, texts, style)];
   const end = sequence.ends[after] ?? 0;
   const next = starts[after + 1];
   if (next === undefined) return insertAtEnd(bytes, end, texts, style);
   return [insertBetween(bytes, { end, next }, texts, style, last)];
 }
 
-/** Inserts at the front; each new item brings the comma after it. */
-function insertInFront(first: number, texts: readonly string[], style: SequenceStyle): Splice {
-  return splice(first, first, texts.map((text) => `${text},${separatorOf(style)}`).join(''));
+/** Inserts at the front, before the comments of the first item; each new item brings the comma after it. */
+function insertInFront(
+  bytes: Buffer,
+  { open, starts }: Sequence,
+  texts: readonly string[],
+  style: SequenceStyle,
+): Splice {
+  const tail = commentsOnLine(bytes, open + 1);
+  // A comment before an item on the same line belongs to that item, else to the bracket.
+  const at = skipBlanks(bytes, hasLineEnd(bytes, tail.end, starts[0] ?? 0) ? tail.end : open + 1);
+  return splice(at, at, texts.map((text) => `${text},${separatorOf(style)}`).join(''));
 }
 
 /** Inserts between items. The previous one has its comma; the new ones bring one for the next, if that stays. */

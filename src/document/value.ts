@@ -47,6 +47,8 @@ export interface ArrayValue extends Container {
 
 export interface ObjectValue extends Container {
   readonly kind: 'object';
+  /** True if the document is to have its members in this order. */
+  readonly isOrdered?: true;
   /** For a repeated name the last member. */
   readonly members: Map<string, Value>;
 }

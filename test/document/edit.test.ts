@@ -1,9 +1,11 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ConfigurationChange, OutboundRule } from '../../src/core/model.js';
 import { finish } from '../../src/core/steps.js';
 import { changeDocument } from '../../src/document/change.js';
 import { readDocument } from '../../src/document/document.js';
 import { patchDocumentSteps } from '../../src/document/patch/patch-document.js';
+import { tries } from '../tries.js';
 
 const changed = (text: string, change: ConfigurationChange): string =>
   changeDocument(readDocument(Buffer.from(text)).document, change).bytes.toString();
@@ -39,6 +41,11 @@ describe('one edit for rules, DNS settings and patches', () => {
     expect(changed(FILE, { rules: [first, rule('.b', 'block')] })).toBe(
       FILE.replace('[".a" /* home */]', '[".a", /* home */ ".c"]'),
     );
+  });
+
+  it('puts a new rule in front of the first one and its comment', () => {
+    const text = changed(FILE, { rules: [rule('.c'), rule('.a'), rule('.b', 'block')] });
+    expect(text).toMatch(/"rules": \[\n {6}\{[^}]*"\.c"[^}]*\},\n {6}\/\/ ours\n {6}\{ "domain_suffix": \["\.a"/);
   });
 
   it('moves an equal rule with its text, even one that leaves members out', () => {
@@ -110,7 +117,26 @@ describe('one edit for rules, DNS settings and patches', () => {
         ['a.example', '10.0.0.1'],
       ]);
       const text = changed(present, { dns: { customDomains: same } });
-      expect(text).toBe(file('{ "b.example": "10.0.0.2", "a.example": "10.0.0.1" }'));
+      expect(text).toBe(file('{ "b.example": "10.0.0.2", "a.example": "10.0.0.1" /* home */ }'));
+    });
+
+    it('leaves the comments of names that keep their order with them, and drops none', () => {
+      const old = ['a', 'b', 'c', 'd'];
+      const lines = old.map((name) => `  // above ${name}\n  "${name}": "10.0.0.1", // behind ${name}\n`);
+      const text = file(`{ // of all\n${lines.join('').replace(/,(?=[^,]*$)/, '')}}`);
+      const anyNames = fc.uniqueArray(fc.constantFrom(...old, 'e', 'f', 'g'));
+      fc.assert(
+        fc.property(anyNames, (names) => {
+          const now = changed(text, { dns: { customDomains: new Map(names.map((name) => [name, '10.0.0.1'])) } });
+          expect(inOrder(now)).toEqual(names);
+          expect(now.match(/\/\/.*/g)?.toSorted()).toEqual(text.match(/\/\/.*/g)?.toSorted());
+          const staying = names.filter((name) => old.includes(name));
+          if (staying.some((name, index) => name < (staying[index - 1] ?? ''))) return;
+          for (const name of staying)
+            expect(now).toMatch(new RegExp(`  // above ${name}\n  "${name}": "10.0.0.1",? // behind ${name}\n`));
+        }),
+        { numRuns: tries(100) },
+      );
     });
   });
 
