@@ -118,13 +118,13 @@ export function inFormOf({ resolver }: Pick<DnsConfig, 'resolver'>, change: DnsC
 export function foldedIn(settings: ResolverSettings, older: Partial<Pick<DnsConfig, OlderMember>>): ResolverSettings {
   const { upstreams, lists, rewrites } = settings;
   const { dohUpstream = '', adblockUrls = [], customDomains = new Map() } = older;
-  const known = (url: string) => lists.some((list) => list.url === url);
-  const answered = ({ domain }: DnsRewrite) => rewrites.some((rewrite) => rewrite.domain === domain);
+  const known = new Set(lists.map(({ url }) => url));
+  const answered = new Set(rewrites.map(({ domain }) => domain));
   return {
     ...settings,
     upstreams: dohUpstream === '' || upstreams.includes(dohUpstream) ? upstreams : [dohUpstream, ...upstreams],
-    lists: [...lists, ...[...new Set(adblockUrls)].filter((url) => !known(url)).map(namedList)],
-    rewrites: [...rewrites, ...rewritesOf(customDomains).filter((rewrite) => !answered(rewrite))],
+    lists: [...lists, ...[...new Set(adblockUrls)].filter((url) => !known.has(url)).map(namedList)],
+    rewrites: [...rewrites, ...rewritesOf(customDomains).filter(({ domain }) => !answered.has(domain))],
   };
 }
 

@@ -57,6 +57,34 @@ const FILES = [
 ];
 
 describe('DNS settings of the form of 0.4.6', () => {
+  it('take over lists and names of the older form in work that grows with their number', () => {
+    let reads = 0;
+    const counted = (text: string) => {
+      reads += 1;
+      return text;
+    };
+    const present = Array.from({ length: 1000 }, (_, index) => String(index));
+    const settings: ResolverSettings = {
+      ...DEFAULT_RESOLVER,
+      lists: present.map((name) => ({
+        name,
+        enabled: true,
+        get url() {
+          return counted(name);
+        },
+      })),
+      rewrites: present.map((name) => ({
+        answer: '192.0.2.1',
+        get domain() {
+          return counted(name);
+        },
+      })),
+    };
+    const others = present.map((name) => `${name}.example`);
+    foldedIn(settings, { adblockUrls: others, customDomains: new Map(others.map((name) => [name, '192.0.2.2'])) });
+    expect(reads).toBeLessThanOrEqual(4 * present.length);
+  });
+
   it('are read back as they were written, whichever form the file had, and the file keeps what it says besides', () => {
     fc.assert(
       fc.property(anySettings, fc.constantFrom(...FILES), (resolver, text) => {
