@@ -508,4 +508,10 @@ describe('a HAR file', () => {
     ]);
     expect(String(exchanges[0]?.responseBody)).toBe('{"ok":true,"data":[]}');
   });
+
+  test('with a relative URL is refused by file and path', () => {
+    const archive = JSON.stringify({ log: { entries: [entry('http://a/x'), entry('/panel/api/users')] } });
+    const words = 'f.har: /log/entries/1/request/url: expected an absolute URL';
+    expect(() => readHar(archive, 'f.har', 'http://a')).toThrow(words);
+  });
 });
