@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { startLiveServer } from '../lab/live-server.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
 import { someOf } from '../whole.js';
-import { call, keptLog } from './called-server.js';
+import { BY_TOKEN, call, envelope, keptLog, STATUS } from './called-server.js';
 
 describe.each(someOf(REVISIONS, 2).map((revision) => ({ id: revision.id, revision })))('a running server of $id', ({
   revision,
@@ -33,4 +34,18 @@ describe.each(someOf(REVISIONS, 2).map((revision) => ({ id: revision.id, revisio
     // What is read gives the same link again.
     expect(shareQuery.query(value?.shareQuery ?? '', value?.ownDns ?? false)).toBe(shareQuery.query('?a=b&c=d', false));
   });
+});
+
+it.each([
+  ['.', '%2E'],
+  ['..', '%2E%2E'],
+  ['a/..', 'a%2F..'],
+])('a request about the key %s has %s in its path', async (key, inPath) => {
+  const { origin, seen } = await scriptedServer((request, response) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(envelope(request.url?.endsWith('/status') ? STATUS : null)),
+  );
+  await call(origin, { credentials: BY_TOKEN }).deleteUser(key);
+  expect(seen).toContain(`DELETE /panel/api/users/${inPath}`);
 });
