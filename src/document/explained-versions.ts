@@ -66,19 +66,15 @@ export class ExplainedVersions {
 
   /** Resolves to the sketch of a content; null if it cannot be read. */
   async #sketchOf(digest: string, read: () => Promise<Buffer>): Promise<Sketch | null> {
-    const sketch =
-      this.#sketches.get(digest) ??
-      (await read()
-        .then(sketchOf)
-        .catch(() => null));
-    // Also one that was known, which so stays longest.
-    if (sketch !== null) this.#sketches.set(digest, sketch);
-    return sketch;
+    try {
+      const sketch = this.#sketches.get(digest) ?? (await inTurns(sketchSteps(await read())));
+      // One that was known is set, too, and so stays longest.
+      this.#sketches.set(digest, sketch);
+      return sketch;
+    } catch {
+      return null;
+    }
   }
-}
-
-async function sketchOf(bytes: Buffer): Promise<Sketch> {
-  return inTurns(sketchSteps(bytes));
 }
 
 function* sketchSteps(bytes: Buffer): Steps<Sketch> {
