@@ -55,6 +55,14 @@ describe('an edit of a key', () => {
     expect(isOtherKey(named, named)).toBe(false);
   });
 
+  it('keeps the limit of a key that the list lacks, where only name and limit together can be sent', async () => {
+    const { workspace, call } = await keysDesk({ ownApi: false });
+    const unlisted = { access_key: 'unlisted', name: 'Old', limit_bytes: 5 };
+    await call('POST', 'api/users', unlisted);
+    await changeKey(workspace, unlisted, { name: 'New' });
+    expect(await call('GET', 'api/users/unlisted')).toMatchObject({ name: 'New', limit_bytes: 5 });
+  });
+
   it('that is answered after a sign-out names no key, and is noted as what it was: of a session', async () => {
     const { workspace, user, on, call } = await keysDesk();
     const answered = gate();
