@@ -188,7 +188,7 @@ export interface DnsExplanation extends Pick<DnsLogEntry, 'name' | 'outcome' | '
   readonly detail: string;
 }
 
-/** What becomes of questions here, and of the lists: what an operator watches. */
+/** The state of the resolver and of its lists, as an operator watches it. */
 export interface ResolverState {
   /** Why nobody is answered here: switched off, its port not open, or no resolver started in this Keyway. Null where it answers. */
   readonly idle: 'off' | 'waiting' | 'none' | null;

@@ -9,7 +9,7 @@ import { type ArrayValue, arrayOf, isScalar, keptValue, newValue, touch, type Va
 /** The members of an object as they are written. */
 export type Members = ReadonlyMap<string, Rendered>;
 
-/** How the items of a list in a file, which are objects, are read, written and recognized. */
+/** Reads, writes and recognizes the items of a list in a file, which are objects. */
 export interface ItemForm<T> extends Likeness<T> {
   /** Reads an item; null if it cannot be used. */
   read(element: ValueNode): T | null;

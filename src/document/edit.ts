@@ -56,7 +56,7 @@ interface Left {
 
 /** A member or an element that a sequence is to have. */
 interface PlacedItem {
-  /** What stands before the value: a member's name with its colon, or nothing. */
+  /** The text before the value: a member's name with its colon, or nothing. */
   readonly label: string;
   readonly value: Value;
   /** The index of the item that it continues; -1 if it is new. */

@@ -12,7 +12,7 @@ export interface Sequence {
   readonly ends: ArrayLike<number>;
 }
 
-/** How the items of one sequence are laid out. */
+/** The layout of the items of one sequence. */
 export interface SequenceStyle extends TextStyle {
   /** The indentation of a new item's line. */
   readonly indent: string;

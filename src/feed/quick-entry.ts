@@ -11,7 +11,7 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const BLANK = 0x20;
 const FIRST_BEYOND_ASCII = 0x80;
-/** So many digits always fit into a double. */
+/** The most digits that always fit into a double. */
 const SAFE_DIGITS = 15;
 
 const KEY = Buffer.from('"access_key"');

@@ -67,7 +67,7 @@ export function DnsServerView() {
   );
 }
 
-/** What is known of a server that has a log alone. */
+/** The state of a server that has only a log. */
 const NOTHING_TOLD = { reason: null, refreshing: false, refreshedAt: null, lists: null, today: null };
 
 function ListHint({ list: { allows, names, fetchedAt, error } }: { readonly list: DnsList }) {

@@ -23,7 +23,7 @@ const JSON_FLAG = switchFlag('json');
 const OUT = valueFlag('out', 'FILE', 'paths');
 const DROP_WAITING = switchFlag('drop-waiting');
 const DRY_RUN = switchFlag('dry-run');
-/** So many changes of a kind are named. */
+/** The most changes of one kind that are named. */
 const MOST_NAMED = 20;
 const HEAD = ['version', 'kept at (UTC)', 'kept', 'keys', 'restoring it changes'];
 

@@ -26,10 +26,10 @@ export function listed(
   return { ...key, up, down, connections, note, isOnline: online.isOnline(key.counters) };
 }
 
-/** What is said of a key, in the words of the panel. */
+/** The statuses of a key, in the words of the panel. */
 export const STATUSES = ['over', 'near', 'online', 'used', 'unused'] as const;
 
-/** The status of a key by the words of the panel; the first that holds is taken. `near`: nine tenths of its limit are used. */
+/** Returns the first status that holds for a key. `near`: nine tenths of its limit are used. */
 export function statusOf({ limitBytes, up, down, connections }: Listed): (typeof STATUSES)[number] {
   const used = up + down;
   if (limitBytes !== null && used >= limitBytes) return 'over';

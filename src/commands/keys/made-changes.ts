@@ -109,7 +109,7 @@ export class MadeChanges {
 
 /** Rounds in which lost changes are made again. */
 const TRIES = 2;
-/** So many keys are named. */
+/** The most keys that are named. */
 const SHOWN = 20;
 
 function named(keys: readonly string[]): string {

@@ -22,7 +22,7 @@ import { notesAt } from './notes.js';
 /** Names and keys are nobody else's business. */
 const PRIVATE = 0o600;
 
-/** So many lines on what is wrong, with a table or afterwards, are shown. */
+/** The most problems that are shown, of a table or of its import. */
 const MOST_PROBLEMS = 20;
 
 interface Importing {

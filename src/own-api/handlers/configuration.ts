@@ -19,7 +19,7 @@ import { PATCH_FORMS, type VERSION_REASONS } from '../rows/configuration.js';
 
 const tagged = ({ digest }: ConfigurationFingerprint) => ({ etag: `"${digest}"` });
 
-/** So many places are named in the sentence of a refusal; its `differs` has all. */
+/** The most places that the sentence of a refusal names; its `differs` has all. */
 const NAMED = 5;
 
 /** The check that the present configuration has one of the tags of `If-Match` (RFC 9110, 13.1.1). It throws `preconditionFailed`. */

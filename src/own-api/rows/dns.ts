@@ -9,7 +9,7 @@ const time = (description: string) => Type.String({ format: 'date-time', descrip
 const timeOrNull = (description: string) => orNull(time('A time.'), 'a time or null', description);
 const textOrNull = (description: string) => orNull(Type.String(), 'a string or null', description);
 
-/** Whether this Keyway resolves, as each answer says. */
+/** The members of each answer that tell whether this Keyway resolves. */
 const RUNNING = {
   running: flag('Whether questions are answered here.'),
   reason: orNull(

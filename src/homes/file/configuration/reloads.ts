@@ -173,7 +173,7 @@ export class Reloads {
 const TAKEN_BACK =
   'another program took back changes that were just made through Keyway, as a server does that writes the file from its memory: they are made again, and what it wrote is kept as a version. Over its API (--upstream) nothing is taken back';
 
-/** So many keys are named in a line. */
+/** The most keys that one line names. */
 const NAMED = 20;
 
 function namedIn({ keys, rules, dns }: ConfigurationChange) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { TargetFile } from '../../../files/write-file.js';
 
-/** How a content takes the place of the whole file. */
+/** The options of a replacement of the whole file. */
 export interface WholeContent {
   /** The digest (`contentDigest`) of the content that it is made from; absent for any. */
   readonly replaces?: string;
