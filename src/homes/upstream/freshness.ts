@@ -48,12 +48,6 @@ export function createKeyFreshness() {
     knowsLater: (accessKey: string, sentAt: number): boolean =>
       sentAt <= (freshness.get(accessKey)?.latest ?? Number.NEGATIVE_INFINITY),
     readTaken: (accessKey: string, sentAt: number): void => change(accessKey, () => ({ latest: sentAt })),
-    /** Returns the time of the latest fact about the key, a list included; `-Infinity` for none. */
-    knownAt: (accessKey: string): number => {
-      const fact = freshness.get(accessKey);
-      if (fact === undefined) return taken;
-      return listMayChange(fact, taken) ? taken : fact.latest;
-    },
     writeBegins: (accessKey: string): void => change(accessKey, ({ open }) => ({ open: open + 1 })),
     /** `refused`: nothing has changed; `lost`: nobody knows. */
     writeEnds(accessKey: string, how: 'answered' | 'refused' | 'lost', at: number): void {

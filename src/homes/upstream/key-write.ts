@@ -3,6 +3,7 @@ import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { KeyState } from './key-state.js';
 import type { Effect } from './replica.js';
+import type { UnconfirmedWrite } from './unconfirmed-writes.js';
 
 export interface KeyWrite {
   readonly accessKey: string;
@@ -63,9 +64,12 @@ export function createKeyWriteKinds(
     deletes,
     resets,
     /** Returns the write that makes a `found` key what it was to be. */
-    restores(accessKey: string, wanted: KeyState, found: KeyState): KeyWrite {
+    restores(accessKey: string, { after: wanted, previousStates }: UnconfirmedWrite, found: KeyState): KeyWrite {
       if (wanted === null) return deletes(accessKey);
-      return found === null ? creates(wanted) : updates(wanted);
+      if (found === null) return creates(wanted);
+      const isOfName = previousStates.some((each) => each !== null && each.name !== wanted.name);
+      // One that nobody has read yet stays.
+      return isOfName ? updates(wanted) : limits(accessKey, wanted.limitBytes);
     },
   };
 }

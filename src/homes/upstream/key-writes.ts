@@ -88,8 +88,10 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
         freshness.writeEnds(record.accessKey, 'answered', answeredAt);
         replica.follow({ kind: 'createdBare', record });
       }
-      const writes = records.map((after) => ({ accessKey: after.accessKey, befores: [null], after, answeredAt }));
-      return { created: value, noted: sent.acknowledged(writes) };
+      // Its answer is the same where the server could not save it.
+      const more = { befores: [null], answeredAt, isUnsaid: true };
+      const noted = sent.acknowledged(records.map((after) => ({ accessKey: after.accessKey, after, ...more })));
+      return { created: value, noted };
     });
     await noted;
     return created;

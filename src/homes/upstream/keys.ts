@@ -7,12 +7,15 @@ import { createListRefresh } from './list-refresh.js';
 import { createLostCreates } from './lost-creates.js';
 import { createKeyReplica } from './replica.js';
 import { createRevertedReport } from './reverted-report.js';
-import { createSentWrites } from './sent-writes.js';
+import { createSentWrites, type SentWritesOptions } from './sent-writes.js';
 import { createWriteRetries, UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteJournal } from './write-journal.js';
 import { createWriteQueue } from './write-queue.js';
 
-export interface ServerKeysOptions extends UpstreamContext, Pick<KeyWritesOptions, 'storedRecord'> {
+export interface ServerKeysOptions
+  extends UpstreamContext,
+    Pick<KeyWritesOptions, 'storedRecord'>,
+    Pick<SentWritesOptions, 'startStates'> {
   readonly journal: WriteJournal;
   /** Gives out what is known while the server is away. */
   readonly servesStale: boolean;

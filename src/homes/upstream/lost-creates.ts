@@ -36,10 +36,11 @@ export function createLostCreates({ server, clock }: UpstreamContext) {
       answeredAt,
       seenAt,
       isUnsafe,
-    }: Pick<PendingWrite, 'answeredAt' | 'seenAt' | 'isUnsafe'>): Promise<boolean> {
+      isOld,
+    }: Pick<PendingWrite, 'answeredAt' | 'seenAt' | 'isUnsafe' | 'isOld'>): Promise<boolean> {
       const since = seenAt ?? answeredAt;
       const isMeanwhile = () => awayAt > since || startedAt > since;
-      const isLossy = seenAt === undefined && (isUnsafe || isSlow());
+      const isLossy = seenAt === undefined && !isOld && (isUnsafe || isSlow());
       if (isLossy || isMeanwhile()) return true;
       const { value } = await server.status('caller');
       // Uptimes are whole seconds: it did not start later than that.

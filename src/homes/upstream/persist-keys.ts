@@ -1,5 +1,5 @@
 import { DomainError } from '../../core/errors.js';
-import { copyOf, sameFields } from '../../core/keys/key-record.js';
+import { copyOf, recordOf, sameFields } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, OutboundRule } from '../../core/model.js';
 import { changeDocument } from '../../document/change.js';
@@ -9,6 +9,7 @@ import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { ConfigurationAccess } from './configuration.js';
 import type { UpstreamContext } from './context.js';
+import type { KeyState } from './key-state.js';
 import type { ListRefresh } from './list-refresh.js';
 import { withRules } from './rules-write.js';
 import { inKey } from './struck-configuration.js';
@@ -181,6 +182,13 @@ export function createKeyPersister(options: KeyPersisterOptions) {
 
   return {
     written,
+    /** Returns the states in which a start of the server may find the key; none where it starts with what its API made. */
+    startStates(accessKey: string): readonly KeyState[] {
+      if (isNeeded()) return kept === null ? [] : [kept.get(accessKey) ?? null];
+      // Keys of its file are plain, and nobody can read which it has.
+      const isUnread = server.line()?.storing.startsWithKeys === false && !server.isLater();
+      return isUnread ? [null, recordOf(accessKey)] : [];
+    },
     /** A list has come: what others made over the server's own API is stored, too. */
     listed(): void {
       const isBusy = firstAt !== null || working !== null || cancelVerifying !== null;

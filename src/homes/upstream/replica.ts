@@ -56,10 +56,20 @@ export function createKeyReplica(options: KeyReplicaOptions) {
     const isPending = unconfirmed.pending().has(accessKey);
     if (isPending) pendingSeen.add(accessKey);
     if ((isNew || isPending) && freshness.listMayChange(accessKey, sentAt)) {
-      if (mayShow(accessKey, () => stateOf(snapshot), sentAt) && isNew) put(snapshot);
+      if (mayShow(accessKey, () => stateOf(snapshot), sentAt)) {
+        if (isNew) put(snapshot);
+      } else showWritten(accessKey, snapshot.counters);
     }
     const entry = keys.get(accessKey);
     if (entry !== undefined) mark(entry.slot);
+  }
+
+  /** A lost write of a process before is shown, too, until it is made again. */
+  function showWritten(accessKey: string, counters: KeySnapshot['counters']): void {
+    const after = unconfirmed.pending().get(accessKey)?.after ?? null;
+    if (after === null || keys.get(accessKey) !== undefined) return;
+    keys.create(after);
+    if (counters !== null) keys.setCounters(accessKey, counters);
   }
 
   function put(snapshot: KeySnapshot): void {
@@ -107,6 +117,7 @@ export function createKeyReplica(options: KeyReplicaOptions) {
     await inPieces(gone, (accessKey) => {
       if (pendingSeen.has(accessKey) || !freshness.listMayChange(accessKey, sentAt)) return;
       if (mayShow(accessKey, () => null, sentAt)) remove(accessKey);
+      else showWritten(accessKey, null);
     });
   }
 
@@ -128,7 +139,8 @@ export function createKeyReplica(options: KeyReplicaOptions) {
     },
     /** Takes in a single read; returns false if later facts are known or it must not be shown. */
     takeRead(accessKey: string, { value, sentAt }: Sent<KeySnapshot | undefined>): boolean {
-      if (!freshness.readMayChange(accessKey, sentAt)) return !freshness.knowsLater(accessKey, sentAt);
+      if (!freshness.readMayChange(accessKey, sentAt))
+        return !freshness.knowsLater(accessKey, sentAt) && mayShow(accessKey, () => stateOf(value), sentAt);
       if (!mayShow(accessKey, () => stateOf(value), sentAt)) return false;
       if (value === undefined) remove(accessKey);
       else put(value);

@@ -22,25 +22,31 @@ export interface SentWritesOptions extends UpstreamContext {
   readonly unconfirmed: UnconfirmedWrites;
   readonly lostCreates: LostCreates;
   readonly report: Pick<RevertedReport, 'add'>;
+  /** Returns the states in which a start of the server may find the key; none where it starts with what its API made. */
+  readonly startStates: (accessKey: string) => readonly KeyState[];
   /** Called after every write that the server has taken, and for one that somebody has undone. */
   readonly onWritten: () => void;
 }
 
-/** How long what is known of a key counts as what a write finds, ms. */
-const RECENT = 1_000;
-
 /** Sends writes to the server and follows their outcome. Each must run in a turn of the queue. */
 export function createSentWrites(options: SentWritesOptions) {
-  const { server, kinds, keys, freshness, replica, unconfirmed, lostCreates, report, clock, tells, onWritten } =
-    options;
+  const {
+    server,
+    kinds,
+    keys,
+    freshness,
+    replica,
+    unconfirmed,
+    lostCreates,
+    report,
+    clock,
+    tells,
+    onWritten,
+    startStates,
+  } = options;
 
-  /**
-   * Resolves to the server's record of the key, asked for unless it is known. A lost write is made again first, a
-   * deletion by somebody else stays.
-   */
+  /** Resolves to the server's record of the key. A lost write is made again first, a deletion by somebody else stays. */
   async function present(accessKey: string): Promise<KeyState> {
-    const isPending = unconfirmed.pending().has(accessKey);
-    if (!isPending && clock.monotonic() - freshness.knownAt(accessKey) < RECENT) return stateOf(keys.get(accessKey));
     const read = await server.getUser(accessKey);
     const write = unconfirmed.pending().get(accessKey);
     const found = withKnownName(stateOf(read.value), write);
@@ -53,7 +59,7 @@ export function createSentWrites(options: SentWritesOptions) {
       leave(accessKey, write, read);
       return found;
     }
-    await perform(kinds.restores(accessKey, write.after, found), found).catch(unlessInMemory);
+    await perform(kinds.restores(accessKey, write, found), found).catch(unlessInMemory);
     report.add('madeAgain', namedInLog(accessKey, write));
     return write.after;
   }
@@ -100,7 +106,7 @@ export function createSentWrites(options: SentWritesOptions) {
     replica.follow(write.effect(after));
     if (isReset(write)) return Promise.resolve();
     // What a create was made over may have been lost already, or be lost with it.
-    const befores = isCreate(write) ? [null, before] : [before];
+    const befores = [...(isCreate(write) ? [null] : []), before, ...startStates(write.accessKey)];
     return acknowledged([{ accessKey: write.accessKey, befores, after, answeredAt, isUnsaid }]);
   }
 
@@ -124,6 +130,8 @@ export function createSentWrites(options: SentWritesOptions) {
         read !== null && sameState(stateOf(read.value), write.after(before), tells) && write.shows(read.value, before);
       if (isDone) return true;
       freshness.writeEnds(accessKey, 'lost', clock.monotonic());
+      // Where the key is gone from now on, that is what was asked for, and no loss of an earlier write.
+      if (write.after(before) === null) unconfirmed.drop(accessKey);
       if (read !== null) replica.takeRead(accessKey, read);
       return false;
     }

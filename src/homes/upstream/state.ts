@@ -35,7 +35,7 @@ import type { WriteJournal } from './write-journal.js';
 export interface ServerStateOptions
   extends Omit<
     ServerKeysOptions,
-    'tells' | 'readsNames' | 'keepVersion' | 'storedRecord' | 'onTaken' | 'onGone' | 'onWritten'
+    'tells' | 'readsNames' | 'keepVersion' | 'storedRecord' | 'startStates' | 'onTaken' | 'onGone' | 'onWritten'
   > {
   /** Null where nothing outlives the process. */
   readonly versions: KeptVersions | null;
@@ -91,6 +91,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     ...context,
     keepVersion,
     storedRecord: (accessKey) => configuration.storedRecord(accessKey),
+    startStates: (accessKey) => keeper.startStates(accessKey),
     async onTaken() {
       keeper.listed();
       await names.follow(clock.monotonic());

@@ -10,7 +10,7 @@ import type { JournalEntry, WriteJournal } from './write-journal.js';
 /** A write that the server has taken, into its memory at least, and that it may still lose. */
 export interface UnconfirmedWrite {
   readonly after: KeyState;
-  /** The key before this write, and before those that were pending when it came; none is the same as `after`. */
+  /** The key before this write, and before those that were pending when it came, newest first; none is the same as `after`. */
   readonly previousStates: readonly KeyState[];
   /** The time of its answer; monotonic, ms. */
   readonly answeredAt: number;
@@ -56,6 +56,9 @@ interface UnconfirmedWritesOptions extends UpstreamContext {
 const MOST_RETRIES = 8;
 /** The age from which writes of an earlier process are left as they are found, ms. */
 const MOST_ABSENCE = 10 * 60 * 1000;
+
+/** The most states before one write that are known: a key may be changed again and again. */
+const MOST_PREVIOUS = 32;
 
 const UNSEEN = { isConfirmed: false, isListed: false };
 
@@ -155,9 +158,8 @@ export class UnconfirmedWrites {
         journal.drop([accessKey]);
         return [];
       }
-      const wasUnsafe = earlier?.isUnsafe === true && !earlier.isConfirmed;
       const { after, previousStates } = next;
-      const entry = { after, previousStates, isUnsafe: wasUnsafe || isUnsaid || isSlow() };
+      const entry = { after, previousStates, isUnsafe: earlier?.isUnsafe === true || isUnsaid || isSlow() };
       this.#pending.set(accessKey, { ...entry, answeredAt: next.answeredAt, ...UNSEEN, retries, isOld: false });
       return [{ accessKey, ...entry, at: clock.now() }];
     });
@@ -206,8 +208,12 @@ export class UnconfirmedWrites {
 
   #confirm(accessKey: string, write: PendingWrite, sentAt: number): void {
     this.#reverted.delete(accessKey);
-    if (this.#startsWithKeys()) this.drop(accessKey);
-    else this.#pending.set(accessKey, { ...write, isConfirmed: true, seenAt: sentAt, retries: 0 });
+    if (this.#startsWithKeys()) return this.drop(accessKey);
+    this.#pending.set(accessKey, { ...write, isUnsafe: false, isConfirmed: true, seenAt: sentAt, retries: 0 });
+    const { journal, clock } = this.#options;
+    const { after, previousStates, answeredAt } = write;
+    const at = clock.now() - (clock.monotonic() - answeredAt);
+    if (write.isUnsafe) void journal.keep([{ accessKey, after, previousStates, isUnsafe: false, at }]);
   }
 
   #listed(accessKey: string, write: PendingWrite, sentAt: number): void {
@@ -283,11 +289,11 @@ export function mergeWrites(
   earlier: UnconfirmedWrite | undefined,
   { befores, after, answeredAt }: Pick<Acknowledged, 'befores' | 'after' | 'answeredAt'>,
 ): UnconfirmedWrite | null {
-  const known = earlier === undefined ? befores : [...earlier.previousStates, earlier.after, ...befores];
+  const known = earlier === undefined ? befores : [...befores, earlier.after, ...earlier.previousStates];
   const previousStates: KeyState[] = [];
   for (const previous of known) {
     if (sameState(previous, after) || previousStates.some((each) => sameState(each, previous))) continue;
-    previousStates.push(previous);
+    if (previousStates.length < MOST_PREVIOUS) previousStates.push(previous);
   }
   return previousStates.length === 0 ? null : { after, previousStates, answeredAt };
 }
@@ -320,6 +326,8 @@ export function createWriteRetries(retry: (accessKey: string) => Promise<void>, 
         count += 1;
         reason = failureWords(error);
       });
+      // Its own look found it so: after a failure the next list does.
+      found.delete(accessKey);
     }
     if (count > 0 && !isFailing) log.warn({ count, reason }, 'lost changes could not be made again yet');
     isFailing = count > 0;

@@ -42,9 +42,6 @@ describe('what a list may change', () => {
     expect([50, 51].map((sentAt) => facts.readMayChange('a', sentAt))).toEqual([false, true]);
     facts.readTaken('a', 60);
     expect([60, 61].map((sentAt) => facts.readMayChange('a', sentAt))).toEqual([false, true]);
-    expect(facts.knownAt('a')).toBe(60);
-    facts.listTaken(70);
-    expect(facts.knownAt('a')).toBe(70);
   });
 });
 
@@ -86,6 +83,16 @@ describe('what becomes of a write', () => {
         expect(waiting?.previousStates ?? []).not.toContainEqual(last);
       }),
     );
+  });
+
+  it('knows the newest 32 states before it, however often the key was changed', () => {
+    let waiting: ReturnType<typeof mergeWrites> | undefined;
+    for (let n = 1n; n <= 100n; n += 1n)
+      waiting = mergeWrites(waiting ?? undefined, {
+        ...{ befores: [key('a', n - 1n), null], after: key('a', n), answeredAt: Number(n) },
+      });
+    expect(waiting?.previousStates).toHaveLength(32);
+    expect(waiting?.previousStates).toEqual(expect.arrayContaining([null, key('a', 99n), key('a', 70n)]));
   });
 
   it('is nothing to wait for where the key is what it was', () => {

@@ -80,6 +80,22 @@ describe('keys of a server that starts from its inbounds alone', () => {
     await backend.close();
   });
 
+  it('that were deleted over somebody else’s change stay deleted where a start comes before they are stored', async () => {
+    const { world, server, backend, restart } = await beside({
+      configuration: EMPTY.replace('"users":[]', '"users":[{"key":"a","limit_bytes":1},{"key":"b"}]'),
+    });
+    takes(server, inbounds(server));
+    await world.pass(60_000);
+    server.outside({ put: key('a', 2n) });
+    await world.pass(20_000);
+    await world.until(deleteKey(backend, 'a'));
+    await world.pass(1_000);
+    restart();
+    await world.pass(60_000);
+    expect([[...server.keys.keys()], users(server)]).toEqual([['b'], [{ key: 'b' }]]);
+    await world.until(backend.close());
+  });
+
   it('are put there 30 s after the first write although there is no quiet', async () => {
     const stage = await beside();
     const { world, backend } = stage;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createKey, deleteKey, updateKey } from '../../ports/key-changes.js';
-import { held, key, staged } from './staged.js';
+import { held, key, LOSSY, staged } from './staged.js';
 
 /** A server of the oldest lines: what its API changes is in its memory alone, and its file has `old` and `other`. */
 async function forgetful(revision: string) {
@@ -75,6 +75,40 @@ describe.each(['0.2.0', '0.2.25'])('keys of a server of %s, which stores nothing
       expect([...server.keys.values()].map(({ record }) => record)).toEqual([key('old'), key('other', 7n)]);
     }
     await backend.close();
+  });
+
+  it('are what they were made here, too, where somebody else had changed or made them before', async () => {
+    const { world, server, backend, restart } = await forgetful(revision);
+    await world.pass(5_000);
+    server.outside({ put: key('old', 9n) });
+    server.outside({ put: key('other', 9n) });
+    server.outside({ put: key('theirs', 9n) });
+    await world.pass(60_000);
+    await world.until(deleteKey(backend, 'old'));
+    await world.until(updateKey(backend, 'other', { limitBytes: 5n }));
+    await world.until(updateKey(backend, 'theirs', { limitBytes: 6n }));
+    await world.pass(HOUR);
+    restart();
+    await world.pass(120_000);
+    expect([...server.keys.values()].map(({ record }) => record)).toEqual([key('other', 5n), key('theirs', 6n)]);
+    await backend.close();
+  });
+
+  it.each([
+    60_000,
+    HOUR,
+  ])('that somebody deletes while no Keyway runs, %i ms after they were made, stay deleted', async (wait) => {
+    const { world, server, backend, again } = await staged({ revision, ...LOSSY, before: fromFile });
+    await world.pass(5_000);
+    await world.until(createKey(backend, key('made', 5n)));
+    await world.pass(wait);
+    await world.until(backend.close());
+    server.outside({ remove: 'made' });
+    await world.pass(10_000);
+    const second = await again();
+    await world.pass(120_000);
+    expect([...server.keys.keys()]).toEqual(['old', 'other']);
+    await second.close();
   });
 
   it('that somebody deletes there while it runs stay deleted', async () => {

@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { UpstreamError } from '../../../src/client/upstream-error.js';
 import { keyDigest } from '../../../src/core/key-digest.js';
+import type { AccessKey } from '../../../src/core/model.js';
 import { openWriteJournal, WRITE_JOURNAL_FILE } from '../../../src/homes/upstream/write-journal.js';
 import { createMemoryFiles } from '../../../src/platform/memory-files.js';
 import { keptLog } from '../../client/called-server.js';
 import type { FakeServer } from '../../client/fake-server.js';
 import { createKey, deleteKey, resetKey, updateKey } from '../../ports/key-changes.js';
 import { held, key, LOSSY, type Staged, type StagedOptions, staged } from './staged.js';
+
+const NOT_DONE = { mayHaveHappened: false, retryAfter: 1 };
 
 describe('a write that a running server has acknowledged', () => {
   it('is made again and logged where a list shows the key exactly as it was before', async () => {
@@ -111,6 +115,117 @@ describe('a write that a running server has acknowledged', () => {
     server.outside({ remove: 'a' });
     await world.pass(20_000);
     expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
+  it.each<[string, (stage: Staged) => Promise<void>, AccessKey | undefined]>([
+    ['an update', ({ backend }) => updateKey(backend, 'a', { limitBytes: 5n }), key('a', 5n)],
+    ['a deletion', ({ backend }) => deleteKey(backend, 'a'), undefined],
+  ])('that is %s over what somebody did since the last list is made again, too', async (_what, change, expected) => {
+    for (const before of [(server: FakeServer) => void server.keys.set('a', held('a', 1n)), () => undefined]) {
+      const stage = await staged({ ...LOSSY, dataFolder: null, before });
+      const { world, server, backend } = stage;
+      await world.pass(5_000);
+      await world.until(Promise.resolve(backend.replica?.freshen()));
+      await world.pass(200);
+      server.outside({ put: key('a', 9n) });
+      await world.pass(600);
+      await world.until(change(stage));
+      server.lose('a');
+      await world.pass(20_000);
+      expect(server.keys.get('a')?.record).toEqual(expected);
+      await backend.close();
+    }
+  });
+
+  it('changes nothing that somebody set since the last list but what it is asked for', async () => {
+    const { world, server, backend } = await staged({ before: ({ keys }) => keys.set('a', held('a')) });
+    await world.pass(5_000);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    await world.pass(200);
+    server.outside({ put: key('a', 9n) });
+    await world.pass(600);
+    await world.until(updateKey(backend, 'a', { name: 'Anna' }));
+    expect(server.keys.get('a')?.record).toEqual(key('a', 9n, 'Anna'));
+    await backend.close();
+  });
+
+  it('is made again with one read, and after a failure when the next list shows it', async () => {
+    let refuses = false;
+    const { world, server, backend } = await staged({
+      dataFolder: null,
+      trip(call) {
+        if (refuses && call === 'create') throw new UpstreamError('upstreamRefused', 'for a test', NOT_DONE);
+        return LOSSY.trip(call);
+      },
+    });
+    await world.pass(5_000);
+    await world.until(createKey(backend, key('a', 5n)));
+    server.lose('a');
+    refuses = true;
+    const before = server.calls.length;
+    await world.pass(20_000);
+    expect(server.calls.slice(before).filter((call) => call === 'get').length).toBeLessThan(20);
+    refuses = false;
+    const refused = server.calls.length;
+    await world.pass(5_000);
+    expect(server.calls.slice(refused).filter((call) => /get|create/.test(call))).toEqual(['get', 'create']);
+    await backend.close();
+  });
+
+  it('is shown by the next process until that has made it again, whatever there was before', async () => {
+    let back = 40;
+    const { world, server, backend, again } = await staged({
+      trip: (call) => ({ there: 1, back: /create|limit/.test(call) ? back : 1 }),
+      before: ({ keys }) => keys.set('old', held('old', 1n)),
+    });
+    await world.pass(5_000);
+    await world.until(updateKey(backend, 'old', { limitBytes: 2n }));
+    await world.until(createKey(backend, key('new', 5n)));
+    await world.until(backend.close());
+    server.lose('new');
+    server.lose('old');
+    back = 20_000;
+    const second = await again();
+    await world.pass(10_000);
+    expect(['new', 'old'].map((name) => second.keys.get(name)?.limitBytes)).toEqual([5n, 2n]);
+    await world.until(second.close());
+  });
+
+  it('is shown by a read that a list overtakes', async () => {
+    const { world, server, backend } = await staged({
+      trip: (call) => ({ there: 1, back: { create: 40, get: 300 }[call] ?? 50 }),
+    });
+    await world.pass(5_000);
+    await world.until(createKey(backend, key('a', 5n)));
+    server.lose('a');
+    await world.pass(6_000);
+    const seen = Promise.resolve(backend.live?.key('a'));
+    await world.pass(100);
+    const list = Promise.resolve(backend.replica?.freshen());
+    expect(await world.until(seen)).toMatchObject({ limitBytes: 5n });
+    await world.until(list);
+    await world.until(backend.close());
+  });
+
+  it('is not made again over a deletion of which nobody could say whether it was done', async () => {
+    let lost: { readonly lost?: 'after' } = {};
+    const { world, server, backend } = await staged({
+      trip: (call) => ({ ...LOSSY.trip(call), ...(call === 'delete' ? lost : {}) }),
+      before: ({ keys }) => keys.set('other', held('other')),
+    });
+    await world.pass(5_000);
+    await world.until(createKey(backend, key('a', 5n)));
+    await world.pass(1_000);
+    lost = { lost: 'after' };
+    const deleted = deleteKey(backend, 'a');
+    const refused = expect(world.until(deleted)).rejects.toMatchObject({ code: 'upstreamAway' });
+    while (server.keys.has('a')) await world.pass(1);
+    server.becomes('away');
+    await refused;
+    server.becomes('there');
+    await world.pass(20_000);
+    expect(server.keys.has('a')).toBe(false);
     await backend.close();
   });
 
@@ -298,6 +413,17 @@ describe('a key that was just made and is gone from the server', () => {
     await second.close();
   });
 
+  it('and was made in bulk is made again: its answer does not say that the server saved it', async () => {
+    const { world, server, backend } = await staged();
+    await world.pass(5_000);
+    const [made = ''] = await world.until(backend.createBareKeys([key('x', 5n)]));
+    await world.pass(1_000);
+    server.outside({ remove: made });
+    await world.pass(20_000);
+    expect([server.keys.get(made)?.record.limitBytes, backend.status().madeAgain]).toEqual([5n, 1]);
+    await backend.close();
+  });
+
   it('one of many is named in one line for all of them', async () => {
     const { world, server, backend, lines } = await staged();
     await world.pass(5_000);
@@ -363,6 +489,19 @@ describe('a name on a line whose lists tell none', () => {
   }
 
   const callsOf = (server: FakeServer, name: string) => server.calls.filter((call) => call === name).length;
+
+  it('that somebody gave, and nobody has read yet, stays where a limit is made again', async () => {
+    const { world, server, backend } = await named();
+    await world.pass(20_000);
+    server.outside({ put: key('b', 1n, 'theirs') });
+    store(server);
+    await world.until(updateKey(backend, 'b', { limitBytes: 2n }));
+    server.lose('b');
+    store(server);
+    await world.pass(30_000);
+    expect(server.keys.get('b')?.record).toEqual(key('b', 2n, 'theirs'));
+    await backend.close();
+  });
 
   it('that was changed alone and lost is made again once the configuration is read 7 s later', async () => {
     const { world, server, backend, logged } = await named();
