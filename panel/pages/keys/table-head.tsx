@@ -112,9 +112,11 @@ export function SelectAll({ rows, ticked, onSelect }: Pick<HeadProps, 'rows' | '
   );
 }
 
-/** The same choices for narrow screens, where the table has no head. */
+/** The same choices for widths at which the stylesheet hides columns, or the table has no head. */
 export function SortChoice({ sorting, onSort }: Pick<HeadProps, 'sorting' | 'onSort'>) {
   const words = useWords();
+  const labels = columnLabels(words);
+  const order = words(sorting.descending ? 'keys.falling' : 'keys.rising');
   return (
     <span class="joined sort-choice">
       <Select
@@ -124,13 +126,9 @@ export function SortChoice({ sorting, onSort }: Pick<HeadProps, 'sorting' | 'onS
         value={sorting.column}
         onChoose={(column) => onSort({ column, descending: COLUMNS[column].isRising !== true })}
       >
-        {(column) => columnLabels(words)[column]}
+        {(column) => labels[column]}
       </Select>
-      <Button
-        aria-label={words(sorting.descending ? 'keys.falling' : 'keys.rising')}
-        title={words(sorting.descending ? 'keys.falling' : 'keys.rising')}
-        onClick={() => onSort(nextSorting(sorting, sorting.column))}
-      >
+      <Button aria-label={order} title={order} onClick={() => onSort(nextSorting(sorting, sorting.column))}>
         <Icon name={sorting.descending ? 'down' : 'up'} />
       </Button>
     </span>

@@ -68,12 +68,10 @@ export function Toolbar({ view, users, rows, ticked, stale, onSelect, onDo }: To
         <div class="line toolbar-line">
           <Search query={query} onQuery={(next) => view.patch({ query: next })} />
           <Filters users={users} filter={filter} onFilter={(next) => view.patch({ filter: next })} />
-          {narrow && (
-            <span class="line narrow-tools">
-              {rows.length > 0 && <SelectAll rows={rows} ticked={ticked} onSelect={onSelect} />}
-              <SortChoice sorting={sorting} onSort={(next) => view.patch({ sorting: next })} />
-            </span>
-          )}
+          <span class="line narrow-tools">
+            {narrow && rows.length > 0 && <SelectAll rows={rows} ticked={ticked} onSelect={onSelect} />}
+            <SortChoice sorting={sorting} onSort={(next) => view.patch({ sorting: next })} />
+          </span>
         </div>
       )}
     </div>

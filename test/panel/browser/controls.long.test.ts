@@ -2,7 +2,7 @@ import type { Locator } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { drawingsOf, expectNoIconTwice, lookAtList, lookAtPages, lookAtWindows, SCREENS } from './controls.js';
 import { withPanel } from './in-browser.js';
-import { goTo, holdTime } from './stage.js';
+import { goTo, holdTime, resize } from './stage.js';
 
 it('at every width every control of every page is the element at its own centre, on a phone with 44 pixels around it, and nothing is cut', async () => {
   await lookAtPages(SCREENS);
@@ -56,6 +56,24 @@ it('at 768 pixels a row says what is used of which limit, above its bar, and not
     },
     { viewport: { width: 768, height: 1024 } },
   );
+});
+
+it('the order can be seen and changed above the list at every width that hides columns', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    const choice = page.getByRole('combobox', { name: 'Sort by' });
+    const rows = page.locator('.row:not(.row-head) a');
+    await expect.poll(() => rows.allInnerTexts()).toEqual(['Exact', 'no label', 'Guests', "Anna's laptop"]);
+    for (const width of [601, 768, 900, 1024, 1264, 1265, 1440]) {
+      await resize(page, { width, height: 700 });
+      const isWhole = (await page.getByRole('columnheader').count()) === 10;
+      expect(await choice.isVisible(), `the choice at ${width} pixels`).toBe(!isWhole);
+    }
+    await resize(page, { width: 768, height: 1024 });
+    expect(await choice.inputValue()).toBe('down');
+    await page.getByRole('button', { name: 'Descending' }).click();
+    await expect.poll(() => rows.first().innerText()).toBe("Anna's laptop");
+  });
 });
 
 it('a button that cannot be pressed looks so under the pointer, and the buttons of a sheet stand at its lower edge', async () => {
