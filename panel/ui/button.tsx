@@ -4,7 +4,7 @@ import { Icon, type IconName } from './icon.js';
 export interface ButtonProps extends Omit<ButtonHTMLAttributes, 'icon'> {
   readonly kind?: 'primary' | 'danger' | 'quiet-danger' | 'small' | 'small button-primary';
   readonly icon?: IconName;
-  /** On a phone the words stand small under the icon. */
+  /** Up to 700 pixels of width the words stand small under the icon. */
   readonly shrinks?: boolean;
   /** Why it cannot be pressed now; false where it can. */
   readonly off?: string | false;

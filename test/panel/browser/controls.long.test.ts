@@ -1,4 +1,4 @@
-import type { Locator } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { drawingsOf, expectNoIconTwice, lookAtList, lookAtPages, lookAtWindows, SCREENS } from './controls.js';
 import { withPanel } from './in-browser.js';
@@ -74,6 +74,21 @@ it('the order can be seen and changed above the list at every width that hides c
     await page.getByRole('button', { name: 'Descending' }).click();
     await expect.poll(() => rows.first().innerText()).toBe("Anna's laptop");
   });
+});
+
+it('in Russian the buttons above the list stand beside each other from 601 pixels on', async () => {
+  const test = async (page: Page) => {
+    await goTo(page, 'Ключи');
+    for (const width of [601, 640, 700, 701]) {
+      await resize(page, { width, height: 900 });
+      const buttons = page.locator('.toolbar-line:first-child > .button');
+      const middles = await buttons.evaluateAll((all) =>
+        all.map((button) => button.getBoundingClientRect()).map(({ y, height }) => Math.round(y + height / 2)),
+      );
+      expect(new Set(middles).size, `lines of buttons at ${width} pixels`).toBe(1);
+    }
+  };
+  await withPanel('current', test, { locale: 'ru-RU' });
 });
 
 it('a button that cannot be pressed looks so under the pointer, and the buttons of a sheet stand at its lower edge', async () => {
