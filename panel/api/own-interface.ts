@@ -1,4 +1,4 @@
-import { hasFailed } from './failure.js';
+import { type ApiFailure, hasFailed } from './failure.js';
 import { dataOf, type HttpAnswer, type HttpCall, type StreamedEvent } from './http.js';
 
 /** A call below the root of Keyway's own interface. */
@@ -40,7 +40,12 @@ async function isLetIn(own: OwnInterface, path: string): Promise<boolean> {
     await own.ask({ path });
     return true;
   } catch (error) {
-    if (hasFailed(error, 'absent', 'page', 'refused')) return false;
+    if (isNotLetIn(error)) return false;
     throw error;
   }
+}
+
+/** Returns true where the interface, or this call of it, is not for the credential. */
+export function isNotLetIn(error: unknown): error is ApiFailure {
+  return hasFailed(error, 'absent', 'page', 'refused');
 }

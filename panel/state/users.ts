@@ -1,5 +1,5 @@
 import { hasFailed } from '../api/failure.js';
-import type { OwnInterface } from '../api/own-interface.js';
+import { isNotLetIn, type OwnInterface } from '../api/own-interface.js';
 import { type KeyChanges, keyChangesSince, keyNotes, presentKeyCursor } from '../api/own-keys.js';
 import type { Server } from '../api/server.js';
 import type { Tab } from '../store/tab.js';
@@ -85,7 +85,7 @@ export function createUsers({ server, own, tellsChanges, tellsConfiguration, roo
         return await follow(isDue, watched);
       } catch (error) {
         if (watched.aborted) return;
-        if (!hasFailed(error, 'absent', 'page', 'refused')) throw error;
+        if (!isNotLetIn(error)) throw error;
         // Too many calls at once may be fewer at the next load.
         isWithoutChanges = error.status !== 429;
       }
