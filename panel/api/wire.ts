@@ -189,6 +189,14 @@ export function readDns(data: unknown): DnsSettings {
   };
 }
 
+/** The members of the form of 0.4.6, which count in the place of the older ones, by how they begin. */
+const NEWER_DNS = /^(allowlist|block(_|ed_[st]|ing)|cache|lists|query|rewrites|safe|up(date|stream)|user)/;
+
+/** Returns true for settings of a file that have the form of 0.4.6, as docs/dns.md tells it. */
+export function isNewerDns(settings: DnsSettings): boolean {
+  return Object.keys(settings).some((name) => settings[name] !== null && NEWER_DNS.test(name));
+}
+
 /** Records in the field differ in their members: what is missing is shown as empty. */
 export function readQueries(data: unknown): readonly DnsQuery[] {
   return itemsOf(data, ({ members: { timestamp, domain, client_ip, blocked, failed } }) => ({

@@ -497,7 +497,7 @@ export const en = {
   'dns.answer.zero': 'Zero address (0.0.0.0, ::)',
   'dns.intercept': 'Intercept all traffic to port 53',
   'dns.otherKind':
-    'The DNS settings in the file are not of the expected form. Edit them as JSON on the Configuration page.',
+    'This form does not show all DNS settings of the file. Edit the others as JSON on the Configuration page.',
   'dns.custom': 'Custom names',
   'dns.noCustom': 'No custom names yet.',
   'dns.badName': 'Not a domain name.',

@@ -497,7 +497,7 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
   'dns.answer.nxdomain': 'Нет такого имени (NXDOMAIN)',
   'dns.answer.zero': 'Нулевой адрес (0.0.0.0, ::)',
   'dns.intercept': 'Перехватывать весь трафик на порт 53',
-  'dns.otherKind': 'Настройки DNS в файле не распознаны. Измените их на странице «Конфигурация».',
+  'dns.otherKind': 'Здесь не все настройки DNS. Остальные измените в JSON на странице «Конфигурация».',
   'dns.custom': 'Собственные записи',
   'dns.noCustom': 'Собственных записей пока нет.',
   'dns.badName': 'Не доменное имя.',

@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
+import { isNewerDns, readDns } from '../../panel/api/wire.js';
 import { dnsServerOf } from '../../panel/pages/dns/dns-server.js';
 import { fileEditingOf } from '../../panel/pages/file/file-editing.js';
 import type { DnsLogEntry, ResolverState } from '../../src/core/model.js';
 import type { ResolverPort } from '../../src/core/ports.js';
 import { createNoResolver } from '../../src/dns/no-resolver.js';
+import { DNS_MEMBERS, RESOLVER_MEMBERS } from '../../src/document/dns-section.js';
 import { gate } from './gate.js';
 import { fileWithDns, SERVER_FILE } from './server-files.js';
 import { type DeskOptions, openDesk, refusal, said, settle } from './without-browser.js';
@@ -70,6 +72,14 @@ it('the DNS server is told with its lists, the questions of today, and its log, 
     { ...query, domain: 'ads.example', blocked: true },
     { ...query, domain: 'new.example', failed: true },
   ]);
+});
+
+it('DNS settings of a file have the form of 0.4.6 for the panel where they have it for Keyway', () => {
+  const isNewer = (member: string, value: unknown) => isNewerDns(readDns({ [member]: value }));
+  expect([...RESOLVER_MEMBERS, ...DNS_MEMBERS.values(), 'unknown'].filter((name) => isNewer(name, []))).toEqual([
+    ...RESOLVER_MEMBERS,
+  ]);
+  expect(isNewer('upstreams', null)).toBe(false);
 });
 
 it('a DNS server that is off has no lists and no questions, and says why', async () => {

@@ -48,16 +48,13 @@ export function DnsFields({ base, now, ofFile, onChange, onValid, children }: Dn
   const listProblem = badList === undefined ? null : words('dns.badList', { line: badList.slice(0, 100) });
   const rowProblems = rows.map((row) => rowProblem(row, rows, words));
   const valid = upstreamProblem === null && listProblem === null && rowProblems.every((problem) => problem === null);
-  useLayoutEffect(() => onValid(valid), [valid]);
+  useLayoutEffect(() => {
+    onValid(valid);
+    return () => onValid(true);
+  }, [valid]);
   const members = { now, ofFile, onChange };
   const server = (
-    <div class="stack fields">
-      <Switch
-        label={words('dns.enabled')}
-        hint={words('dns.enabledHint')}
-        checked={now.enabled}
-        onChange={(enabled) => onChange({ enabled })}
-      />
+    <ServerFields {...members}>
       <TextField
         {...VERBATIM}
         label={words('dns.upstream')}
@@ -67,8 +64,7 @@ export function DnsFields({ base, now, ofFile, onChange, onValid, children }: Dn
         value={now.doh_upstream}
         onType={(url) => onChange({ doh_upstream: url.trim() })}
       />
-      <ServerMembers {...members} />
-    </div>
+    </ServerFields>
   );
   const blocking = (
     <div class="stack fields">
@@ -141,12 +137,23 @@ function NumberMember({ member, label, most, fallback, ...members }: NumberMembe
   );
 }
 
-/** The address at which the DNS server listens. */
-function ServerMembers(members: MembersProps) {
+interface ServerFieldsProps extends MembersProps {
+  readonly children: ComponentChildren;
+}
+
+/** The DNS server's switch, and the address at which it listens. */
+export function ServerFields({ children, ...members }: ServerFieldsProps) {
   const words = useWords();
   const { now, onChange } = members;
   return (
-    <>
+    <div class="stack fields">
+      <Switch
+        label={words('dns.enabled')}
+        hint={words('dns.enabledHint')}
+        checked={now.enabled}
+        onChange={(enabled) => onChange({ enabled })}
+      />
+      {children}
       <div class="pair">
         {has(members, 'bind') && (
           <TextField
@@ -172,7 +179,7 @@ function ServerMembers(members: MembersProps) {
           onChange={(on) => onChange({ intercept_all_port53: on })}
         />
       )}
-    </>
+    </div>
   );
 }
 

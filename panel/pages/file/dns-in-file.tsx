@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { readDns } from '../../api/wire.js';
+import { type DnsSettings, isNewerDns, readDns } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import { encodeExact, exactValue } from '../../text/exact-json.js';
 import { type JsonNode, memberOf, parseTree, withValue } from '../../text/json-tree.js';
 import { Notice } from '../../ui/notice.js';
 import { type Section, Sections } from '../../ui/sections.js';
-import { DnsFields } from '../dns/dns-fields.js';
+import { DnsFields, ServerFields } from '../dns/dns-fields.js';
 import { useFile } from './file-editing.js';
 import { FromFile } from './file-page.js';
 
@@ -34,32 +34,38 @@ interface DnsOfFileProps {
   readonly children: (parts: readonly Section[]) => ComponentChildren;
 }
 
-/** Every DNS setting that a file can have; only those that are changed are written. */
+/**
+ * The DNS settings of a file; only those that are changed are written. Of the form of 0.4.6 it has the members that both forms share,
+ * and says where the others are.
+ */
 export function DnsOfFile({ tree, onChange, onValid, children }: DnsOfFileProps) {
   const words = useWords();
   const node = memberOf(tree, 'dns');
   const now = useMemo(() => settingsIn(node), [node]);
   const [base] = useState(now);
-  if (now === null || base === null) return <Notice tone="warn">{words('dns.otherKind')}</Notice>;
-  return (
-    <DnsFields
-      base={base}
-      now={now}
-      ofFile
-      onChange={(members) =>
-        onChange(
-          Object.entries(members).reduce<JsonNode>(
-            (changed, [name, value]) =>
-              withValue(changed, ['dns', name], value === undefined ? undefined : parseTree(encodeExact(value))),
-            tree,
-          ),
-        )
-      }
-      onValid={onValid}
-    >
-      {children}
-    </DnsFields>
+  const others = <Notice tone="warn">{words('dns.otherKind')}</Notice>;
+  if (now === null || base === null) return others;
+  const change = (members: Partial<DnsSettings>) =>
+    onChange(
+      Object.entries(members).reduce<JsonNode>(
+        (changed, [name, value]) =>
+          withValue(changed, ['dns', name], value === undefined ? undefined : parseTree(encodeExact(value))),
+        tree,
+      ),
+    );
+  if (!isNewerDns(now)) {
+    return (
+      <DnsFields base={base} now={now} ofFile onChange={change} onValid={onValid}>
+        {children}
+      </DnsFields>
+    );
+  }
+  const server = (
+    <ServerFields now={now} ofFile onChange={change}>
+      {others}
+    </ServerFields>
   );
+  return children([{ title: words('config.dns'), content: server }]);
 }
 
 function settingsIn(node: JsonNode | undefined) {

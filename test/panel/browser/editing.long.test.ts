@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { createNoResolver } from '../../../src/dns/no-resolver.js';
 import { fileWithDns, INBOUNDS_FILE, SERVER_FILE } from '../server-files.js';
 import { expectAccessible } from './axe.js';
 import { withPanel } from './in-browser.js';
-import { contentOf, goTo, picture, refreshNow } from './stage.js';
+import { contentOf, goTo, picture, refreshNow, type Stage } from './stage.js';
 
 it('a comma that is missing is told by its line, which is marked, and so is a member that no server would start from', async () => {
   await withPanel('current', async (page, stage) => {
@@ -223,6 +224,29 @@ it('a rule in its window stays the one that is edited, whatever becomes of the r
     await page.getByRole('dialog', { name: 'New rule' }).getByRole('button', { name: 'Apply' }).click();
     await rules.filter({ hasText: 'again.example' }).waitFor();
   });
+});
+
+it('of DNS settings in the form of 0.4.6 the page edits what both forms share, keeps the rest, and says where that is edited', async () => {
+  const newer = {
+    ...{ upstreams: ['https://one.example/dns-query', 'tls://two.example'], blocking_mode: 'null_ip' },
+    ...{
+      lists: [{ name: 'Ads', url: 'https://lists.example/ads.txt', enabled: false, mine: 1 }],
+      user_rules: ['||x^'],
+    },
+    ...{ rewrites: [{ domain: 'nas.example', answer: 'host.example' }], update_interval_hours: 12, other: null },
+  };
+  const test = async (page: Page, stage: Stage) => {
+    await goTo(page, 'DNS');
+    await page.getByText('This form does not show all DNS settings of the file.').waitFor();
+    for (const label of ['Upstream', 'Blocklists', 'Answer to blocked names'])
+      expect(await page.getByRole('main').getByLabel(label).count(), `fields of ${label}`).toBe(0);
+    await page.getByLabel('Listen address').fill('127.0.0.2');
+    await page.getByRole('button', { name: 'Review changes' }).click();
+    await page.getByRole('button', { name: 'Save to server' }).click();
+    await page.getByText('Configuration saved.').waitFor();
+    expect(JSON.parse(await stage.fileText()).dns).toEqual({ enabled: true, ...newer, bind: '127.0.0.2' });
+  };
+  await withPanel('0.4.6', test, { stage: { file: fileWithDns({ enabled: true, ...newer }) } });
 });
 
 it('lists of the DNS server are shown with count, age and error, and switched, where the file alone has its settings', async () => {
