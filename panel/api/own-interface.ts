@@ -24,11 +24,6 @@ export function createOwnInterface({ exchange, stream }: Pick<OwnInterface, 'exc
   return { exchange, stream, ask: async (call) => dataOf((await exchange(call)).text) };
 }
 
-/** Names a call, so that it is done once however often it is sent. */
-export function newIdempotencyKey(): string {
-  return [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join('-');
-}
-
 /** Learns by calls that change nothing how far the credential reaches. Rejects with `ApiFailure` where that cannot be told. */
 export async function learnReach(own: OwnInterface): Promise<Reach> {
   if (await isLetIn(own, '/tokens')) return 'all';

@@ -9,10 +9,10 @@ import {
   MOST_ITEMS,
   type Outcome,
 } from '../api/jobs.js';
-import { newIdempotencyKey } from '../api/own-interface.js';
 import { pause } from '../store/pause.js';
 import { until } from '../store/store.js';
 import { encodeExact } from '../text/exact-json.js';
+import { randomHex } from '../text/random.js';
 import { inTurns, type Steps } from '../text/steps.js';
 import { type Batch, VERBS } from './batch.js';
 import type { Workspace } from './workspace.js';
@@ -129,7 +129,7 @@ export class JobRuns {
       // Whoever signs out sends nothing more.
       if (!owner.isThere()) break;
       const items = changes.slice(from, from + count).map(({ item }) => item);
-      const once = newIdempotencyKey();
+      const once = randomHex();
       let isSent = false;
       const send = async () => {
         if (stopped.aborted && !isSent) return null;

@@ -99,6 +99,31 @@ describe('an edit of a key', () => {
   });
 });
 
+describe.each([true, false])('a new key that could not be saved (with the interface: %s)', (ownApi) => {
+  const UNSAVED = 'failed to save configuration';
+
+  it('is the one that the list has, once, with the refusal as a message', async () => {
+    const { workspace, on, user } = await keysDesk({ ownApi });
+    on(/POST .*users$/, async (sent, next) => {
+      await next(sent);
+      return refusal(400, UNSAVED);
+    });
+    const { made } = await createKey(workspace, '', { name: 'Eve', note: '', limit: null });
+    expect(made.access_key).toMatch(/^[0-9a-f]{32}$/);
+    expect(user(made.access_key)).toMatchObject({ name: 'Eve' });
+    expect(workspace.users.state.get().users).toHaveLength(5);
+    expect(said()).toEqual([expect.stringContaining(UNSAVED)]);
+  });
+
+  it('is none where the list has none, so that it can be tried again', async () => {
+    const { workspace, on } = await keysDesk({ ownApi });
+    on(/POST .*users$/, () => refusal(400, UNSAVED));
+    const creation = createKey(workspace, '', { name: 'Eve', note: '', limit: null });
+    await expect(creation).rejects.toMatchObject({ kind: 'unsaved' });
+    expect([workspace.users.state.get().users?.length, said()]).toEqual([4, []]);
+  });
+});
+
 describe.each([true, false])('a saved change of a key (with the interface: %s)', (ownApi) => {
   it('is taken back for 15 seconds, name and limit together', async () => {
     const { workspace, user, guests } = await keysDesk({ ownApi });

@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks';
-import { newIdempotencyKey } from '../../api/own-interface.js';
 import { type Rotated, rotateKey } from '../../api/rotation.js';
 import { useWords } from '../../i18n/text.js';
 import { noted } from '../../state/audit-notes.js';
@@ -7,6 +6,7 @@ import { labelOf, type NamedKey } from '../../state/named-keys.js';
 import { goTo } from '../../state/route.js';
 import { useTask } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
+import { randomHex } from '../../text/random.js';
 import { Button } from '../../ui/button.js';
 import { Dialog, DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { Failure, Notice } from '../../ui/notice.js';
@@ -22,7 +22,7 @@ export function RotateDialog({ of, onClose }: RotateDialogProps) {
   const words = useWords();
   const workspace = useWorkspace();
   const { busy, error, run } = useTask();
-  const [once] = useState(newIdempotencyKey);
+  const [once] = useState(randomHex);
   const [successor, setSuccessor] = useState<Rotated | null>(null);
   const submit = () =>
     run(async () => {

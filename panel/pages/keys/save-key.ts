@@ -1,5 +1,6 @@
 import { formatLimit } from '../../../src/text/sizes.js';
 import type { Whole } from '../../../src/text/whole.js';
+import { hasFailed } from '../../api/failure.js';
 import type { Change } from '../../api/jobs.js';
 import { reachesKeys } from '../../api/own-interface.js';
 import { patchKey } from '../../api/own-keys.js';
@@ -12,8 +13,9 @@ import { lastUnitOf, limitDraft } from '../../state/limits.js';
 import { isAddressable, labelOf } from '../../state/named-keys.js';
 import type { UsersState } from '../../state/seen-keys.js';
 import { makeChange } from '../../state/single-calls.js';
-import { say } from '../../state/toasts.js';
+import { say, sayFailure } from '../../state/toasts.js';
 import { useWorkspace, type Workspace } from '../../state/workspace.js';
+import { randomHex } from '../../text/random.js';
 
 /** Keeps what is typed of a key: in the list or in a window, which a narrower page has instead. A null one is to be created. */
 export function useKeyDraft(given: EditedKey | null) {
@@ -35,9 +37,11 @@ interface MadeKey {
   readonly noteError: unknown;
 }
 
-/** Creates a key, with one generated for an empty one, and resolves once the list has it. Rejects as the call that creates it does. */
+/** Creates a key, with one generated for an empty one, and resolves once the list has it. Rejects as `makeKey` does. */
 export async function createKey(workspace: Workspace, key: string, wanted: Required<KeyChange>): Promise<MadeKey> {
-  const made = await noted(workspace, 'createKey', makeChange(workspace, creationOf(key, wanted)));
+  // Like one that the server would generate, but known where its refusal tells none.
+  const made = key || randomHex();
+  await noted(workspace, 'createKey', makeKey(workspace, made, wanted));
   let noteError: unknown = null;
   if (wanted.note) {
     await patchKey(workspace.own, made, { note: wanted.note }).catch((why: unknown) => {
@@ -46,6 +50,18 @@ export async function createKey(workspace: Workspace, key: string, wanted: Requi
   }
   await workspace.contact.now();
   return { made: { access_key: made, name: wanted.name ?? '', limit_bytes: wanted.limit ?? null }, noteError };
+}
+
+/** Makes a key. One that could not be saved is made where the list has it, and the refusal is shown; else rejects as the call does. */
+async function makeKey(workspace: Workspace, key: string, wanted: KeyChange): Promise<void> {
+  try {
+    await makeChange(workspace, creationOf(key, wanted));
+  } catch (problem) {
+    if (!hasFailed(problem, 'unsaved')) throw problem;
+    await workspace.contact.now();
+    if (!workspace.users.state.get().byKey.has(key)) throw problem;
+    sayFailure(problem);
+  }
 }
 
 /**
