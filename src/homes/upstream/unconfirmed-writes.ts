@@ -208,7 +208,10 @@ export class UnconfirmedWrites {
 
   #confirm(accessKey: string, write: PendingWrite, sentAt: number): void {
     this.#reverted.delete(accessKey);
-    if (this.#startsWithKeys()) return this.drop(accessKey);
+    if (this.#startsWithKeys()) {
+      this.drop(accessKey);
+      return;
+    }
     this.#pending.set(accessKey, { ...write, isUnsafe: false, isConfirmed: true, seenAt: sentAt, retries: 0 });
     const { journal, clock } = this.#options;
     const { after, previousStates, answeredAt } = write;
