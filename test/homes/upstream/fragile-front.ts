@@ -9,7 +9,7 @@ import { line } from './staged.js';
 import { createWorld } from './world.js';
 
 const FOLDER = '/var/keyway';
-/** What can be lost, or its answer. */
+/** Calls that change something. */
 const WRITES = /create|update|delete|limit|put/;
 const log: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -84,9 +84,10 @@ class Life {
 export async function fragileFront(revision: string): Promise<FragileHome> {
   const world = createWorld();
   const files = createMemoryFiles();
-  const lost: ('before' | 'after')[] = [];
+  const lostWrites: ('before' | 'after')[] = [];
+  const lostReads: ('before' | 'after')[] = [];
   const trip = (call: string): Trip => {
-    const fault = WRITES.test(call) ? lost.shift() : undefined;
+    const fault = (WRITES.test(call) ? lostWrites : lostReads).shift();
     // As slow as one that loses writes.
     return { there: 30, back: 30, ...(fault === undefined ? {} : { lost: fault }) };
   };
@@ -103,7 +104,8 @@ export async function fragileFront(revision: string): Promise<FragileHome> {
   }
 
   const heal = () => {
-    lost.length = 0;
+    lostWrites.length = 0;
+    lostReads.length = 0;
     server.becomes('there');
   };
   let backend = await open();
@@ -114,7 +116,7 @@ export async function fragileFront(revision: string): Promise<FragileHome> {
       if (which % 5 === 0) server.becomes('away');
       else if (which % 5 === 1) server.failsToSave = true;
       else if (which % 5 === 2 && server.mayLose(key)) server.lose(key);
-      else lost.push(which % 2 === 0 ? 'before' : 'after');
+      else (which % 7 === 0 ? lostReads : lostWrites).push(which % 2 === 0 ? 'before' : 'after');
     },
     heal,
     async kill() {
