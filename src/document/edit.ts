@@ -95,8 +95,14 @@ class Editor {
     const label = (name: string) => `${JSON.stringify(name)}${style.colon}`;
     if (isOrdered) {
       const places = new Map(at.members.map(({ name }, index) => [name, index]));
-      const items = [...members].map(([name, value]) => ({ label: label(name), value, place: places.get(name) ?? -1 }));
       const nodes = at.members.map(({ value }) => value);
+      const items = [...members].map(([name, value]): PlacedItem => {
+        const place = places.get(name) ?? -1;
+        const member = at.members[place];
+        // A member that moves keeps the comments between its name and its value.
+        const present = member && bytes.toString('utf8', member.start, member.value.start);
+        return { label: present ?? label(name), value, place };
+      });
       return yield* this.#editInOrder(items, own, nodes, style, level);
     }
     const last = new Map<string, ValueNode>();

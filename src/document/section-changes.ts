@@ -112,10 +112,14 @@ function setDnsMember(bytes: Buffer, { members }: ObjectValue, member: DnsMember
   members.set(name, isOrdered ? membersInOrder(present, value) : inPlaceOf(present, value));
 }
 
-/** Returns an object with these members, in their order, for another's place. */
+/** Returns an object with these members, in their order, for another's place. An equal member keeps its spelling. */
 function membersInOrder(present: ObjectValue, wanted: Members): ObjectValue {
   const result: ObjectValue = { ...emptyObject(present.at), isOrdered: true };
-  for (const [name, value] of wanted) result.members.set(name, inPlaceOf(present.members.get(name), value));
+  for (const [name, value] of wanted) {
+    const own = present.members.get(name);
+    const isEqual = own !== undefined && says(own, newValue(value));
+    result.members.set(name, isEqual ? own : inPlaceOf(own, value));
+  }
   return result;
 }
 

@@ -162,8 +162,12 @@ function insertInFront(
 ): Splice {
   const tail = commentsOnLine(bytes, open + 1);
   // A comment before an item on the same line belongs to that item, else to the bracket.
-  const at = skipBlanks(bytes, hasLineEnd(bytes, tail.end, starts[0] ?? 0) ? tail.end : open + 1);
-  return splice(at, at, texts.map((text) => `${text},${separatorOf(style)}`).join(''));
+  const first = starts[0] ?? 0;
+  const at = skipBlanks(bytes, hasLineEnd(bytes, tail.end, first) ? tail.end : open + 1);
+  const separator = separatorOf(style);
+  // A comment on a line of its own keeps it.
+  const last = hasLineEnd(bytes, at, first) ? lineOf(style) : separator;
+  return splice(at, at, `${texts.join(`,${separator}`)},${last}`);
 }
 
 /** Inserts between items. The previous one has its comma; the new ones bring one for the next, if that stays. */

@@ -48,6 +48,12 @@ describe('one edit for rules, DNS settings and patches', () => {
     expect(text).toMatch(/"rules": \[\n {6}\{[^}]*"\.c"[^}]*\},\n {6}\/\/ ours\n {6}\{ "domain_suffix": \["\.a"/);
   });
 
+  it('leaves the comment of the first item a line of its own where later items share one', () => {
+    const text = '{\n  "mode": "server",\n  "list": [ // all\n    // ours\n    1, 2\n  ]\n}';
+    const added = patched(text, [{ op: 'add', path: '/list/0', value: 0 }]);
+    expect(added).toBe(text.replace('// ours', '0,\n    // ours'));
+  });
+
   it('moves an equal rule with its text, even one that leaves members out', () => {
     const text = changed(FILE, { rules: [rule('.b', 'block'), rule('.a')] });
     expect(text).toContain('{ "domain_suffix": [".b"], "action": "block", "note": 1 }');
@@ -118,6 +124,16 @@ describe('one edit for rules, DNS settings and patches', () => {
       ]);
       const text = changed(present, { dns: { customDomains: same } });
       expect(text).toBe(file('{ "b.example": "10.0.0.2", "a.example": "10.0.0.1" /* home */ }'));
+    });
+
+    it('moves a name with the comments before its value, and respells no value that stays', () => {
+      const text = file('{ "a": /* why */ "10.0.0.1", "b": "10.0.0\\u002e1", "c": "10.0.0\\u002e1" }');
+      const now = (...names: string[]) =>
+        changed(text, { dns: { customDomains: new Map(names.map((name) => [name, '10.0.0.1'])) } });
+      expect(now('b', 'c', 'a')).toBe(
+        file('{ "b": "10.0.0\\u002e1", "c": "10.0.0\\u002e1", "a": /* why */ "10.0.0.1" }'),
+      );
+      expect(now('a', 'b', 'c', 'd')).toBe(text.replace(' }', ', "d": "10.0.0.1" }'));
     });
 
     it('leaves the comments of names that keep their order with them, and drops none', () => {
