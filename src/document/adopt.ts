@@ -1,6 +1,6 @@
 import { AlikeQueue } from '../core/continued-items.js';
 import { mappedSteps, type Pace, type Steps } from '../core/steps.js';
-import { emptyObject, holdsKeys, identitySteps, type Value } from './value.js';
+import { emptyObject, holdsKeys, identitySteps, isScalar, type Value } from './value.js';
 
 /**
  * Returns the new value for the old one's place. Common parts remain as they were, with their comments and spelling,
@@ -69,8 +69,11 @@ function* adoptedItems(old: readonly Value[], next: readonly Value[], pace: Pace
   const others = left.values();
   const items = old.slice(0, head);
   for (const [index, value] of wanted.entries()) {
-    const one = tagged[index] ?? others.next().value;
-    items.push(one === undefined ? value : yield* adoptedSteps(one, value, pace));
+    const matched = tagged[index];
+    const one = matched ?? others.next().value;
+    // A new scalar keeps nothing of the old one, whose place would only count against items that stay.
+    const isNew = one === undefined || (matched === undefined && isScalar(one) && isScalar(value));
+    items.push(isNew ? value : yield* adoptedSteps(one, value, pace));
   }
   for (const item of old.slice(old.length - tail)) items.push(item);
   return items;

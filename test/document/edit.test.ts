@@ -100,6 +100,14 @@ describe('one edit for rules, DNS settings and patches', () => {
     expect(changed(FILE, { dns: { adblockUrls } })).toBe(FILE.replace('example/2', 'example/3'));
   });
 
+  it('leaves an element that stays where it is, and its comments, where a new one comes after it', () => {
+    const present = '[\n  "c",\n  "f", // home\n  "g" // theirs\n]';
+    const text = `{ "mode": "server", "dns": { "adblock_urls": ${present} } }`;
+    expect(changed(text, { dns: { adblockUrls: ['f', 'n'] } })).toBe(
+      text.replace(present, '[\n  "f", // home\n  "n" // theirs\n]'),
+    );
+  });
+
   describe('with names of custom_domains', () => {
     const file = (domains: string) => `{ "mode": "server", "dns": { "custom_domains": ${domains} } }`;
     const present = file('{ "a.example": "10.0.0.1" /* home */, "b.example": "10.0.0.2" }');
