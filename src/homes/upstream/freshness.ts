@@ -47,6 +47,8 @@ export function createKeyFreshness() {
     /** Returns whether a later read or write of the key is known than one that was sent then. */
     knowsLater: (accessKey: string, sentAt: number): boolean =>
       sentAt <= (freshness.get(accessKey)?.latest ?? Number.NEGATIVE_INFINITY),
+    /** Tells whether a write of the key is under way. */
+    isWriting: (accessKey: string): boolean => (freshness.get(accessKey)?.open ?? 0) > 0,
     readTaken: (accessKey: string, sentAt: number): void => change(accessKey, () => ({ latest: sentAt })),
     writeBegins: (accessKey: string): void => change(accessKey, ({ open }) => ({ open: open + 1 })),
     /** `refused`: nothing has changed; `lost`: nobody knows. */

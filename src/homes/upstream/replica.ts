@@ -139,8 +139,12 @@ export function createKeyReplica(options: KeyReplicaOptions) {
     },
     /** Takes in a single read; returns false if later facts are known or it must not be shown. */
     takeRead(accessKey: string, { value, sentAt }: Sent<KeySnapshot | undefined>): boolean {
-      if (!freshness.readMayChange(accessKey, sentAt))
-        return !freshness.knowsLater(accessKey, sentAt) && mayShow(accessKey, () => stateOf(value), sentAt);
+      if (!freshness.readMayChange(accessKey, sentAt)) {
+        if (freshness.knowsLater(accessKey, sentAt)) return false;
+        // It may show the write that is under way, which is nobody else's change.
+        if (freshness.isWriting(accessKey)) return !unconfirmed.pending().has(accessKey);
+        return mayShow(accessKey, () => stateOf(value), sentAt);
+      }
       if (!mayShow(accessKey, () => stateOf(value), sentAt)) return false;
       if (value === undefined) remove(accessKey);
       else put(value);

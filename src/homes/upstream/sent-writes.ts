@@ -105,8 +105,9 @@ export function createSentWrites(options: SentWritesOptions) {
     freshness.writeEnds(write.accessKey, 'answered', answeredAt);
     replica.follow(write.effect(after));
     if (isReset(write)) return Promise.resolve();
+    const undone = startStates(write.accessKey).filter((state) => !sameState(state, after));
     // What a create was made over may have been lost already, or be lost with it.
-    const befores = [...(isCreate(write) ? [null] : []), before, ...startStates(write.accessKey)];
+    const befores = [...(isCreate(write) ? [null] : []), before, ...undone];
     return acknowledged([{ accessKey: write.accessKey, befores, after, answeredAt, isUnsaid }]);
   }
 
@@ -130,8 +131,7 @@ export function createSentWrites(options: SentWritesOptions) {
         read !== null && sameState(stateOf(read.value), write.after(before), tells) && write.shows(read.value, before);
       if (isDone) return true;
       freshness.writeEnds(accessKey, 'lost', clock.monotonic());
-      // Where the key is gone from now on, that is what was asked for, and no loss of an earlier write.
-      if (write.after(before) === null) unconfirmed.drop(accessKey);
+      if (write.after(before) === null) unconfirmed.mayBeDeleted(accessKey);
       if (read !== null) replica.takeRead(accessKey, read);
       return false;
     }

@@ -57,7 +57,7 @@ const MOST_RETRIES = 8;
 /** The age from which writes of an earlier process are left as they are found, ms. */
 const MOST_ABSENCE = 10 * 60 * 1000;
 
-/** The most states before one write that are known: a key may be changed again and again. */
+/** The most previous states of one write, the newest and the oldest: a key may be changed again and again. */
 const MOST_PREVIOUS = 32;
 
 const UNSEEN = { isConfirmed: false, isListed: false };
@@ -173,6 +173,20 @@ export class UnconfirmedWrites {
     this.#options.journal.drop([accessKey]);
   }
 
+  /** A deletion of the key was not answered: where the key is gone from now on, no write of it was lost. */
+  mayBeDeleted(accessKey: string): void {
+    const write = this.#pending.get(accessKey);
+    if (write === undefined || write.after === null) return;
+    const previousStates = write.previousStates.filter((previous) => previous !== null);
+    if (previousStates.length === 0) {
+      this.drop(accessKey);
+      return;
+    }
+    const next = { ...write, previousStates };
+    this.#pending.set(accessKey, next);
+    this.#note(accessKey, next);
+  }
+
   /** Forgets a write, since somebody else has changed the key. */
   supersede(accessKey: string, write: PendingWrite): void {
     const key = namedInLog(accessKey, write);
@@ -212,11 +226,16 @@ export class UnconfirmedWrites {
       this.drop(accessKey);
       return;
     }
-    this.#pending.set(accessKey, { ...write, isUnsafe: false, isConfirmed: true, seenAt: sentAt, retries: 0 });
+    const confirmed = { ...write, isUnsafe: false, isConfirmed: true, seenAt: sentAt, retries: 0 };
+    this.#pending.set(accessKey, confirmed);
+    if (write.isUnsafe) this.#note(accessKey, confirmed);
+  }
+
+  /** Notes what has changed of a pending write. */
+  #note(accessKey: string, { after, previousStates, isUnsafe, answeredAt }: PendingWrite): void {
     const { journal, clock } = this.#options;
-    const { after, previousStates, answeredAt } = write;
     const at = clock.now() - (clock.monotonic() - answeredAt);
-    if (write.isUnsafe) void journal.keep([{ accessKey, after, previousStates, isUnsafe: false, at }]);
+    void journal.keep([{ accessKey, after, previousStates, isUnsafe, at }]);
   }
 
   #listed(accessKey: string, write: PendingWrite, sentAt: number): void {
@@ -296,8 +315,11 @@ export function mergeWrites(
   const previousStates: KeyState[] = [];
   for (const previous of known) {
     if (sameState(previous, after) || previousStates.some((each) => sameState(each, previous))) continue;
-    if (previousStates.length < MOST_PREVIOUS) previousStates.push(previous);
+    previousStates.push(previous);
   }
+  // The oldest is what the server has most surely stored.
+  if (previousStates.length > MOST_PREVIOUS)
+    previousStates.splice(MOST_PREVIOUS - 1, previousStates.length - MOST_PREVIOUS);
   return previousStates.length === 0 ? null : { after, previousStates, answeredAt };
 }
 

@@ -85,14 +85,15 @@ describe('what becomes of a write', () => {
     );
   });
 
-  it('knows the newest 32 states before it, however often the key was changed', () => {
+  it('knows 32 states before it, the newest and the oldest, however often the key was changed', () => {
     let waiting: ReturnType<typeof mergeWrites> | undefined;
     for (let n = 1n; n <= 100n; n += 1n)
       waiting = mergeWrites(waiting ?? undefined, {
         ...{ befores: [key('a', n - 1n), null], after: key('a', n), answeredAt: Number(n) },
       });
     expect(waiting?.previousStates).toHaveLength(32);
-    expect(waiting?.previousStates).toEqual(expect.arrayContaining([null, key('a', 99n), key('a', 70n)]));
+    const known = [null, key('a', 99n), key('a', 70n), key('a', 0n)];
+    expect(waiting?.previousStates).toEqual(expect.arrayContaining(known));
   });
 
   it('is nothing to wait for where the key is what it was', () => {

@@ -96,6 +96,23 @@ describe('keys of a server that starts from its inbounds alone', () => {
     await world.until(backend.close());
   });
 
+  it('that were deleted are given up where somebody makes them again and again', async () => {
+    const { world, server, backend, logged } = await beside({
+      configuration: EMPTY.replace('"users":[]', '"users":[{"key":"a","limit_bytes":1},{"key":"b"}]'),
+    });
+    takes(server, inbounds(server));
+    await world.pass(60_000);
+    await world.until(deleteKey(backend, 'a'));
+    await world.pass(2_500);
+    for (let i = 0; i < 60; i += 1) {
+      server.outside({ put: key('a', 1n) });
+      await world.pass(2_000);
+    }
+    expect(server.keys.has('a')).toBe(true);
+    expect(logged.filter((message) => /given up/.test(message))).toHaveLength(1);
+    await world.until(backend.close());
+  });
+
   it('are put there 30 s after the first write although there is no quiet', async () => {
     const stage = await beside();
     const { world, backend } = stage;

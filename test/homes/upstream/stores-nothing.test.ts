@@ -111,6 +111,19 @@ describe.each(['0.2.0', '0.2.25'])('keys of a server of %s, which stores nothing
     await second.close();
   });
 
+  it('that somebody deletes again and again are given up', async () => {
+    const { world, server, backend, logged } = await staged({ revision, ...LOSSY });
+    await world.pass(2_000);
+    await world.until(createKey(backend, key('made')));
+    for (let i = 0; i < 40; i += 1) {
+      server.outside({ remove: 'made' });
+      await world.pass(4_000);
+    }
+    expect(server.keys.has('made')).toBe(false);
+    expect(logged.filter((message) => /given up/.test(message))).toHaveLength(1);
+    await backend.close();
+  });
+
   it('that somebody deletes there while it runs stay deleted', async () => {
     const { world, server, backend, logged } = await forgetful(revision);
     await world.pass(2_000);

@@ -10,6 +10,7 @@ import { createKey, deleteKey, resetKey, updateKey } from '../../ports/key-chang
 import { held, key, LOSSY, type Staged, type StagedOptions, staged } from './staged.js';
 
 const NOT_DONE = { mayHaveHappened: false, retryAfter: 1 };
+const MAYBE_DONE = { mayHaveHappened: true, retryAfter: 1 };
 
 describe('a write that a running server has acknowledged', () => {
   it('is made again and logged where a list shows the key exactly as it was before', async () => {
@@ -226,6 +227,84 @@ describe('a write that a running server has acknowledged', () => {
     server.becomes('there');
     await world.pass(20_000);
     expect(server.keys.has('a')).toBe(false);
+    await backend.close();
+  });
+
+  it.each([
+    ['a deletion', async ({ backend }: Staged) => deleteKey(backend, 'a'), undefined],
+    ['an update', async ({ backend }: Staged) => updateKey(backend, 'a', { limitBytes: 5n }), key('a', 5n)],
+  ])('that is %s is made again although a deletion after it was not answered', async (_what, change, expected) => {
+    let isLost = false;
+    const stage = await staged({
+      trip(call) {
+        if (isLost && call === 'delete') throw new UpstreamError('upstreamAway', 'for a test', MAYBE_DONE);
+        return LOSSY.trip(call);
+      },
+      before: ({ keys }) => keys.set('a', held('a', 1n)).set('other', held('other')),
+    });
+    const { world, server, backend, again } = stage;
+    await world.pass(5_000);
+    await world.until(change(stage));
+    isLost = true;
+    await expect(world.until(deleteKey(backend, 'a'))).rejects.toMatchObject({ code: 'upstreamAway' });
+    isLost = false;
+    await world.until(backend.close());
+    server.lose('a');
+    const second = await again();
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record).toEqual(expected);
+    await world.until(second.close());
+  });
+
+  it('is made again with the next one although the key was read while the server made that', async () => {
+    let back = 40;
+    const { world, server, backend } = await staged({
+      dataFolder: null,
+      trip: (call) => ({ there: 1, back: call === 'limit' ? back : 1 }),
+      before: ({ keys }) => keys.set('a', held('a', 1n)),
+    });
+    await world.pass(5_000);
+    await world.until(updateKey(backend, 'a', { limitBytes: 2n }));
+    back = 300;
+    const second = updateKey(backend, 'a', { limitBytes: 3n });
+    while (server.keys.get('a')?.record.limitBytes !== 3n) await world.pass(1);
+    await world.pass(10);
+    await world.until(Promise.resolve(backend.live?.key('a')));
+    await world.until(second);
+    server.outside({ put: key('a', 1n) });
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(3n);
+    await backend.close();
+  });
+
+  it('is shown by a read while it is being made again', async () => {
+    let there = 1;
+    const { world, server, backend } = await staged({
+      dataFolder: null,
+      trip: (call) => ({ there: call === 'create' ? there : 1, back: call === 'create' ? 40 : 1 }),
+    });
+    await world.pass(5_000);
+    await world.until(createKey(backend, key('a', 5n)));
+    server.lose('a');
+    there = 1_000;
+    await world.pass(1);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    await world.pass(100);
+    expect(await world.until(Promise.resolve(backend.live?.key('a')))).toMatchObject({ limitBytes: 5n });
+    expect(server.keys.has('a')).toBe(false);
+    await world.until(backend.close());
+  });
+
+  it('is made again where the server loses it with all 40 before it', async () => {
+    const { world, server, backend } = await staged({
+      dataFolder: null,
+      before: ({ keys }) => keys.set('a', held('a', 1n)),
+    });
+    await world.pass(5_000);
+    for (let limit = 2n; limit <= 42n; limit += 1n) await world.until(updateKey(backend, 'a', { limitBytes: limit }));
+    server.outside({ put: key('a', 1n) });
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(42n);
     await backend.close();
   });
 
