@@ -9,7 +9,7 @@ import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { ConfigurationAccess } from './configuration.js';
 import type { UpstreamContext } from './context.js';
-import type { KeyState } from './key-state.js';
+import { type KeyState, sameState } from './key-state.js';
 import type { ListRefresh } from './list-refresh.js';
 import { withRules } from './rules-write.js';
 import { inKey } from './struck-configuration.js';
@@ -183,11 +183,15 @@ export function createKeyPersister(options: KeyPersisterOptions) {
   return {
     written,
     /** Returns the states in which a start of the server may find the key; none where it starts with what its API made. */
-    startStates(accessKey: string): readonly KeyState[] {
+    startStates(accessKey: string, before: KeyState): readonly KeyState[] {
       if (isNeeded()) return kept === null ? [] : [kept.get(accessKey) ?? null];
       // Keys of its file are plain, and nobody can read which it has.
       const isUnread = server.line()?.storing.startsWithKeys === false && !server.isLater();
-      return isUnread ? [null, recordOf(accessKey)] : [];
+      if (!isUnread) return [];
+      const plain = recordOf(accessKey);
+      // A plain key counts as one of the file: if a start does not find it, somebody has taken it out there.
+      const mayBeInFile = sameState(before, plain) || unconfirmed.pending().has(accessKey);
+      return mayBeInFile ? [plain] : [null, plain];
     },
     /** A list has come: what others made over the server's own API is stored, too. */
     listed(): void {

@@ -23,7 +23,7 @@ export interface SentWritesOptions extends UpstreamContext {
   readonly lostCreates: LostCreates;
   readonly report: Pick<RevertedReport, 'add'>;
   /** Returns the states in which a start of the server may find the key; none where it starts with what its API made. */
-  readonly startStates: (accessKey: string) => readonly KeyState[];
+  readonly startStates: (accessKey: string, before: KeyState) => readonly KeyState[];
   /** Called after every write that the server has taken, and for one that somebody has undone. */
   readonly onWritten: () => void;
 }
@@ -105,7 +105,7 @@ export function createSentWrites(options: SentWritesOptions) {
     freshness.writeEnds(write.accessKey, 'answered', answeredAt);
     replica.follow(write.effect(after));
     if (isReset(write)) return Promise.resolve();
-    const undone = startStates(write.accessKey).filter((state) => !sameState(state, after));
+    const undone = startStates(write.accessKey, before).filter((state) => !sameState(state, after));
     // What a create was made over may have been lost already, or be lost with it.
     const befores = [...(isCreate(write) ? [null] : []), before, ...undone];
     return acknowledged([{ accessKey: write.accessKey, befores, after, answeredAt, isUnsaid }]);

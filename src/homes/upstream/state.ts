@@ -91,7 +91,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     ...context,
     keepVersion,
     storedRecord: (accessKey) => configuration.storedRecord(accessKey),
-    startStates: (accessKey) => keeper.startStates(accessKey),
+    startStates: (accessKey, before) => keeper.startStates(accessKey, before),
     async onTaken() {
       keeper.listed();
       await names.follow(clock.monotonic());

@@ -111,6 +111,19 @@ describe.each(['0.2.0', '0.2.25'])('keys of a server of %s, which stores nothing
     await second.close();
   });
 
+  it('that somebody takes out of its file stay deleted, although they were changed here', async () => {
+    const { world, server, backend, restart } = await forgetful(revision);
+    await world.pass(5_000);
+    await world.until(updateKey(backend, 'old', { limitBytes: 5n }));
+    await world.until(updateKey(backend, 'old', { limitBytes: 6n }));
+    await world.pass(HOUR);
+    restart();
+    server.outside({ remove: 'old' });
+    await world.pass(120_000);
+    expect([...server.keys.keys()]).toEqual(['other']);
+    await backend.close();
+  });
+
   it('that somebody deletes again and again are given up', async () => {
     const { world, server, backend, logged } = await staged({ revision, ...LOSSY });
     await world.pass(2_000);
