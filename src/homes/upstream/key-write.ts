@@ -67,9 +67,9 @@ export function createKeyWriteKinds(
     restores(accessKey: string, { after: wanted, previousStates }: UnconfirmedWrite, found: KeyState): KeyWrite {
       if (wanted === null) return deletes(accessKey);
       if (found === null) return creates(wanted);
-      const isOfName = previousStates.some((each) => each !== null && each.name !== wanted.name);
-      // One that nobody has read yet stays.
-      return isOfName ? updates(wanted) : limits(accessKey, wanted.limitBytes);
+      const changesName = previousStates.some((each) => each !== null && each.name !== wanted.name);
+      // A name that nobody has read stays.
+      return changesName ? updates(wanted) : limits(accessKey, wanted.limitBytes);
     },
   };
 }

@@ -89,7 +89,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
         replica.follow({ kind: 'createdBare', record });
       }
       // Its answer is the same where the server could not save it.
-      const more = { befores: [null], answeredAt, isUnsaid: true };
+      const more = { befores: [null], answeredAt, isSaveUnknown: true };
       const noted = sent.acknowledged(records.map((after) => ({ accessKey: after.accessKey, after, ...more })));
       return { created: value, noted };
     });

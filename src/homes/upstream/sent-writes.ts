@@ -99,7 +99,7 @@ export function createSentWrites(options: SentWritesOptions) {
   }
 
   /** Follows a write that the server has done, perhaps without saying that it saved it. */
-  function took(write: KeyWrite, before: KeyState, isUnsaid = false): Promise<void> {
+  function took(write: KeyWrite, before: KeyState, isSaveUnknown = false): Promise<void> {
     const after = write.after(before);
     const answeredAt = clock.monotonic();
     freshness.writeEnds(write.accessKey, 'answered', answeredAt);
@@ -108,7 +108,7 @@ export function createSentWrites(options: SentWritesOptions) {
     const undone = startStates(write.accessKey, before).filter((state) => !sameState(state, after));
     // What a create was made over may have been lost already, or be lost with it.
     const befores = [...(isCreate(write) ? [null] : []), before, ...undone];
-    return acknowledged([{ accessKey: write.accessKey, befores, after, answeredAt, isUnsaid }]);
+    return acknowledged([{ accessKey: write.accessKey, befores, after, answeredAt, isSaveUnknown }]);
   }
 
   /** Takes in writes that another call has made. Resolves when they are recorded. */

@@ -41,7 +41,7 @@ export interface Acknowledged {
   readonly after: KeyState;
   readonly answeredAt: number;
   /** The server did not say that it saved it. */
-  readonly isUnsaid?: boolean;
+  readonly isSaveUnknown?: boolean;
 }
 
 interface UnconfirmedWritesOptions extends UpstreamContext {
@@ -148,7 +148,7 @@ export class UnconfirmedWrites {
   /** Takes in acknowledged writes. Resolves when a crash of this process does not take them back. */
   acknowledged(writes: readonly Acknowledged[]): Promise<void> {
     const { journal, clock, isSlow } = this.#options;
-    const kept = writes.flatMap(({ accessKey, isUnsaid = false, ...write }) => {
+    const kept = writes.flatMap(({ accessKey, isSaveUnknown = false, ...write }) => {
       const earlier = this.#pending.get(accessKey);
       const next = mergeWrites(earlier, write);
       const retries = isRetry(earlier, write) ? (earlier?.retries ?? 0) + 1 : 0;
@@ -159,7 +159,7 @@ export class UnconfirmedWrites {
         return [];
       }
       const { after, previousStates } = next;
-      const entry = { after, previousStates, isUnsafe: earlier?.isUnsafe === true || isUnsaid || isSlow() };
+      const entry = { after, previousStates, isUnsafe: earlier?.isUnsafe === true || isSaveUnknown || isSlow() };
       this.#pending.set(accessKey, { ...entry, answeredAt: next.answeredAt, ...UNSEEN, retries, isOld: false });
       return [{ accessKey, ...entry, at: clock.now() }];
     });
@@ -351,7 +351,7 @@ export function createWriteRetries(retry: (accessKey: string) => Promise<void>, 
         count += 1;
         reason = failureWords(error);
       });
-      // Its own look found it so: after a failure the next list does.
+      // Its own read has reported the key again; only a list may do that.
       found.delete(accessKey);
     }
     if (count > 0 && !isFailing) log.warn({ count, reason }, 'lost changes could not be made again yet');
