@@ -194,7 +194,7 @@ const NEWER_DNS = /^(allowlist|block(_|ed_[st]|ing)|cache|lists|query|rewrites|s
 
 /** Returns true for settings of a file that have the form of 0.4.6, as docs/dns.md tells it. */
 export function isNewerDns(settings: DnsSettings): boolean {
-  return Object.keys(settings).some((name) => settings[name] !== null && NEWER_DNS.test(name));
+  return Object.entries(settings).some(([name, value]) => value !== null && NEWER_DNS.test(name));
 }
 
 /** Records in the field differ in their members: what is missing is shown as empty. */

@@ -48,10 +48,7 @@ export function DnsFields({ base, now, ofFile, onChange, onValid, children }: Dn
   const listProblem = badList === undefined ? null : words('dns.badList', { line: badList.slice(0, 100) });
   const rowProblems = rows.map((row) => rowProblem(row, rows, words));
   const valid = upstreamProblem === null && listProblem === null && rowProblems.every((problem) => problem === null);
-  useLayoutEffect(() => {
-    onValid(valid);
-    return () => onValid(true);
-  }, [valid]);
+  useLayoutEffect(() => onValid(valid), [valid]);
   const members = { now, ofFile, onChange };
   const server = (
     <ServerFields {...members}>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { type DnsSettings, isNewerDns, readDns } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import { encodeExact, exactValue } from '../../text/exact-json.js';
@@ -43,8 +43,11 @@ export function DnsOfFile({ tree, onChange, onValid, children }: DnsOfFileProps)
   const node = memberOf(tree, 'dns');
   const now = useMemo(() => settingsIn(node), [node]);
   const [base] = useState(now);
-  const others = <Notice tone="warn">{words('dns.otherKind')}</Notice>;
-  if (now === null || base === null) return others;
+  const isOlder = now !== null && base !== null && !isNewerDns(now);
+  // Nothing of the other form is checked here.
+  useLayoutEffect(() => {
+    if (!isOlder) onValid(true);
+  }, [isOlder]);
   const change = (members: Partial<DnsSettings>) =>
     onChange(
       Object.entries(members).reduce<JsonNode>(
@@ -53,19 +56,21 @@ export function DnsOfFile({ tree, onChange, onValid, children }: DnsOfFileProps)
         tree,
       ),
     );
-  if (!isNewerDns(now)) {
+  if (isOlder) {
     return (
       <DnsFields base={base} now={now} ofFile onChange={change} onValid={onValid}>
         {children}
       </DnsFields>
     );
   }
-  const server = (
+  const others = <Notice tone="warn">{words('dns.otherKind')}</Notice>;
+  if (now === null) return others;
+  const content = (
     <ServerFields now={now} ofFile onChange={change}>
       {others}
     </ServerFields>
   );
-  return children([{ title: words('config.dns'), content: server }]);
+  return children([{ title: words('config.dns'), content }]);
 }
 
 function settingsIn(node: JsonNode | undefined) {

@@ -249,6 +249,19 @@ it('of DNS settings in the form of 0.4.6 the page edits what both forms share, k
   await withPanel('0.4.6', test, { stage: { file: fileWithDns({ enabled: true, ...newer }) } });
 });
 
+it('an upstream that is wrong in the form is not saved from the earlier versions either', async () => {
+  const test = async (page: Page) => {
+    await goTo(page, 'Configuration');
+    await page.getByLabel('Upstream').fill('nonsense');
+    const save = page.getByRole('button', { name: 'Review changes' });
+    await expect.poll(() => save.getAttribute('title')).toBe('Correct what is marked first.');
+    await page.getByRole('button', { name: 'Versions' }).click();
+    await page.getByLabel('Upstream').waitFor({ state: 'detached' });
+    expect(await save.getAttribute('title')).toBe('Correct what is marked first.');
+  };
+  await withPanel('current', test, { stage: { file: fileWithDns({ enabled: true }) } });
+});
+
 it('lists of the DNS server are shown with count, age and error, and switched, where the file alone has its settings', async () => {
   const none = createNoResolver();
   const today = { since: Date.now(), questions: 340, blocked: 12 };
