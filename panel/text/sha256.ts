@@ -18,7 +18,12 @@ export function sha256(text: string): string {
     }
     compress(state, words);
   }
-  return [...state].map((word) => word.toString(16).padStart(8, '0')).join('');
+  return hexOf(state);
+}
+
+/** Returns each word as 8 hexadecimal digits. */
+export function hexOf(words: Uint32Array): string {
+  return [...words].map((word) => word.toString(16).padStart(8, '0')).join('');
 }
 
 function padded(message: Uint8Array): Uint8Array<ArrayBuffer> {

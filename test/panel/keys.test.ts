@@ -23,7 +23,7 @@ import { atOnce } from '../../panel/text/steps.js';
 import { subscriptionToken } from '../../src/subscription/token.js';
 import { gate } from './gate.js';
 import { INBOUNDS_FILE, SERVER_FILE } from './server-files.js';
-import { type DeskOptions, openDesk, pass, refusal, said, settle, undo } from './without-browser.js';
+import { type DeskOptions, noAnswer, openDesk, pass, refusal, said, settle, undo } from './without-browser.js';
 
 const GIB = 1024 ** 3;
 const ANNA = '0c9e8d7f6a5b4c3d2e1f00112233ff44';
@@ -108,9 +108,8 @@ describe.each([true, false])('a new key that could not be saved (with the interf
       await next(sent);
       return refusal(400, UNSAVED);
     });
-    const { made } = await createKey(workspace, '', { name: 'Eve', note: '', limit: null });
-    expect(made.access_key).toMatch(/^[0-9a-f]{32}$/);
-    expect(user(made.access_key)).toMatchObject({ name: 'Eve' });
+    await createKey(workspace, 'eve', { name: 'Eve', note: '', limit: null });
+    expect(user('eve')).toMatchObject({ name: 'Eve' });
     expect(workspace.users.state.get().users).toHaveLength(5);
     expect(said()).toEqual([expect.stringContaining(UNSAVED)]);
   });
@@ -118,9 +117,25 @@ describe.each([true, false])('a new key that could not be saved (with the interf
   it('is none where the list has none, so that it can be tried again', async () => {
     const { workspace, on } = await keysDesk({ ownApi });
     on(/POST .*users$/, () => refusal(400, UNSAVED));
-    const creation = createKey(workspace, '', { name: 'Eve', note: '', limit: null });
+    const creation = createKey(workspace, 'eve', { name: 'Eve', note: '', limit: null });
     await expect(creation).rejects.toMatchObject({ kind: 'unsaved' });
     expect([workspace.users.state.get().users?.length, said()]).toEqual([4, []]);
+  });
+
+  it('is changed by another try, and not made again, where the list has it by then', async () => {
+    const { workspace, on, call, sent } = await keysDesk({ ownApi });
+    on(/POST .*users$/, async (sent, next) => {
+      await next(sent);
+      return refusal(400, UNSAVED);
+    });
+    const ends = on(/GET (api\/users|keyway\/v1\/keys)/, noAnswer);
+    const creation = createKey(workspace, 'eve', { name: 'Eve', note: '', limit: null });
+    await expect(creation).rejects.toMatchObject({ kind: 'unsaved' });
+    ends();
+    await pass(5_000);
+    await createKey(workspace, 'eve', { name: 'Eva', note: '', limit: 7 });
+    expect(await call('GET', 'api/users/eve')).toMatchObject({ name: 'Eva', limit_bytes: 7 });
+    expect(sent.filter(({ method, path }) => method === 'POST' && path.endsWith('users'))).toHaveLength(1);
   });
 });
 
@@ -211,8 +226,8 @@ describe('the note of a key', () => {
   it('comes with a new key, which is created without it where it cannot be saved', async () => {
     const desk = await keysDesk();
     const { workspace, on } = desk;
-    const { made, noteError } = await createKey(workspace, '', { name: 'Eve', note: 'by phone', limit: null });
-    expect([await noteAt(desk, made.access_key), noteError]).toEqual(['by phone', null]);
+    const { made, noteError } = await createKey(workspace, 'eve', { name: 'Eve', note: 'by phone', limit: null });
+    expect([await noteAt(desk, made.access_key), noteError]).toEqual(['by phone', undefined]);
     on(/PATCH/, () => refusal(503, 'away'));
     const second = await createKey(workspace, 'second', { name: '', note: 'lost', limit: null });
     expect(second).toMatchObject({ made: { access_key: 'second' }, noteError: { message: expect.any(String) } });
@@ -297,7 +312,7 @@ it('a new key is made under a name that is free, and not before the list has tol
     );
   expect(['guest-2026', '..', 'new', ''].map((key) => problem(key) !== null)).toEqual([true, true, false, false]);
   expect(['guest-2026', ''].map((key) => problem(key, null))).toEqual(['Loading keys…', null]);
-  const { made } = await createKey(workspace, '', { name: 'Recep', note: '', limit: 5 });
+  const { made } = await createKey(workspace, 'recep', { name: 'Recep', note: '', limit: 5 });
   expect(workspace.users.state.get().byKey.get(made.access_key)).toMatchObject({ name: 'Recep', limit_bytes: 5 });
   await settle();
   expect(JSON.stringify(await call('GET', 'api/audit'))).toContain('Created a key');

@@ -28,7 +28,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const workspace = useWorkspace();
   const users = useStore(workspace.users.state);
   const draft = useKeyDraft(given);
-  const { user, name, note, key, keepName } = draft.form;
+  const { user, name, note, key, generated, keepName } = draft.form;
   const hasNotes = users.hasNotes && (user === null || isAddressable(user.access_key));
   const limit = limitOf(draft.form.limit, (next) => draft.change({ limit: next }));
   const saving = useTask();
@@ -44,8 +44,12 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
 
   const save = async (bytes: Whole | null) => {
     if (user === null) {
-      const { made, noteError } = await createKey(workspace, key, { name, note: hasNotes ? note : '', limit: bytes });
-      if (noteError !== null) {
+      const { made, noteError } = await createKey(workspace, key || generated, {
+        name,
+        note: hasNotes ? note : '',
+        limit: bytes,
+      });
+      if (noteError) {
         // From here on the key is the one that is edited, so that its note can be saved again.
         draft.change({ user: made });
         throw noteError;

@@ -23,33 +23,38 @@ export function useKeyDraft(given: EditedKey | null) {
   return useFormDraft(`edit/${given?.access_key}`, {
     // The key at the beginning of the edit: a change on the server meanwhile is told, not taken over.
     user: given,
-    ...{ name: given?.name ?? '', note: given?.note ?? '', key: '' },
+    ...{ name: given?.name ?? '', note: given?.note ?? '', key: '', generated: randomHex() },
     limit: limitDraft(given?.limit_bytes ?? null, unit),
     keepName: given !== null && given.name === undefined,
   });
+}
+
+/** A key as it is to be created; an empty text is none. */
+interface WantedKey {
+  readonly name: string;
+  readonly note: string;
+  readonly limit: Whole | null;
 }
 
 /** A key that was created. */
 interface MadeKey {
   /** The key as it is without its note. */
   readonly made: EditedKey;
-  /** Why its note could not be saved; null where it was. */
+  /** Why its note could not be saved; else nothing. */
   readonly noteError: unknown;
 }
 
-/** Creates a key, with one generated for an empty one, and resolves once the list has it. Rejects as `makeKey` does. */
-export async function createKey(workspace: Workspace, key: string, wanted: Required<KeyChange>): Promise<MadeKey> {
-  // Like one that the server would generate, but known where its refusal tells none.
-  const made = key || randomHex();
-  await noted(workspace, 'createKey', makeKey(workspace, made, wanted));
-  let noteError: unknown = null;
-  if (wanted.note) {
-    await patchKey(workspace.own, made, { note: wanted.note }).catch((why: unknown) => {
-      noteError = why;
-    });
-  }
+/**
+ * Creates a key, or changes one that an earlier try has made, and resolves once the list has it. Rejects as `makeKey` or `changeKey`
+ * does.
+ */
+export async function createKey(workspace: Workspace, key: string, wanted: WantedKey): Promise<MadeKey> {
+  const known = workspace.users.state.get().byKey.get(key);
+  await (known ? changeKey(workspace, known, wanted) : noted(workspace, 'createKey', makeKey(workspace, key, wanted)));
+  const noteError =
+    wanted.note && (await patchKey(workspace.own, key, { note: wanted.note }).catch((why: unknown) => why));
   await workspace.contact.now();
-  return { made: { access_key: made, name: wanted.name ?? '', limit_bytes: wanted.limit ?? null }, noteError };
+  return { made: { access_key: key, name: wanted.name, limit_bytes: wanted.limit }, noteError };
 }
 
 /** Makes a key. One that could not be saved is made where the list has it, and the refusal is shown; else rejects as the call does. */

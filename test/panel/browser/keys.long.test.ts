@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { withPanel } from './in-browser.js';
-import { goTo, holdTime, hurry } from './stage.js';
+import { goTo, holdTime, hurry, type Stage } from './stage.js';
 
 it('a note that could not be saved stays in its form, is there again after Escape, and is saved by the next try', async () => {
   await withPanel('current', async (page, stage) => {
@@ -110,6 +110,30 @@ it('a name of 10,000 characters is kept, a longer one refused at its field, and 
     await page.getByRole('img', { name: 'QR code' }).waitFor();
     expect(await page.evaluate('window.hit')).toBeUndefined();
   });
+});
+
+it('Create pressed again after an answer that said "not saved" makes no second key, also where the list could not be read', async () => {
+  const test = async (page: Page, { api, app }: Stage) => {
+    await goTo(page, 'Keys');
+    await page.route(`${api}/users`, async (route) => {
+      if (route.request().method() !== 'POST') return route.abort();
+      await route.fetch();
+      return route.fulfill({ status: 400, body: '{"ok":false,"error":"failed to save configuration"}' });
+    });
+    await page.getByRole('button', { name: 'New key' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New key' });
+    await dialog.getByLabel('Label', { exact: true }).fill('Eve');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByText('The server could not save this').waitFor();
+    await page.keyboard.press('Escape');
+    await page.unroute(`${api}/users`);
+    await page.getByRole('button', { name: 'New key' }).click();
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('img', { name: 'QR code' }).waitFor();
+    const made = [...app.keyway.core.keys.entries()].filter(({ name }) => name === 'Eve');
+    expect(made.map(({ accessKey }) => accessKey)).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)]);
+  };
+  await withPanel('current', test, { expected: /status of 400|ERR_FAILED/, stage: { ownApi: false } });
 });
 
 /** Presses Tab until the focus is on what has this name, as somebody without a mouse does. */
