@@ -105,6 +105,7 @@ export function createSentWrites(options: SentWritesOptions) {
     freshness.writeEnds(write.accessKey, 'answered', answeredAt);
     replica.follow(write.effect(after));
     if (isReset(write)) return Promise.resolve();
+    // One that is the same as after the write would make each retry of it count as the first.
     const undone = startStates(write.accessKey, before).filter((state) => !sameState(state, after));
     // What a create was made over may have been lost already, or be lost with it.
     const befores = [...(isCreate(write) ? [null] : []), before, ...undone];

@@ -36,7 +36,7 @@ export interface PendingWrite extends UnconfirmedWrite, Pick<JournalEntry, 'isUn
 
 export interface Acknowledged {
   readonly accessKey: string;
-  /** What may have stood there before it. */
+  /** The states that may have stood there before it. */
   readonly befores: readonly KeyState[];
   readonly after: KeyState;
   readonly answeredAt: number;
