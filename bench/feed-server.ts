@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createGateway } from '../src/index.js';
-import { systemRandom } from '../src/platform/system-ports.js';
+import { systemClock, systemRandom } from '../src/platform/system-ports.js';
 import { startFeed } from '../src/serve/feed.js';
 import { TOKEN } from './sample-keys.js';
 import { endWithParent } from './server-side.js';
@@ -17,7 +17,7 @@ const app = await createGateway({ mounts: [{ revision: 'current' }], configPath,
 const feed = await startFeed(
   app.keyway,
   { feedBind: '127.0.0.1:0', feedToken: TOKEN },
-  { random: systemRandom, log: silent },
+  { clock: systemClock, random: systemRandom, log: silent },
 );
 const url = await app.listen({ host: '127.0.0.1', port: 0 });
 process.on('message', async () => {

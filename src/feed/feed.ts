@@ -5,7 +5,7 @@ import type { Acknowledgement, Backend } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import { createWaiting } from '../core/keys/waiting.js';
 import { heldFor, LongPolls } from '../core/long-polls.js';
-import type { LogPort, RandomPort } from '../core/ports.js';
+import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { STATIC } from '../core/principal.js';
 import { createSession } from '../core/session.js';
 import type { FindPrincipal, TokenGuard } from '../core/token-guard.js';
@@ -35,6 +35,7 @@ export interface FeedOptions {
   readonly networkOf: (request: IncomingMessage) => string;
   /** Makes the server that listens; absent for a plain one. */
   readonly createServer?: CreateServer;
+  readonly clock: Pick<ClockPort, 'monotonic'>;
   readonly random: RandomPort;
   readonly log: LogPort;
 }
@@ -54,7 +55,7 @@ export function createFeed(options: FeedOptions) {
   const { keys, replica } = backend;
   /** Counts since the start; `notDurable` are reports that were counted and could not be made durable. */
   const status = { reports: 0, entries: 0, repeatedReports: 0, unknownKeys: 0, notDurable: 0, refused: 0 };
-  const answers = createKeysAnswers(keys, options.random.bytes(6).toString('hex'));
+  const answers = createKeysAnswers(keys, options);
   const waiting = createWaiting(keys.admissions);
   const polls = new LongPolls();
   const app = createBareApp(options, () => {

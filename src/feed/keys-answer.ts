@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { Cursors } from '../core/keys/cursor.js';
 import type { KeyEntry, KeyReader } from '../core/keys/types.js';
+import type { ClockPort, RandomPort } from '../core/ports.js';
 import { SharedAnswers } from '../core/shared-answers.js';
 
 /** The state that a caller of `GET /v1/keys` has, by the words of its request. */
@@ -14,9 +15,12 @@ export interface KeysQuery {
 /** Keys that are written in one turn of the event loop. */
 const KEYS_AT_ONCE = 2_000;
 
-/** `mark` tells versions of this process from those of another. */
-export function createKeysAnswers(keys: KeyReader, mark: string) {
-  const cursors = new Cursors(mark);
+export function createKeysAnswers(
+  keys: KeyReader,
+  { clock, random }: { readonly clock: Pick<ClockPort, 'monotonic'>; readonly random: RandomPort },
+) {
+  /** Its mark tells versions of this process from those of another. */
+  const cursors = new Cursors(random.bytes(6).toString('hex'));
   const version = () => cursors.text(keys.admissions.version);
 
   function changedSince(since: string | null): readonly string[] | null {
@@ -25,7 +29,7 @@ export function createKeysAnswers(keys: KeyReader, mark: string) {
   }
 
   /** All who waited for a change are told the same. */
-  const shared = new SharedAnswers<Buffer>();
+  const shared = new SharedAnswers<Buffer>(clock);
 
   function bodyOf(changed: readonly string[]): Buffer {
     const present = changed.flatMap((accessKey) => keys.get(accessKey) ?? []);

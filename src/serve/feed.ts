@@ -1,4 +1,4 @@
-import type { LogPort, RandomPort } from '../core/ports.js';
+import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { createFeed } from '../feed/feed.js';
 import type { Gateway } from '../gateway/compose.js';
 import type { Settings } from '../settings/table.js';
@@ -20,18 +20,18 @@ export interface FeedSettings extends Pick<Settings, 'feedToken'> {
 export async function startFeed(
   gateway: Gateway,
   settings: FeedSettings,
-  { random, log }: { readonly random: RandomPort; readonly log: LogPort },
+  ports: { readonly clock: ClockPort; readonly random: RandomPort; readonly log: LogPort },
 ) {
   const { backend, home } = gateway;
   const { feedBind, feedToken: token, createServer } = settings;
+  const { log } = ports;
   const feed = createFeed({
     backend,
     token,
     tokens: gateway.tokens,
     networkOf: (request) => gateway.callerOf(request).network,
     ...(createServer === undefined ? {} : { createServer }),
-    random,
-    log,
+    ...ports,
   });
   // Registered after the counters' hook, because hooks of this kind run in reverse order.
   gateway.app.addHook('onClose', () => feed.app.close());

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { createChangeLog, REMEMBERED_CHANGES } from '../../src/core/keys/change-log.js';
-import { systemRandom } from '../../src/platform/system-ports.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { startFeed } from '../../src/serve/feed.js';
 import { removeFrom } from '../core/keys/remove-from.js';
 import { folderForTest } from '../folder-for-test.js';
@@ -231,7 +231,11 @@ describe('where the feed listens', () => {
     const stage = await feedStage({ keys: [] });
     const { host } = new URL(stage.url);
     await expect(
-      startFeed(stage.gateway, { feedBind: host, feedToken: 't' }, { random: systemRandom, log: logTo([]) }),
+      startFeed(
+        stage.gateway,
+        { feedBind: host, feedToken: 't' },
+        { clock: systemClock, random: systemRandom, log: logTo([]) },
+      ),
     ).rejects.toThrow(`the feed cannot listen on ${host} (EADDRINUSE): give it another address with --feed-bind`);
   });
 
@@ -240,16 +244,16 @@ describe('where the feed listens', () => {
     const stage = await feedStage({ keys: ['a'] });
     const settings = { feedBind: `unix:${path}`, feedToken: null };
     const lines: string[] = [];
-    await startFeed(stage.gateway, settings, { random: systemRandom, log: logTo(lines) });
+    await startFeed(stage.gateway, settings, { clock: systemClock, random: systemRandom, log: logTo(lines) });
     expect(lines.join()).toContain(`the feed listens on unix:${path}`);
     expect(await overSocket(path, '/v1/keys')).toContain('"access_key":"a"');
-    await expect(startFeed(stage.gateway, settings, { random: systemRandom, log: logTo([]) })).rejects.toThrow(
-      'EADDRINUSE',
-    );
+    await expect(
+      startFeed(stage.gateway, settings, { clock: systemClock, random: systemRandom, log: logTo([]) }),
+    ).rejects.toThrow('EADDRINUSE');
     await stage.close();
     await leaveSocket(path);
     const later = await feedStage(stage);
-    await startFeed(later.gateway, settings, { random: systemRandom, log: logTo([]) });
+    await startFeed(later.gateway, settings, { clock: systemClock, random: systemRandom, log: logTo([]) });
     await until(async () => (await overSocket(path, '/v1/keys')).includes('"a"'));
   });
 });

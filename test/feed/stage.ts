@@ -5,7 +5,7 @@ import type { LogPort } from '../../src/core/ports.js';
 import type { Gateway } from '../../src/gateway/compose.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
 import type { GatewayOptions } from '../../src/gateway/options.js';
-import { systemRandom } from '../../src/platform/system-ports.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { createConnections } from '../../src/serve/connections.js';
 import { startControl } from '../../src/serve/control.js';
 import { startFeed } from '../../src/serve/feed.js';
@@ -63,7 +63,7 @@ export async function feedStage(
   const { url, feed } = await startFeed(
     gateway,
     { feedBind: '127.0.0.1:0', feedToken: FEED_TOKEN, createServer },
-    { random: systemRandom, log },
+    { clock: systemClock, random: systemRandom, log },
   );
   let requests = 0;
   feed.app.server.on('request', () => {

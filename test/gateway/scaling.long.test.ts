@@ -6,7 +6,7 @@ import { createGateway } from '../../src/gateway/create-gateway.js';
 import { silent } from '../../src/gateway/options.js';
 import { OWN_OPERATIONS, type OwnOperationName } from '../../src/own-api/operations.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
-import { systemRandom } from '../../src/platform/system-ports.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { OPERATIONS, type OperationName, operationNamed, serves } from '../../src/wire/operations.js';
 import { countedWork } from '../counted-work.js';
 
@@ -183,7 +183,13 @@ async function gatewayWith(before: object) {
 
 function feedOf({ keyway: { backend, tokens } }: Awaited<ReturnType<typeof createGateway>>): FastifyInstance {
   const networkOf = () => '';
-  const { app } = createFeed({ ...{ backend, tokens, networkOf }, token: null, random: systemRandom, log: silent });
+  const { app } = createFeed({
+    ...{ backend, tokens, networkOf },
+    token: null,
+    clock: systemClock,
+    random: systemRandom,
+    log: silent,
+  });
   onTestFinished(() => app.close());
   return app;
 }

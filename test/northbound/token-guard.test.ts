@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { expect, it } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import type { GatewayOptions } from '../../src/index.js';
-import { systemRandom } from '../../src/platform/system-ports.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { startFeed } from '../../src/serve/feed.js';
 import { gatewayForTest, listen, PASSWORD_HASH } from './gateway.js';
 
@@ -103,7 +103,7 @@ it("the feed's token is guarded with the API's", async () => {
   const { url } = await startFeed(
     app.keyway,
     { feedBind: '127.0.0.1:0', feedToken: 'feed' },
-    { random: systemRandom, log: silent },
+    { clock: systemClock, random: systemRandom, log: silent },
   );
   const feed = (token: string) => fetch(`${url}/v1/keys`, { headers: { authorization: `Bearer ${token}` } });
   const answered: number[] = [];

@@ -51,7 +51,7 @@ describe('calls of one credential that wait', () => {
   });
 
   it('are answered at once by one encoding of a change, and by one of an event', async () => {
-    // Callers share an answer within a second: here it is always the same one.
+    // Callers share an answer for a second, which never ends by this clock.
     const { app, call } = await ownStage({ clock: { now: () => 0, monotonic: () => 0 } });
     const { core } = app.keyway;
     const data = async (path: string) => ((await call(`GET ${path}`)).body as { readonly data: object }).data;
