@@ -99,10 +99,9 @@ export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace) {
       keepLooking();
     },
     answered(request: IncomingMessage): void {
-      const body = awaited.get(request);
       if (request.complete) requests.delete(request);
       // There is no way left to report the rest.
-      else if (body !== undefined) body.tooSlow = () => void request.socket.destroy();
+      else whenBodyTooSlow(request, () => void request.socket.destroy());
     },
   };
 }
