@@ -173,7 +173,7 @@ test('the address of a status is that of its endpoint, or none', () => {
 });
 
 test('a server of a version that nobody knows is served as the last line, and its configuration is not changed', async () => {
-  const standIn = await standInOf('0.4.99');
+  const standIn = await standInOf('0.4.99', LOSES_NOTHING);
   const logged: string[] = [];
   const say = (_: object, message: string) => void logged.push(message);
   const backend = await openFrontBackend({
