@@ -9,7 +9,7 @@ import { listStore } from './read-store.js';
 import { createStoreLog } from './store-log.js';
 import { createStoreWrites, type WritesStatus } from './store-writes.js';
 import { type StoredParts, take } from './stored.js';
-import { finishState, writeFirstState, writeState } from './write-state.js';
+import { discardState, finishState, writeFirstState, writeState } from './write-state.js';
 
 /** The store as operations see it. */
 export interface CountersStatus extends WritesStatus {
@@ -115,6 +115,8 @@ function serve(options: CountersStoreOptions, opened: Opened) {
       stateBytes = size;
     } catch (error) {
       oldLogBytes = logBytesBefore;
+      // On a full disk it has the room that the log needs.
+      await discardState(fileSystem, folder, number);
       throw error;
     }
     for (const { name, number: old } of await listStore(fileSystem, folder)) {

@@ -1,7 +1,7 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Check } from 'typebox/schema';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { feedOpenApiDocument } from '../../../../src/feed/openapi.js';
 import { encodeJson } from '../../../../src/wire/json/write-json.js';
 import { runHere } from '../../../commands/context.js';
@@ -9,6 +9,7 @@ import { configurationOf, type FeedStage, feedStage, report } from '../../../fee
 import { folderForTest } from '../../../folder-for-test.js';
 import { someOf } from '../../../whole.js';
 import { type SmallDisk, smallDisk } from './small-disk.js';
+import { openStore } from './store-folder.js';
 
 /** So many that their batch does not fit into what is left of the last page. */
 const KEYS = Array.from({ length: 300 }, (_, index) => `key-${String(index).padStart(20, '0')}`);
@@ -171,6 +172,22 @@ describe.each(
     );
     await mend();
     expect(bytesUp(await stageOn(disk, { folder: stage.folder }))).toEqual(['1']);
+  });
+});
+
+describe('a disk without room for the whole state beside its log', () => {
+  it('is not filled up by what was written of it: counters are written on', async () => {
+    const disk = await smallDisk();
+    const { fileSystem } = disk;
+    const append: typeof fileSystem.append = async (path, content) => {
+      await fileSystem.append(path, content);
+      if (path.endsWith('.tmp')) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+    };
+    const options = { compactBytes: 1, fileSystem: { ...fileSystem, append } };
+    const { report, complaints } = await openStore(disk.folder, KEYS, options);
+    await report('a', [[FIRST, 1n]]);
+    await vi.waitFor(() => expect(complaints.join()).toContain('could not be rewritten'));
+    await vi.waitFor(async () => expect(await readdir(join(disk.folder, 'counters-2'))).toEqual(['log-0000000001']));
   });
 });
 

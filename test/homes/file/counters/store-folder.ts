@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { FileSystemPort } from '../../../../src/core/ports.js';
 import { KeyRegistry } from '../../../../src/core/keys/registry.js';
 import type { StoreFormat } from '../../../../src/homes/file/counters/formats.js';
 import {
@@ -35,7 +36,11 @@ export async function dataFolder(): Promise<string> {
 export async function openStore(
   folder: string,
   registered: readonly string[],
-  options: { readonly compactBytes?: number; readonly formats?: readonly StoreFormat[] } = {},
+  options: {
+    readonly compactBytes?: number;
+    readonly formats?: readonly StoreFormat[];
+    readonly fileSystem?: FileSystemPort;
+  } = {},
 ): Promise<OpenStore> {
   const keys = new KeyRegistry(() => 7, { tracksChanges: true });
   const records = registered.map((accessKey) => ({ accessKey, name: null, limitBytes: null }));
