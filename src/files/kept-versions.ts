@@ -30,6 +30,8 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{32})(-forever)?\.gz$/;
 const TEMPORARY = '.tmp';
+/** As by a clock in another time zone; ms. */
+const MOST_SET_BACK = 86_400_000;
 /** Incompressible content grows by 5 bytes for every 16 KiB (RFC 1951, 3.2.4), and by a frame. */
 const MOST_PACKED_BYTES = FILE_LIMITS.configuration + FILE_LIMITS.configuration / 1024;
 
@@ -87,9 +89,9 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
   function freeTime(versions: readonly KeptVersion[]): number {
     const newest = versions.at(-1)?.keptAt ?? 0;
     const now = clock.now();
-    // If the clock was set back, the newest version must not look old; if it was far ahead, new versions must not
-    // follow it forever.
-    return newest >= now && newest - now < 1000 ? newest + 1 : now;
+    // If the clock was set back, the newest version must not look old, and so be removed; if it was far ahead, new
+    // versions must not follow it forever.
+    return newest >= now && newest - now < MOST_SET_BACK ? newest + 1 : now;
   }
 
   async function write(bytes: Buffer, version: Pick<KeptVersion, 'id' | 'forever'>): Promise<void> {

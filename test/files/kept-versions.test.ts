@@ -100,6 +100,22 @@ describe('kept versions', () => {
     expect(kept).toEqual(['0', '5', ...Array.from({ length: 10 }, (_, n) => `${n + 15}`)]);
   });
 
+  it.each([
+    ['minutes', 230_000],
+    ['hours', 7_400_000],
+  ])('what is kept after the clock was set back by %s is the newest and stays, as does the very first', async (_, back) => {
+    const versions = await open();
+    for (let n = 0; n < 40; n++) {
+      now += 200_000;
+      await versions.keep(Buffer.from(`${n}`));
+    }
+    now -= back;
+    await versions.keep(Buffer.from('after'));
+    await versions.keep(Buffer.from('later'));
+    const kept = await Promise.all((await versions.list()).map(async ({ id }) => (await versions.read(id)).toString()));
+    expect([kept[0], ...kept.slice(-3)]).toEqual(['0', '39', 'after', 'later']);
+  });
+
   it('an unknown or an ambiguous version is an error', async () => {
     const versions = await open();
     await versions.keep(Buffer.from('a'));
