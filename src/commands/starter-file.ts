@@ -82,9 +82,6 @@ export type StarterPassword = { readonly shown: string } | { readonly file: stri
 
 const PRIVATE = 0o600;
 
-/** Failures that come after the file was made, while it is being filled. */
-const HALF_WRITTEN = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
-
 /**
  * Writes the starter file, mode 0600, durably. Without a terminal the password goes into a file next to it,
  * `keyway.password` for `keyway.jsonc`. Never overwrites: rejects with an `Error` for people, having written nothing, if
@@ -120,12 +117,12 @@ function inTheWay(path: string): Error {
 async function createDurably(fileSystem: FileSystemPort, path: string, text: string): Promise<void> {
   try {
     await fileSystem.create(path, Buffer.from(text), PRIVATE);
+    await fileSystem.sync(path);
+    await fileSystem.syncFolder(dirname(path));
   } catch (error) {
-    const code = failureCode(error);
-    if (code === 'EEXIST') throw inTheWay(path);
-    if (code !== null && HALF_WRITTEN.has(code)) await fileSystem.remove(path);
+    if (failureCode(error) === 'EEXIST') throw inTheWay(path);
+    // The next start would take it, and nobody knows its password.
+    await fileSystem.remove(path).catch(() => undefined);
     throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
   }
-  await fileSystem.sync(path);
-  await fileSystem.syncFolder(dirname(path));
 }

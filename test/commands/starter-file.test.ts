@@ -4,6 +4,7 @@ import { writeStarterFile } from '../../src/commands/starter-file.js';
 import { sha256Hash } from '../../src/core/password.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
+import { createForgetfulFileSystem } from '../ports/forgetful-file-system.js';
 
 async function emptyFolder(isTerminal: boolean) {
   const fileSystem = createMemoryFiles();
@@ -65,5 +66,15 @@ describe('the starter file', () => {
     await expect(write('/nowhere/keyway.jsonc')).rejects.toThrow(
       '/nowhere/keyway.password cannot be written: No such file or directory',
     );
+  });
+
+  it.each([true, false])('that cannot be synced leaves no file of an unknown password (terminal: %s)', async (isTerminal) => {
+    const disk = createForgetfulFileSystem();
+    await disk.port.makeFolder('/srv', 0o700);
+    disk.fail('sync', 'ENOSPC', (path) => path.endsWith('.jsonc'));
+    const output = { isTerminal, descriptor: 1, line() {} };
+    const writing = writeStarterFile('/srv/keyway.jsonc', { fileSystem: disk.port, random: systemRandom, output });
+    await expect(writing).rejects.toThrow('/srv/keyway.jsonc cannot be written: No space left on device');
+    expect(disk.names('/srv')).toEqual([]);
   });
 });
