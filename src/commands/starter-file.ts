@@ -1,9 +1,8 @@
 import { dirname, join, parse } from 'node:path';
 import { sha256Hash } from '../core/password.js';
-import type { FileSystemPort, RandomPort } from '../core/ports.js';
-import { failureCode, failureWords } from '../platform/failure-words.js';
-import { isMissing } from '../platform/presence.js';
+import type { RandomPort } from '../core/ports.js';
 import type { CommandContext } from './command.js';
+import { refusePresent, writeNew } from './new-file.js';
 
 /** Everything generated that a starter file holds, and the password that it does not. */
 interface StarterSecrets {
@@ -80,8 +79,6 @@ function starterFile({ accessKey, token, webpath, password }: StarterSecrets): s
 /** The generated password: itself, to be shown on a terminal and nowhere else, or the file that it stands in. */
 export type StarterPassword = { readonly shown: string } | { readonly file: string };
 
-const PRIVATE = 0o600;
-
 /**
  * Writes the starter file, mode 0600, durably. Without a terminal the password goes into a file next to it,
  * `keyway.password` for `keyway.jsonc`. Never overwrites: rejects with an `Error` for people, having written nothing, if
@@ -94,35 +91,18 @@ export async function writeStarterFile(
   const secrets = createStarterSecrets(random);
   const { password } = secrets;
   if (output.isTerminal) {
-    await createDurably(fileSystem, path, starterFile(secrets));
+    await writeNew(fileSystem, path, starterFile(secrets));
     return { shown: password };
   }
   const file = join(dirname(path), `${parse(path).name}.password`);
-  if (!(await isMissing(fileSystem, path))) throw inTheWay(path);
+  await refusePresent(fileSystem, path);
   // The password first: a file without its password would be of no use after a crash between the two.
-  await createDurably(fileSystem, file, `${password}\n`);
+  await writeNew(fileSystem, file, `${password}\n`);
   try {
-    await createDurably(fileSystem, path, starterFile(secrets));
+    await writeNew(fileSystem, path, starterFile(secrets));
   } catch (error) {
     await fileSystem.remove(file);
     throw error;
   }
   return { file };
-}
-
-function inTheWay(path: string): Error {
-  return new Error(`${path} exists already and is never overwritten: name another file, or move this one away`);
-}
-
-async function createDurably(fileSystem: FileSystemPort, path: string, text: string): Promise<void> {
-  try {
-    await fileSystem.create(path, Buffer.from(text), PRIVATE);
-    await fileSystem.sync(path);
-    await fileSystem.syncFolder(dirname(path));
-  } catch (error) {
-    if (failureCode(error) === 'EEXIST') throw inTheWay(path);
-    // The next start would take it, and nobody knows its password.
-    await fileSystem.remove(path).catch(() => undefined);
-    throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
-  }
 }

@@ -1,4 +1,4 @@
-import { copyFile, readFile, stat, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -11,6 +11,7 @@ import { readLimit } from '../../src/commands/keys/sizes.js';
 import { keyDigest } from '../../src/core/key-digest.js';
 import { type AccessKey, MAX_U64 } from '../../src/core/model.js';
 import { createGateway } from '../../src/index.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { ROOT } from '../clone.js';
 import { folderForTest } from '../folder-for-test.js';
 import { bareDatabase, describeDatabase } from '../homes/database/database.js';
@@ -329,6 +330,31 @@ describe('keyway keys', () => {
       'Wrote the new key with links to new.csv\n1 added, 0 set, 0 as they are\n',
     );
     expect((await stat(join(folder, 'new.csv'))).mode & 0o777).toBe(0o600);
+  });
+
+  it('makes no key where the file for the new ones is there already', async () => {
+    const before = await listed();
+    await writeFile(join(folder, 'one.csv'), 'name\nClara\n');
+    await writeFile(join(folder, 'new.csv'), 'mine');
+    const { code, complaints } = await keys(['import', 'one.csv', '--out', 'new.csv']);
+    expect([code, complaints]).toEqual([1, expect.stringContaining('new.csv exists already and is never overwritten')]);
+    expect(await listed()).toEqual(before);
+  });
+
+  it('on a full disk leaves no half table, and hands new keys out all the same', async () => {
+    const full = createFileSystem();
+    const create: typeof full.create = async (path, content, ...rest) => {
+      if (!path.endsWith('.csv')) return full.create(path, content, ...rest);
+      await full.create(path, content.subarray(0, 10), ...rest);
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+    };
+    const options = { fileSystem: { ...full, create } };
+    await writeFile(join(folder, 'one.csv'), 'name\nClara\n');
+    const made = await keys(['import', 'one.csv', '--out', 'new.csv'], options);
+    expect(made.output).toMatch(/^key,name,limit_bytes,link\n([0-9a-f]{32}),Clara,,ostp:\/\/\1@/);
+    expect([made.code, made.complaints]).toEqual([1, expect.stringContaining('new.csv cannot be written: No space')]);
+    expect(await keys(['export', 'all.csv'], options)).toMatchObject({ code: 1, output: '' });
+    expect((await readdir(folder)).filter((name) => name.endsWith('.csv'))).toEqual(['one.csv']);
   });
 
   it('stops between two keys when it is asked to, and says how far it came', async () => {

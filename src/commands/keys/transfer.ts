@@ -9,6 +9,7 @@ import { inKey } from '../../homes/upstream/struck-configuration.js';
 import { isOn, switchFlag, valueFlag } from '../../settings/flags.js';
 import { hasNames, tellsField } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
+import { refusePresent, writeNew } from '../new-file.js';
 import { givenPieces } from '../stored-place.js';
 import { keyLine, newKey } from './change.js';
 import { type KeyRow, keysCsv, readKeysCsv } from './csv.js';
@@ -18,9 +19,6 @@ import { complainOfHost, linkOf } from './link.js';
 import { columnsAt, jsonText, listed, STATUSES } from './listed.js';
 import { changeKey } from './made-changes.js';
 import { notesAt } from './notes.js';
-
-/** Names and keys are nobody else's business. */
-const PRIVATE = 0o600;
 
 /** The most problems that are shown, of a table or of its import. */
 const MOST_PROBLEMS = 20;
@@ -65,6 +63,8 @@ async function importKeys(
       );
   else
     try {
+      if (out !== null && steps.some(({ isMade }) => isMade))
+        await refusePresent(context.fileSystem, resolve(context.folder, out));
       if (steps.length > 0) await place.keepVersion();
       const words = { doing: 'importing keys', done: 'Imported', keyOf: ({ after }: Step) => after.accessKey };
       const noteMade = ({ isMade, after }: Step) => isMade && made.push(after);
@@ -134,7 +134,13 @@ async function writeMade(
   if (first !== undefined) complainOfHost(first.link, context);
   const text = keysCsv(linked, { hasNames: true, more: [{ name: 'link', of: ({ link }) => link }] });
   if (out === null) return context.output.line(text);
-  await context.fileSystem.create(resolve(context.folder, out), Buffer.from(`${text}\n`), PRIVATE);
+  try {
+    await writeNew(context.fileSystem, resolve(context.folder, out), `${text}\n`);
+  } catch (error) {
+    // Repeated, the import would make none of them.
+    context.output.line(text);
+    throw error;
+  }
   context.output.line(
     `Wrote ${made.length === 1 ? 'the new key' : `the ${made.length} new keys`} with links to ${out}`,
   );
@@ -268,7 +274,7 @@ import reads.
       context.output.line(text);
       return;
     }
-    await context.fileSystem.create(resolve(context.folder, file), Buffer.from(`${text}\n`), PRIVATE);
+    await writeNew(context.fileSystem, resolve(context.folder, file), `${text}\n`);
     context.output.line(`Wrote ${keys.length === 1 ? '1 key' : `${keys.length} keys`} to ${file}`);
   },
 });
