@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { ROOT } from '../clone.js';
 import { folderForTest } from '../folder-for-test.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME, unhurried } from '../lab/live-server.js';
@@ -145,6 +146,22 @@ describe('keyway replay --format', () => {
       ].join('\n'),
     );
     expect((await runHere(['replay', '--format', '.'], { folder })).output).toBe('0 of 1 files changed\n');
+  });
+
+  test('leaves a file whole on a full disk', async () => {
+    const folder = await folderWith({ 'one.json': SCENARIO });
+    const before = await readFile(join(folder, 'one.json'), 'utf8');
+    const full = createFileSystem();
+    const refused = async (): Promise<never> => {
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+    };
+    const overwrite: typeof full.overwrite = async (path) => {
+      await full.overwrite(path, Buffer.alloc(0));
+      return refused();
+    };
+    const options = { folder, fileSystem: { ...full, overwrite, createSynced: refused } };
+    expect(await runHere(['replay', '--format', '.'], options)).toMatchObject({ code: 2, complaints: expect.stringContaining('ENOSPC') });
+    expect(await readFile(join(folder, 'one.json'), 'utf8')).toBe(before);
   });
 
   test('leaves what is no scenario as it is, says so and exits 2', async () => {

@@ -487,6 +487,35 @@ describe('what a recording writes', () => {
     const scenario = readScenario(await readFile(join(folder, 'session-002.json'), 'utf8'), 'x');
     expect(scenario.exchanges).toHaveLength(2);
   });
+
+  test('lose nothing to a full disk, and leave nothing of attempts that failed', async () => {
+    const folder = await folderForTest();
+    const real = createFileSystem();
+    const disk = { isFull: true };
+    const half = (write: (path: string, content: Buffer, mode: number) => Promise<unknown>) => {
+      return async (path: string, content: Buffer, mode: number) => {
+        await write(path, disk.isFull ? content.subarray(0, 10) : content, mode);
+        if (disk.isFull) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+      };
+    };
+    const overwrite: typeof real.overwrite = async (path, content) => {
+      await half(real.overwrite)(path, content, 0);
+      return real.stat(path);
+    };
+    const recorder = new Recorder(OPTIONS);
+    const files = new RecordingFiles(folder, recorder, { ...real, create: half(real.create), overwrite });
+    for (const count of [1, 2]) {
+      files.changed(recorder.add(whole({}, count)));
+      await expect(files.flush()).rejects.toThrow('ENOSPC');
+      await expect(files.flush()).rejects.toThrow('ENOSPC');
+      expect(await readdir(folder)).toEqual(['session-001.json'].slice(0, count - 1));
+      disk.isFull = false;
+      if (count === 1) await files.flush();
+      disk.isFull = true;
+    }
+    const scenario = readScenario(await readFile(join(folder, 'session-001.json'), 'utf8'), 'x');
+    expect(scenario.exchanges).toHaveLength(1);
+  });
 });
 
 describe('a HAR file', () => {

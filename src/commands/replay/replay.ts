@@ -1,5 +1,7 @@
 import { REVISIONS } from '../../../revisions/all.js';
 import { createCaller } from '../../client/caller.js';
+import type { FileSystemPort } from '../../core/ports.js';
+import { readTarget, replaceTarget } from '../../files/write-file.js';
 import { brokenResult, type ScenarioResult } from '../../lab/compare/result.js';
 import { formatScenario } from '../../lab/format/format.js';
 import { NoApiThere } from '../../lab/live/target-facts.js';
@@ -191,9 +193,13 @@ async function playOne(
   const { facts, target } = player;
   const marks = { serverVersion: facts.version, date, revision: revisionText ?? revision.id, traits: revision, target };
   const content = formatScenario(updatedScenario(file.scenario, { steps, bindings }, marks));
-  await context.fileSystem.overwrite(file.path, Buffer.from(content));
+  await replaceFile(context.fileSystem, file.path, Buffer.from(content));
   context.complain(`rewrote ${file.path}`);
   return { ...result, outcome: 'equal', known: result.differences.length, differences: [] };
+}
+
+async function replaceFile(fileSystem: FileSystemPort, path: string, content: Buffer): Promise<void> {
+  await replaceTarget(fileSystem, await readTarget(fileSystem, path), content);
 }
 
 /** Writes scenario files in their canonical form; what is no scenario is said, and stays as it is. */
@@ -209,7 +215,7 @@ async function formatFiles(words: readonly string[], context: CommandContext): P
     }
     const content = Buffer.from(formatScenario(file.scenario));
     if (await fileSystem.matches(file.path, content)) continue;
-    await fileSystem.overwrite(file.path, content);
+    await replaceFile(fileSystem, file.path, content);
     output.line(`formatted ${file.path}`);
     seen.changed += 1;
   }

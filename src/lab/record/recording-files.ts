@@ -50,7 +50,19 @@ export class RecordingFiles {
     const content = Buffer.from(formatScenario(this.#recorder.scenario(session)));
     const path = this.paths.get(session);
     if (path === undefined) this.paths.set(session, await this.#create(content));
-    else await this.#fileSystem.overwrite(path, content);
+    else await this.#replace(path, content);
+  }
+
+  /** Puts a content in place of one that stays whole until then. */
+  async #replace(path: string, content: Buffer): Promise<void> {
+    const temporary = `${path}.tmp`;
+    try {
+      await this.#fileSystem.create(temporary, content, PRIVATE);
+      await this.#fileSystem.rename(temporary, path);
+    } catch (error) {
+      await this.#fileSystem.remove(temporary).catch(() => undefined);
+      throw error;
+    }
   }
 
   async #create(content: Buffer): Promise<string> {
@@ -59,7 +71,11 @@ export class RecordingFiles {
       const path = join(this.#folder, `session-${String(this.#number).padStart(3, '0')}.json`);
       const problem = await this.#fileSystem.create(path, content, PRIVATE).catch((error: unknown) => error);
       if (problem === undefined) return path;
-      if (!(problem instanceof Error && 'code' in problem && problem.code === 'EEXIST')) throw problem;
+      if (problem instanceof Error && 'code' in problem && problem.code === 'EEXIST') continue;
+      // Half of it would be no scenario, and each further attempt would leave another.
+      await this.#fileSystem.remove(path).catch(() => undefined);
+      this.#number -= 1;
+      throw problem;
     }
   }
 }
