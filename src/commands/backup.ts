@@ -4,12 +4,13 @@ import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
 import { endedForAll } from '../document/check/keeps-starting.js';
 import { checkRestorable } from '../document/check/restorable.js';
+import { readDocument } from '../document/document.js';
 import { checkDataFolder } from '../files/data-folder.js';
 import type { Pieces } from '../files/file-pieces.js';
 import { inDataFolder } from '../files/foreign.js';
 import { readRecordsFile } from '../files/records-file.js';
 import { checkState, LinesError, writeState } from '../homes/file/counters/lines.js';
-import { readStored } from '../homes/file/counters/stored.js';
+import { type ReadState, readStored } from '../homes/file/counters/stored.js';
 import type { StoredPlace } from '../homes/file/offline-replacements.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
@@ -24,12 +25,16 @@ const FILE_MODE = 0o600;
 export const backup = documentCommand({
   name: 'backup',
   words: ['FILE'],
-  async work({ fileSystem, dataFolder, configPath, progress }, { words: [file = ''] }, { folder, output, clock }) {
+  async work(
+    { fileSystem, dataFolder, configPath, progress },
+    { words: [file = ''] },
+    { folder, output, clock, wait },
+  ) {
     const path = resolve(folder, file);
     const { records, ...state } = await inDataFolder(fileSystem, { dataFolder, configPath }, async () => {
       await checkDataFolder(fileSystem, dataFolder, configPath);
       progress.show('reading the configuration file and its counters');
-      const stored = await readStored(fileSystem, dataFolder, configPath);
+      const stored = await whole(configPath, wait, () => readStored(fileSystem, dataFolder, configPath));
       return { ...stored, records: await readRecordsFile(fileSystem, dataFolder) };
     });
     progress.show(`writing ${file}`);
@@ -57,6 +62,29 @@ ${settings}
 
   keyway backup /var/backups/keyway-$(date +%F).jsonl`,
 });
+
+/** Servers empty their file and write into it: they are given so many looks to come to an end. */
+const LOOKS = 5;
+const BETWEEN_LOOKS = 200;
+
+/** Reads a state whose file is a configuration. Rejects with an `Error` for people where it stays none: no restore would take it. */
+async function whole(
+  path: string,
+  wait: (milliseconds: number) => Promise<void>,
+  read: () => Promise<ReadState>,
+): Promise<ReadState> {
+  for (let look = 1; ; look += 1) {
+    const state = await read();
+    try {
+      if (state.configuration !== null) readDocument(state.configuration);
+      return state;
+    } catch (error) {
+      const words = `${path} is no configuration, so that nothing could be restored from a backup: ${failureWords(error)}`;
+      if (look === LOOKS) throw new Error(words, { cause: error });
+    }
+    await wait(BETWEEN_LOOKS);
+  }
+}
 
 async function writeNew(fileSystem: FileSystemPort, path: string, content: Pieces): Promise<void> {
   try {

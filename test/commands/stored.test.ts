@@ -92,6 +92,27 @@ describe('keyway restore', () => {
   });
 });
 
+describe('keyway backup', () => {
+  it.each(['', '{"mode":"server","access_keys":["al'])('of a file that holds %j fails: no restore would take it', async (text) => {
+    await writeFile(join(folder, 'server.json'), text);
+    const { code, output, complaints } = await run('backup', 'state.jsonl');
+    expect([code, output]).toEqual([1, '']);
+    expect(complaints).toContain('server.json is no configuration, so that nothing could be restored');
+    expect(await readdir(folder)).toEqual(['server.json']);
+  });
+
+  it('waits for a server that is writing its file', async () => {
+    const path = join(folder, 'server.json');
+    await writeFile(path, '');
+    const wait = () => writeFile(path, fileText(users));
+    const argv = ['backup', 'state.jsonl', '--config', 'server.json'];
+    expect(await runHere(argv, { folder, wait })).toMatchObject({ code: 0, complaints: '' });
+    await rm(path);
+    expect(await run('restore', 'state.jsonl')).toMatchObject({ code: 0 });
+    expect(await readFile(path, 'utf8')).toBe(fileText(users));
+  });
+});
+
 describe('keyway backup and restore', () => {
   it('hold no named token: one that was removed since stays removed, and both say how others are made', async () => {
     await writeFile(join(folder, 'server.json'), fileText(users));
