@@ -51,3 +51,32 @@ test('two answers differ at every place that only one of them has or that both h
     { numRuns: 500 },
   );
 });
+
+const BINDINGS = new Map([
+  ['key:1', 'abcd'],
+  ['key:2', 'abcdef'],
+  ['secret:1', 'abcd'],
+  ['name:1', 'Anna'],
+]);
+
+test.each([
+  ['abcdef', '<key:2>'],
+  ['xabcdabcdey', 'x<key:1><key:1>ey'],
+  ['abc', 'abc'],
+  ['Anna', 'Anna'],
+])('of %j the values that servers made are shown by name: %j', (text, shown) => {
+  const answer = { status: 200, headers: new Map(), body: Buffer.from(text), firstByteMilliseconds: 0 };
+  const asked = { request: { method: 'GET', path: '' }, response: { status: 200 } };
+  expect(readAnswer(answer, asked, { bindings: BINDINGS }).outside.get('text')).toBe(shown);
+});
+
+test('lists of thousands of keys, all of which both servers have, are compared within seconds', { timeout: 10_000 }, () => {
+  const keys = Array.from({ length: 5_000 }, (_, index) => `key-${index}`.padEnd(32, '0'));
+  const bindings = new Map(keys.map((key, index) => [`key:shared-${index}`, key]));
+  const data = keys.map((access_key) => ({ access_key, name: 'n', bytes_up: 0, bytes_down: 0, connections: 0 }));
+  const body = Buffer.from(JSON.stringify({ ok: true, data }));
+  const answer = { status: 200, headers: new Map(), body, firstByteMilliseconds: 0 };
+  const asked = { request: { method: 'GET', path: '' }, response: { status: 200 } };
+  const [left, right] = [0, 1].map(() => readAnswer(answer, asked, { bindings }));
+  expect(left && right && differentPlaces(left, right)).toEqual([]);
+});

@@ -177,7 +177,8 @@ async function compareOne(
   const runs: Run[] = [];
   // In a state of the run's own its keys have the scenario's names, which others may have as well.
   const foreign = hasGivenState(file.scenario) ? null : foreignKeys(left, right);
-  const shared = [...keysOf(left)].filter((key) => keysOf(right).has(key));
+  const others = keysOf(right);
+  const shared = [...keysOf(left)].filter((key) => others.has(key));
   for (const player of [left, right, left]) {
     const steps: PlayedStep[] = [];
     const bindings = player.standIns(file.scenario, 'keyway-compare-');
@@ -187,8 +188,8 @@ async function compareOne(
     if (played.outcome === 'broken') return { result: played, differences: [] };
     // A key that both have is shown by its number: whoever knows it is let in.
     const named = new Set(bindings.values());
-    const others = shared.filter((key) => !named.has(key));
-    for (const [index, key] of others.entries()) bindings.set(`key:shared-${index + 1}`, key);
+    const unnamed = shared.filter((key) => !named.has(key));
+    for (const [index, key] of unnamed.entries()) bindings.set(`key:shared-${index + 1}`, key);
     runs.push({
       steps,
       bindings,

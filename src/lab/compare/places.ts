@@ -69,12 +69,33 @@ function isPage({ headers }: Answer): boolean {
   return headers.get('content-type')?.startsWith('text/html') === true;
 }
 
-/** Returns a function that replaces values made by a server with the names of their placeholders. */
+/**
+ * Returns a function that replaces values made by a server with the names of their placeholders, of several at one place
+ * the longest. It looks texts up instead of searching for each value: both servers may have many keys.
+ */
 function namer(bindings: Bindings): (text: string) => string {
   const values = [...bindings].filter(
     ([name, value]) => /^(?:key|session|audit-id|secret):/.test(name) && value.length > 3,
   );
-  return (text) => values.reduce((named, [name, value]) => named.replaceAll(value, `<${name}>`), text);
+  // Of equal values the first name counts.
+  const names = new Map(values.reverse().map(([name, value]) => [value, name]));
+  const lengths = [...new Set([...names.keys()].map(({ length }) => length))].sort((a, b) => b - a);
+  const least = lengths.at(-1) ?? Number.POSITIVE_INFINITY;
+  return (text) => {
+    let named = '';
+    let rest = 0;
+    for (let at = 0; at + least <= text.length; ) {
+      const length = lengths.find((each) => names.has(text.slice(at, at + each)));
+      if (length === undefined) at += 1;
+      else {
+        const value = text.slice(at, at + length);
+        named += `${text.slice(rest, at)}<${names.get(value)}>`;
+        at += value.length;
+        rest = at;
+      }
+    }
+    return named + text.slice(rest);
+  };
 }
 
 /** Lists the places where two answers differ: those that the left one has, then those of the right one alone. */
