@@ -68,7 +68,10 @@ describe('the starter file', () => {
     );
   });
 
-  it.each([true, false])('that cannot be synced leaves no file of an unknown password (terminal: %s)', async (isTerminal) => {
+  it.each([
+    true,
+    false,
+  ])('that cannot be synced leaves no file of an unknown password (terminal: %s)', async (isTerminal) => {
     const disk = createForgetfulFileSystem();
     await disk.port.makeFolder('/srv', 0o700);
     disk.fail('sync', 'ENOSPC', (path) => path.endsWith('.jsonc'));

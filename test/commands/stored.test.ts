@@ -93,7 +93,10 @@ describe('keyway restore', () => {
 });
 
 describe('keyway backup', () => {
-  it.each(['', '{"mode":"server","access_keys":["al'])('of a file that holds %j fails: no restore would take it', async (text) => {
+  it.each([
+    '',
+    '{"mode":"server","access_keys":["al',
+  ])('of a file that holds %j fails: no restore would take it', async (text) => {
     await writeFile(join(folder, 'server.json'), text);
     const { code, output, complaints } = await run('backup', 'state.jsonl');
     expect([code, output]).toEqual([1, '']);

@@ -160,7 +160,10 @@ describe('keyway replay --format', () => {
       return refused();
     };
     const options = { folder, fileSystem: { ...full, overwrite, createSynced: refused } };
-    expect(await runHere(['replay', '--format', '.'], options)).toMatchObject({ code: 2, complaints: expect.stringContaining('ENOSPC') });
+    expect(await runHere(['replay', '--format', '.'], options)).toMatchObject({
+      code: 2,
+      complaints: expect.stringContaining('ENOSPC'),
+    });
     expect(await readFile(join(folder, 'one.json'), 'utf8')).toBe(before);
   });
 

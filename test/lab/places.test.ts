@@ -70,7 +70,9 @@ test.each([
   expect(readAnswer(answer, asked, { bindings: BINDINGS }).outside.get('text')).toBe(shown);
 });
 
-test('lists of thousands of keys, all of which both servers have, are compared within seconds', { timeout: 10_000 }, () => {
+test('lists of thousands of keys, all of which both servers have, are compared within seconds', {
+  timeout: 10_000,
+}, () => {
   const keys = Array.from({ length: 5_000 }, (_, index) => `key-${index}`.padEnd(32, '0'));
   const bindings = new Map(keys.map((key, index) => [`key:shared-${index}`, key]));
   const data = keys.map((access_key) => ({ access_key, name: 'n', bytes_up: 0, bytes_down: 0, connections: 0 }));

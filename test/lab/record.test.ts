@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { current } from '../../revisions/current.js';
 import { playEmbedded } from '../../src/embedded/play.js';
+import { formatScenario } from '../../src/lab/format/format.js';
 import { readScenario } from '../../src/lab/format/scenario.js';
 import type { ScenarioFile } from '../../src/lab/play/scenario-files.js';
 import { readHar } from '../../src/lab/record/har.js';
@@ -486,6 +487,24 @@ describe('what a recording writes', () => {
     expect(await readFile(join(folder, 'session-001.json'), 'utf8')).toBe('mine');
     const scenario = readScenario(await readFile(join(folder, 'session-002.json'), 'utf8'), 'x');
     expect(scenario.exchanges).toHaveLength(2);
+  });
+
+  test('put each exchange into text once, however often their session is written', async () => {
+    const recorder = new Recorder(OPTIONS);
+    const session = recorder.add(whole({}, 0)) ?? expect.fail();
+    const { exchanges, ...others } = recorder.scenario(session);
+    let looks = 0;
+    const watched = exchanges.map((exchange) => ({
+      ...exchange,
+      get response() {
+        looks += 1;
+        return { status: 200 };
+      },
+    }));
+    const text = formatScenario({ ...others, exchanges: watched });
+    expect(looks).toBe(1);
+    expect(formatScenario({ ...others, exchanges: watched })).toBe(text);
+    expect(looks).toBe(1);
   });
 
   test('lose nothing to a full disk, and leave nothing of attempts that failed', async () => {

@@ -39,13 +39,21 @@ function formatStep(step: Step): string {
   return isExchange(step) ? formatExchange(step) : compact(step);
 }
 
-function formatExchange({ operation, request, response }: Exchange): string {
+/** The texts of exchanges: a recording is written again and again while it grows. */
+const TEXTS = new WeakMap<Exchange, string>();
+
+function formatExchange(exchange: Exchange): string {
+  const known = TEXTS.get(exchange);
+  if (known !== undefined) return known;
+  const { operation, request, response } = exchange;
   const blanks = ' '.repeat(6);
-  return [
+  const text = [
     `{ "operation": ${JSON.stringify(operation)},`,
     `${blanks}"request": ${compact(request)},`,
     `${blanks}"response": ${compact({ ...response, status: BigInt(response.status) })} }`,
   ].join('\n');
+  TEXTS.set(exchange, text);
+  return text;
 }
 
 /** Parts of a scenario are JSON values with readonly types. */

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { FileSystemPort } from '../../../../src/core/ports.js';
 import { KeyRegistry } from '../../../../src/core/keys/registry.js';
+import type { FileSystemPort } from '../../../../src/core/ports.js';
 import type { StoreFormat } from '../../../../src/homes/file/counters/formats.js';
 import {
   createRememberedReports,
