@@ -5,6 +5,7 @@ import { LocalRecords, type RecordChange, type RecordKind, RecordTable } from '.
 import type { FileSystemPort, LogPort } from '../core/ports.js';
 import { failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
+import type { Hold } from './hold.js';
 import { createLineJournal } from './line-journal.js';
 import { removeStaleTemporaries } from './write-file.js';
 
@@ -17,13 +18,15 @@ export interface RecordsFileOptions {
   /** The data folder, which exists and is held. */
   readonly folder: string;
   readonly log: LogPort;
+  /** Tells when the folder was made again, empty, so that the records are written there again. */
+  readonly hold?: Pick<Hold, 'onMadeAgain'> | null;
 }
 
 /**
  * Opens Keyway's own records in the data folder: a line for each write, with everything it changed. Rejects with the
  * file system's error.
  */
-export async function openRecordsFile({ fileSystem, folder, log }: RecordsFileOptions): Promise<LocalRecords> {
+export async function openRecordsFile({ fileSystem, folder, log, hold }: RecordsFileOptions): Promise<LocalRecords> {
   const path = join(folder, RECORDS_FILE);
   await removeStaleTemporaries(fileSystem, path);
   const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.counters));
@@ -40,7 +43,7 @@ export async function openRecordsFile({ fileSystem, folder, log }: RecordsFileOp
     whole: (lines) => wholeOf(table.all(), lines),
   });
   let isFailing = false;
-  return new LocalRecords(table, async (changes) => {
+  const records = new LocalRecords(table, async (changes) => {
     try {
       await journal.write(lineOf(changes));
       isFailing = false;
@@ -52,6 +55,12 @@ export async function openRecordsFile({ fileSystem, folder, log }: RecordsFileOp
       throw new DomainError('saveFailed');
     }
   });
+  hold?.onMadeAgain(() => {
+    // Written as it is, one of them brings all others; where it is another by then, that write has.
+    const again = table.all().slice(0, 1);
+    records.change(again.map((record) => ({ ...record, expected: record.body }))).catch(() => undefined);
+  });
+  return records;
 }
 
 /** Reads the records in a data folder as they are, and changes nothing. Rejects with the file system's error. */

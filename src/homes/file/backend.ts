@@ -76,7 +76,9 @@ async function openOver(options: LocalBackendOptions, dataFolder: string | null)
           : { path: configPath, keys: configuration.load().keys, hold: configuration.hold },
     });
     const records =
-      dataFolder === null ? new LocalRecords() : await openRecordsFile({ fileSystem, folder: dataFolder, log });
+      dataFolder === null
+        ? new LocalRecords()
+        : await openRecordsFile({ fileSystem, folder: dataFolder, log, hold: counters.hold });
     const keptSessions = dataFolder === null ? null : await openKeptSessions({ records, dataFolder, fileSystem, log });
     configuration?.rememberStarts(records);
     const publicHost = await readPublicHost(configPath, fileSystem);

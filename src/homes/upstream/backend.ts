@@ -84,7 +84,7 @@ async function open(options: UpstreamBackendOptions): Promise<UpstreamBackend> {
         : (keys: KeyReader) =>
             createKnownKeys({ server, keys, fileSystem, folder: hold.folder.path, clock, timers, log });
     const records =
-      hold === null ? new LocalRecords() : await openRecordsFile({ fileSystem, folder: hold.folder.path, log });
+      hold === null ? new LocalRecords() : await openRecordsFile({ fileSystem, folder: hold.folder.path, log, hold });
     const onClosed = async () => {
       await journal.close();
       await records.close();

@@ -16,6 +16,8 @@ export interface Counters extends Omit<StoredParts, 'reports'> {
   /** Null where nothing outlives the process. */
   readonly store: CountersStore | null;
   readonly dataFolder: string | null;
+  /** Null where nothing outlives the process. */
+  readonly hold: Hold | null;
   /** Writes what is left and gives back what was taken. */
   close(): Promise<void>;
 }
@@ -53,7 +55,7 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
   const parts = { keys, usage, renewals, sources, dataFolder };
   if (dataFolder === null) {
     const stop = followSources(sources, log);
-    return { ...parts, store: null, close: async () => stop() };
+    return { ...parts, store: null, hold: null, close: async () => stop() };
   }
   const own = configuration !== null ? null : await holdFolder({ dataFolder, fileSystem, log });
   const hold = configuration?.hold ?? own;
@@ -75,6 +77,7 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
     return {
       ...parts,
       store,
+      hold,
       close: () => {
         stop();
         return store.close().finally(own?.release);

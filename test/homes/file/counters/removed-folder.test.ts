@@ -1,7 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { readRecordsFile } from '../../../../src/files/records-file.js';
 import { FORMAT } from '../../../../src/homes/file/counters/store-file.js';
+import { createFileSystem } from '../../../../src/platform/file-system.js';
 import { feedStage, report, until } from '../../../feed/stage.js';
 
 const bytesOf = (stage: Awaited<ReturnType<typeof feedStage>>) =>
@@ -18,6 +20,20 @@ describe('while Keyway serves', () => {
     const again = await feedStage(stage);
     expect(bytesOf(again)).toEqual(['5', '7']);
     expect((await again.post('/v1/usage', report('a', ['alpha', 5, 0]))).body).toMatchObject({ repeated: true });
+  });
+
+  it('a data folder that is removed gets notes and the like again, also where nothing changes afterwards', async () => {
+    const stage = await feedStage({ keys: ['alpha'] });
+    const data = join(stage.folder, 'server.json.keyway');
+    const kept = async (kind: 'notes' | 'events') => {
+      return [...(await readRecordsFile(createFileSystem(), data)).of(kind).values()];
+    };
+    await stage.gateway.local?.records.change([{ kind: 'notes', id: 'alpha', body: '"of alpha"' }]);
+    // The last write of all.
+    await vi.waitFor(async () => expect(await kept('events')).not.toEqual([]), 5_000);
+    await rm(data, { recursive: true, maxRetries: 5 });
+    await until(() => stage.lines.some((line) => line.includes('made again')));
+    await vi.waitFor(async () => expect(await kept('notes')).toEqual(['"of alpha"']));
   });
 
   it('counters alone that are removed are written whole with the next report, which says that they were not at first', async () => {
