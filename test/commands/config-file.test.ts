@@ -57,6 +57,18 @@ describe('keyway config check', () => {
     expect(output).toContain('  api.password_hash: malformed, so that no password is right; expected ');
   });
 
+  it('hands nothing of the file to a terminal that would act on it, nor does adopt', async () => {
+    const users = '"inbounds":[{"protocol":"ostp","users":["b\u202e"]}]';
+    const list = '"access_keys":[/* \u001b[2J */{"access_key":"a","\u009b31m":1,"name":"n\u{e0041}"}]';
+    await writeFile(join(folder, 'odd.json'), `{"mode":"server","\\u001b[31mx":1,${users},${list}}`);
+    const outputs = [await run('check', 'odd.json'), await run('adopt', 'odd.json', '--add')].map(
+      ({ output }) => output,
+    );
+    expect(outputs.join('').replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(outputs[0]).toContain('\n  \\u001b[31mx\n');
+    expect(outputs[1]).toContain('n\\udb40\\udc41');
+  });
+
   it('with --json gives the same to programs, numbers exact', async () => {
     const { output } = await run('check', NEW, '--json');
     expect(JSON.parse(output)).toMatchObject({

@@ -54,12 +54,32 @@ export function fileCommand(plan: FilePlan): Command {
       const place = { ...document, configPath: path, fileSystem, clock, progress, log: complainingLog(context) };
       return { named: flags.words[0] ?? '', target: await readTarget(fileSystem, path), place, flags };
     },
-    work: (file, _flags, context) => plan.work(file, context),
+    work: (file, _flags, context) => plan.work(file, withPlainLines(context)),
     failure(error, { words: [named] }) {
       const words = failureWords(error);
       return `${named}: ${words}`;
     },
   });
+}
+
+/** Lines quote names and comments of the file: what a terminal would act on goes out as JSON's escapes. */
+function withPlainLines(context: CommandContext): CommandContext {
+  const { output, complain } = context;
+  return {
+    ...context,
+    output: { ...output, line: (text) => output.line(escaped(text)) },
+    complain: (text) => complain(escaped(text)),
+  };
+}
+
+/** Line ends stay: some texts are several lines. */
+function escaped(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, (signs) =>
+    signs
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }
 
 export const JSON_FLAG = switchFlag('json');
