@@ -57,6 +57,21 @@ describe('keyway config check', () => {
     expect(output).toContain('  api.password_hash: malformed, so that no password is right; expected ');
   });
 
+  it('hands nothing of the file to a terminal that would act on it, nor do list and restore', async () => {
+    const odd = (value: number) => `{"mode":"server","\\u001b[31mx":${value},"access_keys":["a","b"]}`;
+    await writeFile(join(folder, 'odd.json'), odd(1));
+    await runHere(['keys', 'remove', 'a', '--config', 'odd.json'], { folder });
+    await writeFile(join(folder, 'odd.json'), odd(2));
+    const listed = await run('list', '--config', 'odd.json');
+    const [, id = ''] = /^(\d{8}T\S+)/m.exec(listed.output) ?? [];
+    const dry = await run('restore', id, '--dry-run', '--config', 'odd.json');
+    expect((listed.output + dry.output).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect([listed.output, dry.output]).toEqual([
+      expect.stringContaining('−1 key, ?[31mx\n'),
+      expect.stringContaining('would change /?[31mx\n'),
+    ]);
+  });
+
   it('hands nothing of the file to a terminal that would act on it, nor does adopt', async () => {
     const users = '"inbounds":[{"protocol":"ostp","users":["b\u202e"]}]';
     const list = '"access_keys":[/* \u001b[2J */{"access_key":"a","\u009b31m":1,"name":"n\u{e0041}"}]';

@@ -16,6 +16,7 @@ import { type CommandContext, wordsOf } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { defineCommand, UsageError } from '../define-command.js';
 import { keyLine } from '../keys/change.js';
+import { printable } from '../keys/printable.js';
 import { openReplacements } from '../replacements.js';
 import { textTable } from '../text-table.js';
 
@@ -73,7 +74,7 @@ function comparedRecord(version: ComparedVersion) {
 
 function rowOf({ id, keptAt, forever, keys, difference }: ComparedVersion): readonly string[] {
   const kept = forever ? 'always' : 'until newer ones replace it';
-  const words = difference === null ? 'not known' : differenceWords(difference);
+  const words = difference === null ? 'not known' : printable(differenceWords(difference));
   return [id, new Date(keptAt).toISOString(), kept, keys === null ? 'not readable' : `${keys}`, words];
 }
 
@@ -173,7 +174,10 @@ async function previewOf(home: HomeVersions, wanted: string, json: boolean): Pro
   if (json)
     return [JSON.stringify({ wouldRestore: comparedRecord(version), ...differenceRecord(difference) }, null, 2)];
   const when = `version ${id} of ${new Date(keptAt).toISOString()}`;
-  return [`${when} would change: ${isNow ? 'nothing' : differenceWords(difference)}`, ...linesOf(difference)];
+  return [
+    `${when} would change: ${isNow ? 'nothing' : printable(differenceWords(difference))}`,
+    ...linesOf(difference),
+  ];
 }
 
 const reasonOf = (problem: unknown): string =>
@@ -193,7 +197,7 @@ function linesOf({ added, removed, changed, places }: VersionDifference): readon
     ...named('add', added.map(keyLine)),
     ...named('remove', removed.map(keyLine)),
     ...named('set', changed.map(keyLine)),
-    ...named('change', places),
+    ...named('change', places.map(printable)),
   ];
 }
 
