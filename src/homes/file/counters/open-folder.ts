@@ -17,6 +17,8 @@ export interface OpenedFolder {
   readonly stateNumber: number;
   readonly stateBytes: number;
   readonly logBytes: number;
+  /** So many that the next start should find fewer: it reads and syncs each of them. */
+  readonly hasManyLogs: boolean;
   /** The records that were handed out do not stand in this folder yet. */
   readonly mustRewrite: boolean;
   readonly movedAside: string | null;
@@ -30,6 +32,8 @@ export interface OpenFolderOptions {
 }
 
 const FOLDER_MODE = 0o700;
+/** Each process that counts, be it a command, leaves a log. */
+const MANY_FILES = 100;
 /** Finds the store, makes it where there is none, and reads it. Rejects with `CountersStoreError`. */
 export async function openStoreFolder(
   options: OpenFolderOptions,
@@ -77,11 +81,20 @@ async function open(options: OpenFolderOptions, each: (record: StoreRecord) => v
 }
 
 const SOUND = { mustRewrite: false, movedAside: null } as const;
-const NOTHING_YET = { nextNumber: 1, previous: null, stateNumber: 0, stateBytes: 0, logBytes: 0 } as const;
+const NOTHING_YET = {
+  nextNumber: 1,
+  previous: null,
+  stateNumber: 0,
+  stateBytes: 0,
+  logBytes: 0,
+  hasManyLogs: false,
+} as const;
 
 function numbersOf({ files, state, lastLog, logBytes }: StoreReading) {
   const nextNumber = files.reduce((most, { number }) => Math.max(most, number), 0) + 1;
-  return { nextNumber, previous: lastLog, stateNumber: state?.number ?? 0, stateBytes: state?.size ?? 0, logBytes };
+  const hasManyLogs = files.length > MANY_FILES;
+  const { number: stateNumber = 0, size: stateBytes = 0 } = state ?? {};
+  return { nextNumber, previous: lastLog, stateNumber, stateBytes, logBytes, hasManyLogs };
 }
 
 /** Makes the folder of the store; its name is durable then. */

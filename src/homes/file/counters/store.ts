@@ -47,7 +47,7 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
 /**
  * Opens the store and hands what it holds to the registry and the remembered reports. Changes are gathered and written
  * as batches to a log; each batch is durable before the next, and counts as a whole or not at all. When the log has
- * grown, the whole state is written beside it, a little at a time, and the old files go. Rejects with `CountersStoreError`.
+ * grown, or is in many files, the whole state is written beside it, a little at a time, and the old files go. Rejects with `CountersStoreError`.
  */
 export async function openCountersStore(options: CountersStoreOptions): Promise<CountersStore> {
   const { fileSystem, dataFolder, reports, renewals, sources, log, formats = STORE_FORMATS } = options;
@@ -94,7 +94,7 @@ function serve(options: CountersStoreOptions, opened: Opened) {
     writes.startOver();
     flush().catch(() => undefined);
   });
-  let oldLogBytes = opened.logBytes;
+  let oldLogBytes = opened.hasManyLogs ? Number.POSITIVE_INFINITY : opened.logBytes;
   let compacting: Promise<void> | null = null;
   let compactsAgainAt = Number.NEGATIVE_INFINITY;
   let lastLooked = Number.NEGATIVE_INFINITY;
