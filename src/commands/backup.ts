@@ -1,26 +1,22 @@
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { SERVER_FILES } from '../../revisions/all.js';
 import { FILE_LIMITS } from '../core/file-limits.js';
-import type { FileSystemPort } from '../core/ports.js';
 import { endedForAll } from '../document/check/keeps-starting.js';
 import { checkRestorable } from '../document/check/restorable.js';
 import { readDocument } from '../document/document.js';
 import { checkDataFolder } from '../files/data-folder.js';
-import type { Pieces } from '../files/file-pieces.js';
 import { inDataFolder } from '../files/foreign.js';
 import { readRecordsFile } from '../files/records-file.js';
 import { checkState, LinesError, writeState } from '../homes/file/counters/lines.js';
 import { type ReadState, readStored } from '../homes/file/counters/stored.js';
 import type { StoredPlace } from '../homes/file/offline-replacements.js';
-import { failureCode, failureWords } from '../platform/failure-words.js';
+import { failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
+import { writeNew } from './new-file.js';
 import { openReplacements } from './replacements.js';
 import { documentCommand, givenPieces } from './stored-place.js';
 
 const MADE_ANEW = 'keyway token add NAME --may PRESET';
-
-/** It holds every key and credential. */
-const FILE_MODE = 0o600;
 
 export const backup = documentCommand({
   name: 'backup',
@@ -83,24 +79,6 @@ async function whole(
       if (look === LOOKS) throw new Error(words, { cause: error });
     }
     await wait(BETWEEN_LOOKS);
-  }
-}
-
-async function writeNew(fileSystem: FileSystemPort, path: string, content: Pieces): Promise<void> {
-  try {
-    await fileSystem.create(path, Buffer.alloc(0), FILE_MODE);
-  } catch (error) {
-    if (failureCode(error) === 'EEXIST') throw new Error(`${path} exists: give the backup another name`);
-    throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
-  }
-  try {
-    for await (const piece of content) await fileSystem.append(path, piece);
-    await fileSystem.sync(path);
-    await fileSystem.syncFolder(dirname(path));
-  } catch (error) {
-    // Half a backup would only look like one.
-    await fileSystem.remove(path).catch(() => undefined);
-    throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
   }
 }
 

@@ -91,15 +91,15 @@ export async function writeStarterFile(
   const secrets = createStarterSecrets(random);
   const { password } = secrets;
   if (output.isTerminal) {
-    await writeNew(fileSystem, path, starterFile(secrets));
+    await writeNew(fileSystem, path, [Buffer.from(starterFile(secrets))]);
     return { shown: password };
   }
   const file = join(dirname(path), `${parse(path).name}.password`);
   await refusePresent(fileSystem, path);
   // The password first: a file without its password would be of no use after a crash between the two.
-  await writeNew(fileSystem, file, `${password}\n`);
+  await writeNew(fileSystem, file, [Buffer.from(`${password}\n`)]);
   try {
-    await writeNew(fileSystem, path, starterFile(secrets));
+    await writeNew(fileSystem, path, [Buffer.from(starterFile(secrets))]);
   } catch (error) {
     await fileSystem.remove(file);
     throw error;

@@ -135,7 +135,7 @@ async function writeMade(
   const text = keysCsv(linked, { hasNames: true, more: [{ name: 'link', of: ({ link }) => link }] });
   if (out === null) return context.output.line(text);
   try {
-    await writeNew(context.fileSystem, resolve(context.folder, out), `${text}\n`);
+    await writeNew(context.fileSystem, resolve(context.folder, out), [Buffer.from(`${text}\n`)]);
   } catch (error) {
     // Repeated, the import would make none of them.
     context.output.line(text);
@@ -274,7 +274,7 @@ import reads.
       context.output.line(text);
       return;
     }
-    await writeNew(context.fileSystem, resolve(context.folder, file), `${text}\n`);
+    await writeNew(context.fileSystem, resolve(context.folder, file), [Buffer.from(`${text}\n`)]);
     context.output.line(`Wrote ${keys.length === 1 ? '1 key' : `${keys.length} keys`} to ${file}`);
   },
 });

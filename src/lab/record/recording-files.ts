@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { FileSystemPort } from '../../core/ports.js';
+import { failureCode } from '../../platform/failure-words.js';
 import { formatScenario } from '../format/format.js';
 import type { Recorder } from './recorder.js';
 
@@ -69,13 +70,22 @@ export class RecordingFiles {
     for (;;) {
       this.#number += 1;
       const path = join(this.#folder, `session-${String(this.#number).padStart(3, '0')}.json`);
-      const problem = await this.#fileSystem.create(path, content, PRIVATE).catch((error: unknown) => error);
-      if (problem === undefined) return path;
-      if (problem instanceof Error && 'code' in problem && problem.code === 'EEXIST') continue;
-      // Half of it would be no scenario, and each further attempt would leave another.
-      await this.#fileSystem.remove(path).catch(() => undefined);
-      this.#number -= 1;
-      throw problem;
+      try {
+        await this.#fileSystem.create(path, Buffer.alloc(0), PRIVATE);
+      } catch (error) {
+        if (failureCode(error) === 'EEXIST') continue;
+        this.#number -= 1;
+        throw error;
+      }
+      try {
+        await this.#replace(path, content);
+        return path;
+      } catch (error) {
+        // It would be no scenario, and each further attempt would leave another.
+        await this.#fileSystem.remove(path).catch(() => undefined);
+        this.#number -= 1;
+        throw error;
+      }
     }
   }
 }
