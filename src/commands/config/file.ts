@@ -72,9 +72,9 @@ function withPlainLines(context: CommandContext): CommandContext {
   };
 }
 
-/** Line ends stay: some texts are several lines. */
+/** Line ends and tabs stay: some texts are lines of the file. */
 function escaped(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, (signs) =>
+  return text.replaceAll(/[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/gu, (signs) =>
     signs
       .split('')
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
