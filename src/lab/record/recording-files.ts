@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import type { FileSystemPort } from '../../core/ports.js';
-import { failureCode } from '../../platform/failure-words.js';
 import { formatScenario } from '../format/format.js';
 import type { Recorder } from './recorder.js';
 
@@ -73,7 +72,7 @@ export class RecordingFiles {
       try {
         await this.#fileSystem.create(path, Buffer.alloc(0), PRIVATE);
       } catch (error) {
-        if (failureCode(error) === 'EEXIST') continue;
+        if (error instanceof Error && 'code' in error && error.code === 'EEXIST') continue;
         this.#number -= 1;
         throw error;
       }
