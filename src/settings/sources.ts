@@ -122,7 +122,10 @@ function readSaid<T>(
   return undefined;
 }
 
-/** Returns a text without the user part of a URL in it, which may contain a password. */
+/**
+ * Returns a text without what may be a name and password in it: all up to the last `@`, because neither a forgotten
+ * scheme nor a `/` in a password ends them.
+ */
 function withoutUser(text: string): string {
-  return text.replace(/(?<=:\/\/)[^/?#]*@/, '…@');
+  return text.replace(/(?<=:\/\/).*@|^(?!.*:\/\/).*:.*@/s, '…@');
 }

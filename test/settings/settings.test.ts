@@ -379,6 +379,19 @@ describe('problems', () => {
       expect(problems.join('\n')).not.toContain('hunter2');
     }
   });
+
+  it.each([
+    ['--upstream', 'http://admin:hunter2@host:9090', 'http://…@host:9090'],
+    ['--upstream', 'http://admin:hunter2/1@host:9090', 'http://…@host:9090'],
+    ['--upstream', 'http://admin:1#hunter2@host:9090/x', 'http://…@host:9090/x'],
+    ['--upstream', 'admin:hunter2@host:9090', '…@host:9090'],
+    ['--webhook', 'https://user:p?hunter2@host/x', 'https://…@host/x'],
+    ['--panel-server', 'home=https://user:hunter2@1@host/api', 'home=https://…@host/api'],
+    ['--revision', '0.2.48@a:b', '0.2.48@a:b'],
+  ])('%s shows no password of %s', async (flag, text, shown) => {
+    const [problem] = await problemsOf({ argv: [flag, text] });
+    expect(problem).toContain(`got ${JSON.stringify(shown)}`);
+  });
 });
 
 describe('any combination of sources', () => {
