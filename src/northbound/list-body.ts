@@ -249,9 +249,12 @@ function createRun(target: Buffer, start: number) {
   };
 }
 
+/** In characters. Browsers send about 30; a stranger's 100,000 would occupy the event loop for a quarter of a second. */
+const LONGEST_ACCEPTED = 1000;
+
 /** Returns the coding to use for an `Accept-Encoding` value (RFC 9110, 12.5.3), or null for no coding. */
 export function acceptedCoding(header: string | undefined): ContentCoding | null {
-  if (header === undefined) return null;
+  if (header === undefined || header.length > LONGEST_ACCEPTED) return null;
   const accepted = header.split(',').flatMap((item) => {
     const [coding = '', ...parameters] = item.split(';').map((part) => part.trim().toLowerCase());
     return parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) ? [] : [coding];

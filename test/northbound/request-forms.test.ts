@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openRaw } from '../raw-client.js';
 import { gatewayForTest, listen } from './gateway.js';
 import { exchange } from './raw-exchange.js';
@@ -156,5 +156,25 @@ describe('a web path outside ASCII', () => {
     await expect(gatewayForTest({ mounts: [{ revision: 'current', webpath: 'a\ud83d' }] })).rejects.toThrow(
       'webpath: expected a web path without half of a surrogate pair',
     );
+  });
+});
+
+describe('a request of a stranger with 100,000 parts', () => {
+  const many = (part: string) => part.repeat(100_000);
+
+  it.each([
+    ['in a path of the API', `GET ${API}${many('/')} HTTP/1.1`, []],
+    ['in a path of the API that a preflight asks for', `OPTIONS ${API}${many('/')} HTTP/1.1`, []],
+    ["in a path of Keyway's own interface", `GET /adm/keyway/v1${many('/')} HTTP/1.1`, []],
+    ['in Accept-Encoding', `GET ${API}/audit HTTP/1.1`, [`Accept-Encoding: gzip${many(',')}`]],
+    ['in one coding of Accept-Encoding', `GET ${API}/audit HTTP/1.1`, [`Accept-Encoding: gzip${many(';')}`]],
+  ])('%s is not taken apart', async (_where, line, fields) => {
+    const at = await port();
+    const split = vi.spyOn(String.prototype, 'split');
+    onTestFinished(() => void split.mockRestore());
+    const { status } = await ask(at, line, 'Host: x', ...fields);
+    expect([200, 404]).toContain(status);
+    const parts = split.mock.results.map(({ value }) => (Array.isArray(value) ? value.length : 0));
+    expect(parts.reduce((sum, each) => sum + each)).toBeLessThan(10_000);
   });
 });
