@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { traitsOf } from '../wire/traits/revision.js';
+import { whenAnswerIsOver } from './answer-over.js';
 import { allowAnyOrigin, answerUnmatched, sendTooMany } from './answers.js';
 import { acceptedCoding } from './list-body.js';
 import { isApiPath } from './matching.js';
@@ -90,7 +91,11 @@ function send(file: PanelFile, type: string, { reply, accepted, sends }: FileAns
 /** Answers HEAD with the length alone; the framework would read all the bytes and throw them away. */
 function sendStreamed({ size, stream }: StreamedContent, reply: FastifyReply): FastifyReply {
   reply.header('content-length', size);
-  if (reply.request.method !== 'HEAD') return reply.send(stream);
+  if (reply.request.method !== 'HEAD') {
+    // The framework would not hear of the end of an answer that is queued behind another, and keep its file open.
+    whenAnswerIsOver(reply.raw, reply.request.raw.socket, () => stream.destroy());
+    return reply.send(stream);
+  }
   stream.destroy();
   return reply.send(Readable.from([]));
 }

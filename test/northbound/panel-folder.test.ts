@@ -42,7 +42,7 @@ const log: LogPort = {
 
 /** Which files are open, and how many bytes have been read of them. */
 function counting(fileSystem = createFileSystem()) {
-  const count = { open: 0, bytes: 0 };
+  const count = { open: 0, opened: 0, bytes: 0 };
   const port: FileSystemPort = {
     ...fileSystem,
     async read(path, limit) {
@@ -53,6 +53,7 @@ function counting(fileSystem = createFileSystem()) {
     async open(path) {
       const file = await fileSystem.open(path);
       count.open += 1;
+      count.opened += 1;
       return {
         size: file.size,
         stat: file.stat,
@@ -131,6 +132,46 @@ describe('a file of --panel-dir', () => {
     expect([warnings, errors]).toEqual([[], []]);
   });
 
+  it('is closed when a client goes away that has asked for it several times at once', async () => {
+    await truncate(await put('map.bin', ''), 300 * MEBIBYTE);
+    const { port, count } = counting();
+    const { origin } = await serving(port);
+    const reader = await readerOf(origin, '/panel/map.bin', 4);
+    await vi.waitFor(() => expect(count.open).toBe(4), WAIT);
+    reader.destroy();
+    await vi.waitFor(() => expect(count.open).toBe(0), WAIT);
+    expect([warnings, errors]).toEqual([[], []]);
+  });
+
+  it('is closed when its client has gone away before it is open', async () => {
+    await truncate(await put('map.bin', ''), 300 * MEBIBYTE);
+    let went: () => void = () => undefined;
+    const gone = new Promise<void>((resolve) => {
+      went = resolve;
+    });
+    const fileSystem = createFileSystem();
+    const { port, count } = counting({
+      ...fileSystem,
+      async open(path) {
+        await gone;
+        return fileSystem.open(path);
+      },
+    });
+    const app = await gatewayForTest({ mounts: [{ revision: '0.3.7' }], panelDir: folder, fileSystem: port, log });
+    const socket = connect(await listen(app), '127.0.0.1');
+    const [accepted] = await once(app.server, 'connection');
+    socket.write('GET /panel/map.bin HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(4));
+    await once(app.server, 'request');
+    socket.resetAndDestroy();
+    // Its reset is an error to `once`.
+    await new Promise((resolve) => accepted.on('close', resolve));
+    went();
+    await vi.waitFor(() => expect(count.opened).toBeGreaterThan(0), WAIT);
+    await vi.waitFor(() => expect(count.open).toBe(0), WAIT);
+    await app.close();
+    expect([warnings, errors]).toEqual([[], []]);
+  });
+
   it('that becomes shorter while it is sent ends the connection, with one warning', async () => {
     const path = await put('map.bin', '');
     await truncate(path, 300 * MEBIBYTE);
@@ -150,11 +191,11 @@ describe('a file of --panel-dir', () => {
 });
 
 /** A connection that asked for this path, got the beginning of the answer, and reads no more by itself. */
-async function readerOf(origin: string, path: string): Promise<Socket> {
+async function readerOf(origin: string, path: string, times = 1): Promise<Socket> {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => undefined);
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(times));
   await once(socket, 'readable');
   return socket;
 }
