@@ -82,6 +82,7 @@ function createFollowed(listener: RequestListener, watcher: ConnectionWatcher, p
       running: 0,
       waiting: [],
       wasHeld: false,
+      isClosing: false,
       forgetParser: null,
       last: null,
       unread: null,
@@ -140,6 +141,8 @@ function createFollowed(listener: RequestListener, watcher: ConnectionWatcher, p
       queue.goOn(connection);
     });
     listener(request, response);
+    // The framework says so at once of each answer of a server that stops.
+    if (response.getHeader('connection') === 'close') connection.isClosing = true;
   }
 
   let awaitsLook = false;

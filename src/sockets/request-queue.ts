@@ -26,6 +26,8 @@ export interface QueuedConnection {
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
   /** True once a request has waited. */
   wasHeld: boolean;
+  /** True once an answer that has begun closes it: whatever began behind that would not be answered (RFC 9112, 9.6). */
+  isClosing: boolean;
 }
 
 type Begin<C> = (connection: C, request: IncomingMessage, response: ServerResponse) => void;
@@ -141,7 +143,8 @@ export class RequestQueue<C extends QueuedConnection> {
 }
 
 function hasRoom(connection: QueuedConnection): boolean {
-  const { running } = connection;
+  const { running, isClosing } = connection;
+  if (isClosing) return false;
   return running < MOST_OF_STRANGER || (running < MOST_OF_KNOWN && isKnown(connection));
 }
 

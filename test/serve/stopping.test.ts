@@ -28,6 +28,20 @@ it('a gateway that stops answers and keeps what clients had sent, also those tha
   expect(access_keys).toHaveLength(20);
 });
 
+it('a gateway that stops makes no change whose answer it no longer sends', async () => {
+  const { gateway, configPath } = await opsStage();
+  const { hostname, port } = new URL(gateway.url);
+  const client = await openRaw({ host: hostname, port: Number(port) });
+  const names = Array.from({ length: 40 }, (_, n) => `k${n}`);
+  const body = (name: string) => JSON.stringify({ access_key: name });
+  client.socket.write(names.map((name) => rawRequest('POST', '/panel/api/users', HEADERS, body(name))).join(''));
+  await gateway.close();
+  const answered = [...(await client.ended).matchAll(/"data":"(k\d+)"/g)].map(([, name]) => name);
+  const { access_keys } = JSON.parse(await readFile(configPath, 'utf8')) as { access_keys: readonly unknown[] };
+  expect(answered.length).toBeGreaterThan(0);
+  expect(access_keys).toHaveLength(answered.length);
+});
+
 it('a gateway that stops cuts off a command that does not go on sending', async () => {
   const folder = await folderForTest();
   await writeFile(join(folder, 'server.json'), JSON.stringify({ mode: 'server', access_keys: [] }));
