@@ -51,8 +51,10 @@ function clash(one: ListenAddress, other: ListenAddress): boolean {
 
 /** Returns a host in a form for comparison. */
 function reach(host: string): string {
-  if (isIPv6(host)) return new URL(`http://[${host}]`).hostname.slice(1, -1);
-  return host.toLowerCase();
+  if (!isIPv6(host)) return host.toLowerCase();
+  // The URL standard has no zones, as in `fe80::1%eth0` (RFC 4007, 11).
+  const [address, zone = ''] = host.split('%');
+  return new URL(`http://[${address}]`).hostname.slice(1, -1) + zone;
 }
 
 /** Tells whether an address includes a host. `::` includes IPv4, as it does unless the system forbids it. */
