@@ -104,12 +104,13 @@ function createFollowed(listener: RequestListener, watcher: ConnectionWatcher, p
     });
   }
 
-  /** Finds the connection under a TLS socket by its peer, since the two sockets do not refer to one another. */
+  /** Finds the connection under a TLS socket by its two ends, since the two sockets do not refer to one another. */
   function pair(secure: Socket): void {
-    const { remoteAddress, remotePort } = secure;
+    const { remoteAddress, remotePort, localAddress } = secure;
     for (const connection of open) {
       const { socket } = connection;
-      if (socket.remotePort === remotePort && socket.remoteAddress === remoteAddress) {
+      const isPeer = socket.remotePort === remotePort && socket.remoteAddress === remoteAddress;
+      if (isPeer && socket.localAddress === localAddress) {
         bySocket.set(secure, connection);
         connection.spoken = secure;
         return;
