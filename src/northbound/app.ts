@@ -6,7 +6,7 @@ import { allowHalfClose, listenerOptions, type ServerLimits } from '../sockets/h
 import { commonErrors, encodeError } from '../wire/errors.js';
 import { refuseOtherHosts } from './allowed-hosts.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
-import { answerBrokenConnections, withEnvelopes } from './api-server.js';
+import { answerBroken, inEnvelope, onPlainPage, withRefusals } from './api-server.js';
 import type { AppOptions } from './app-options.js';
 import { createAuditBody } from './audit-body.js';
 import { servePreflights } from './cors.js';
@@ -41,8 +41,9 @@ export function createApp(options: AppOptions): FastifyInstance {
   const requestLog = options.requestLog === 'none' ? null : createRequestLog(options);
   const observing = createObserving(options.observer ?? null, requestLog, options.clock);
   const other = observing('other', null);
+  const refusal = options.subscriptions?.hidesRest === true ? onPlainPage : inEnvelope;
   const app = Fastify<Server>({
-    ...listenerOptions(LIMITS, withEnvelopes(mounts, options.createServer)),
+    ...listenerOptions(LIMITS, withRefusals(refusal, mounts, options.createServer)),
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
     frameworkErrors(error, request, reply) {
@@ -54,7 +55,7 @@ export function createApp(options: AppOptions): FastifyInstance {
       const outcome = answerSubscription?.(request, reply) ?? Promise.resolve('not ours');
       outcome.then((which) => which === 'answered' || refuse(), refuse);
     },
-    clientErrorHandler: answerBrokenConnections,
+    clientErrorHandler: (error, socket) => answerBroken(refusal, error, socket),
   });
   app.decorateRequest('sentContentType', undefined);
   app.decorateRequest('begunAt', null);

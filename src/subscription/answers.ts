@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { type KeySnapshot, MAX_U64 } from '../core/model.js';
 import { encodeJson } from '../wire/json/write-json.js';
 import { languageOf } from './language.js';
@@ -41,12 +42,12 @@ export function subscriptionAnswer(key: KeySnapshot, offer: Offer, wanted: Wante
 }
 
 /** The answer to everything else that is asked where subscriptions are: nothing tells it from a plain web server. */
-export const DECOY: SubscriptionAnswer = answer(
-  404,
-  'text/html',
-  Buffer.from('<html><body><h1>404 Not Found</h1></body></html>'),
-  [],
-);
+export const DECOY: SubscriptionAnswer = answer(404, 'text/html', plainPage(404), []);
+
+/** Returns the page, HTML, on which a plain web server refuses with this status. */
+export function plainPage(status: number): Buffer {
+  return Buffer.from(`<html><body><h1>${status} ${STATUS_CODES[status]}</h1></body></html>`);
+}
 
 /** It cannot be told now whether there is such a subscription: a client is not to take it for gone. */
 export function unavailable(retryAfter: number | null): SubscriptionAnswer {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { copyFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { type IncomingMessage, request as plainRequest, type RequestOptions } from 'node:http';
+import { type IncomingMessage, request as plainRequest, type RequestOptions, STATUS_CODES } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { folderForTest } from '../folder-for-test.js';
+import { openRaw } from '../raw-client.js';
 import { SECOND_CERTIFICATE, SECOND_KEY } from '../serve/second-certificate.js';
 import { type ServedHere, serveHere } from '../serve/serve-here.js';
 import { WHOLE } from '../whole.js';
@@ -357,6 +358,20 @@ describe('--subscription-bind', () => {
     // The path is known to whoever has a link; only the method is wrong.
     expect(await status('/new/api/subscribe/guest-2026', 'DELETE')).toBe(405);
     expect((await fetch(`${url}/new/api/users`, { headers: TOKEN })).status).toBe(200);
+  });
+
+  it.each([
+    ['no HTTP', 'what?\r\n\r\n', 400],
+    ['a request without Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['an unknown expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: z\r\n\r\n', 417],
+    ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 404],
+  ])('answers %s as a plain web server does', async (_what, request, status) => {
+    const { log } = await listening([...PORT, ...ALONE]);
+    const client = await openRaw({ host: '127.0.0.1', port: portOf(await named(log, 'subscriptions')) });
+    client.socket.write(request);
+    const said = await client.ended;
+    expect(said).toContain(`<html><body><h1>${status} ${STATUS_CODES[status]}</h1></body></html>`);
+    expect(said).not.toMatch(/json|access-control|allow:/i);
   });
 
   it('goes on over TLS while the API is on a Unix socket, and both end with the command', async () => {
