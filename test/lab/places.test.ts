@@ -82,3 +82,13 @@ test('lists of thousands of keys, all of which both servers have, are compared w
   const [left, right] = [0, 1].map(() => readAnswer(answer, asked, { bindings }));
   expect(left && right && differentPlaces(left, right)).toEqual([]);
 });
+
+test('values made by a server are found in a text of many megabytes within seconds', { timeout: 10_000 }, () => {
+  const values = [...Array(8).keys()].map((index) => [`key:${index}`, `${index}`.repeat(20 + index)] as const);
+  const blank = 'no value of the server is here. '.repeat(800_000);
+  const body = Buffer.from(`${blank}${'7'.repeat(27)}`);
+  const answer = { status: 200, headers: new Map(), body, firstByteMilliseconds: 0 };
+  const asked = { request: { method: 'GET', path: '' }, response: { status: 200 } };
+  const text = readAnswer(answer, asked, { bindings: new Map(values) }).outside.get('text');
+  expect(text === `${blank}<key:7>`).toBe(true);
+});

@@ -80,21 +80,53 @@ function namer(bindings: Bindings): (text: string) => string {
   // Of equal values the first name counts.
   const names = new Map(values.reverse().map(([name, value]) => [value, name]));
   const lengths = [...new Set([...names.keys()].map(({ length }) => length))].sort((a, b) => b - a);
-  const least = lengths.at(-1) ?? Number.POSITIVE_INFINITY;
+  const least = lengths.at(-1);
+  if (least === undefined) return (text) => text;
+  const nextLike = beginnings([...names.keys()], least);
   return (text) => {
     let named = '';
     let rest = 0;
-    for (let at = 0; at + least <= text.length; ) {
+    for (let at = nextLike(text, 0); at !== -1; ) {
       const length = lengths.find((each) => names.has(text.slice(at, at + each)));
-      if (length === undefined) at += 1;
-      else {
-        const value = text.slice(at, at + length);
-        named += `${text.slice(rest, at)}<${names.get(value)}>`;
-        at += value.length;
-        rest = at;
+      if (length !== undefined) {
+        named += `${text.slice(rest, at)}<${names.get(text.slice(at, at + length))}>`;
+        rest = at + length;
       }
+      at = nextLike(text, at + (length ?? 1));
     }
     return named + text.slice(rest);
+  };
+}
+
+/** Odd, with bits all over. */
+const BASE = 0x9e3779b1;
+
+/**
+ * Returns a function that finds the next place, from one on, where a text is likely to go on as one of the values begins,
+ * by as many characters; -1 for none. A hash that moves along finds each such place: a look-up at every place of a long
+ * text would take seconds.
+ */
+function beginnings(values: readonly string[], length: number): (text: string, from: number) => number {
+  // Of a hash so many of the highest bits count that one place in 16 at most is likely by chance.
+  const bits = 4 + Math.ceil(Math.log2(values.length));
+  const begins = new Uint8Array(2 ** bits);
+  const slot = (hash: number) => hash >>> (32 - bits);
+  const hashAt = (text: string, from: number) => {
+    let hash = 0;
+    for (let at = from; at < from + length; at += 1) hash = Math.imul(hash, BASE) + text.charCodeAt(at);
+    return hash;
+  };
+  let weight = 1;
+  for (let at = 1; at < length; at += 1) weight = Math.imul(weight, BASE);
+  for (const value of values) begins[slot(hashAt(value, 0))] = 1;
+  return (text, from) => {
+    if (from + length > text.length) return -1;
+    let hash = hashAt(text, from);
+    for (let at = from; ; at += 1) {
+      if (begins[slot(hash)] === 1) return at;
+      if (at + length >= text.length) return -1;
+      hash = Math.imul(hash - Math.imul(text.charCodeAt(at), weight), BASE) + text.charCodeAt(at + length);
+    }
   };
 }
 
