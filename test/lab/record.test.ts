@@ -507,12 +507,23 @@ describe('what a recording writes', () => {
     expect(looks).toBe(1);
   });
 
+  test('leave alone a file that has the name of what they are written through', async () => {
+    const folder = await folderForTest();
+    await writeFile(join(folder, 'session-001.json.tmp'), 'of somebody else');
+    const recorder = new Recorder(OPTIONS);
+    const files = new RecordingFiles(folder, recorder, createFileSystem());
+    files.changed(recorder.add(whole({}, 1)));
+    await files.flush();
+    expect(await readdir(folder)).toEqual(['session-001.json.tmp', 'session-002.json']);
+    expect(await readFile(join(folder, 'session-001.json.tmp'), 'utf8')).toBe('of somebody else');
+  });
+
   test('lose nothing to a full disk, and leave nothing of attempts that failed', async () => {
     const folder = await folderForTest();
     const real = createFileSystem();
     const disk = { isFull: true };
     const half = (write: (path: string, content: Buffer, mode: number) => Promise<unknown>) => {
-      return async (path: string, content: Buffer, mode: number) => {
+      return async (path: string, content: Buffer, mode = 0) => {
         await write(path, disk.isFull ? content.subarray(0, 10) : content, mode);
         if (disk.isFull && content.length > 0) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
       };
@@ -522,7 +533,9 @@ describe('what a recording writes', () => {
       return real.stat(path);
     };
     const recorder = new Recorder(OPTIONS);
-    const files = new RecordingFiles(folder, recorder, { ...real, create: half(real.create), overwrite });
+    const files = new RecordingFiles(folder, recorder, {
+      ...{ ...real, create: half(real.create), append: half(real.append), overwrite },
+    });
     for (const count of [1, 2]) {
       files.changed(recorder.add(whole({}, count)));
       await expect(files.flush()).rejects.toThrow('ENOSPC');

@@ -56,8 +56,9 @@ export class RecordingFiles {
   /** Puts a content in place of one that stays whole until then. */
   async #replace(path: string, content: Buffer): Promise<void> {
     const temporary = `${path}.tmp`;
+    await this.#fileSystem.create(temporary, Buffer.alloc(0), PRIVATE);
     try {
-      await this.#fileSystem.create(temporary, content, PRIVATE);
+      await this.#fileSystem.append(temporary, content);
       await this.#fileSystem.rename(temporary, path);
     } catch (error) {
       await this.#fileSystem.remove(temporary).catch(() => undefined);
@@ -72,7 +73,7 @@ export class RecordingFiles {
       try {
         await this.#fileSystem.create(path, Buffer.alloc(0), PRIVATE);
       } catch (error) {
-        if (error instanceof Error && 'code' in error && error.code === 'EEXIST') continue;
+        if (isInTheWay(error)) continue;
         this.#number -= 1;
         throw error;
       }
@@ -82,9 +83,15 @@ export class RecordingFiles {
       } catch (error) {
         // It would be no scenario, and each further attempt would leave another.
         await this.#fileSystem.remove(path).catch(() => undefined);
+        if (isInTheWay(error)) continue;
         this.#number -= 1;
         throw error;
       }
     }
   }
+}
+
+/** Tells whether the file that was to be made exists already, and is somebody else's. */
+function isInTheWay(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }
