@@ -167,6 +167,18 @@ describe('keyway replay --format', () => {
     expect(await readFile(join(folder, 'one.json'), 'utf8')).toBe(before);
   });
 
+  test.each([
+    ['createSynced', 'EPERM'],
+    ['createSynced', 'EACCES'],
+    ['rename', 'EBUSY'],
+  ])('writes into a file in whose place no other can be put: %s fails with %s', async (call, code) => {
+    const folder = await folderWith({ 'one.json': SCENARIO });
+    const refused = async () => Promise.reject(Object.assign(new Error(code), { code }));
+    const options = { folder, fileSystem: { ...createFileSystem(), [call]: refused } };
+    expect(await runHere(['replay', '--format', '.'], options)).toMatchObject({ code: 0, complaints: '' });
+    expect((await runHere(['replay', '--format', '.'], { folder })).output).toBe('0 of 1 files changed\n');
+  });
+
   test('leaves what is no scenario as it is, says so and exits 2', async () => {
     const folder = await folderWith({ 'odd.json': { ...SCENARIO, tittle: 't' } });
     const ended = await runHere(['replay', '--format', '.'], { folder });

@@ -13,6 +13,7 @@ import { createLook } from '../../lab/reads/look.js';
 import { type ReadReport, readServer } from '../../lab/reads/standing.js';
 import { updatedScenario } from '../../lab/record/update.js';
 import { fittingWords, operationsIn } from '../../lab/report/verdict.js';
+import { failureCode } from '../../platform/failure-words.js';
 import { type FlagReading, type ParsedFlags, switchFlag, valueFlag } from '../../settings/flags.js';
 import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
@@ -198,8 +199,17 @@ async function playOne(
   return { ...result, outcome: 'equal', known: result.differences.length, differences: [] };
 }
 
+/** What a file system answers where a file may be written, but no other may take its place. */
+const IRREPLACEABLE = new Set(['EACCES', 'EPERM', 'EBUSY']);
+
 async function replaceFile(fileSystem: FileSystemPort, path: string, content: Buffer): Promise<void> {
-  await replaceTarget(fileSystem, await readTarget(fileSystem, path), content);
+  try {
+    await replaceTarget(fileSystem, await readTarget(fileSystem, path), content);
+  } catch (error) {
+    if (!IRREPLACEABLE.has(failureCode(error) ?? '')) throw error;
+    // Such as another user's file, or one that alone is mounted into a container.
+    await fileSystem.overwrite(path, content);
+  }
 }
 
 /** Writes scenario files in their canonical form; what is no scenario is said, and stays as it is. */
