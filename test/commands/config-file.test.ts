@@ -84,6 +84,12 @@ describe('keyway config check', () => {
     expect(outputs[1]).toContain('n\\udb40\\udc41');
   });
 
+  it('shows a comment of a file with carriage returns as the lines that it has', async () => {
+    const lists = '"inbounds":[{"protocol":"ostp","users":[]}],"access_keys":[/* one\r\n two\r */{"access_key":"a"}]';
+    await writeFile(join(folder, 'odd.json'), `{"mode":"server",${lists}}`);
+    expect((await run('adopt', 'odd.json', '--add')).output).toContain('/* one\r\n two\\u000d */\n');
+  });
+
   it('with --json gives the same to programs, numbers exact', async () => {
     const { output } = await run('check', NEW, '--json');
     expect(JSON.parse(output)).toMatchObject({

@@ -74,7 +74,7 @@ function withPlainLines(context: CommandContext): CommandContext {
 
 /** Line ends and tabs stay: some texts are lines of the file. */
 function escaped(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/gu, (signs) =>
+  return text.replaceAll(/[^\P{Cc}\n\r\t]|\r(?!\n)|[\p{Cf}\p{Zl}\p{Zp}]/gu, (signs) =>
     signs
       .split('')
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
