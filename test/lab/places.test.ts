@@ -92,3 +92,17 @@ test('values made by a server are found in a text of many megabytes within secon
   const text = readAnswer(answer, asked, { bindings: new Map(values) }).outside.get('text');
   expect(text === `${blank}<key:7>`).toBe(true);
 });
+
+test('the values of a run are prepared once for all of its answers', () => {
+  const bindings = new Map([['key:1', 'abcd']]);
+  let looks = 0;
+  const entries = bindings[Symbol.iterator].bind(bindings);
+  bindings[Symbol.iterator] = () => {
+    looks += 1;
+    return entries();
+  };
+  const answer = { status: 200, headers: new Map(), body: Buffer.from('abcd'), firstByteMilliseconds: 0 };
+  const asked = { request: { method: 'GET', path: '' }, response: { status: 200 } };
+  const texts = [1, 2].map(() => readAnswer(answer, asked, { bindings }).outside.get('text'));
+  expect([looks, ...texts]).toEqual([1, '<key:1>', '<key:1>']);
+});

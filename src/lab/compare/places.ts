@@ -38,7 +38,8 @@ export function readAnswer(
   { request, response }: Pick<Exchange, 'request' | 'response'>,
   { bindings, foreign = NO_KEYS, base = '' }: Reading,
 ): ReadAnswer {
-  const named = namer(bindings);
+  const named = NAMERS.get(bindings) ?? namer(bindings);
+  NAMERS.set(bindings, named);
   const how = { foreign, named, unordered: response.unordered ?? [] };
   if (answer === null) return { ...how, outside: new Map([['connection', 'no answer']]), body: undefined };
   const outside = new Map<string, JsonValue>([['status', BigInt(answer.status)]]);
@@ -50,6 +51,9 @@ export function readAnswer(
   if (body === undefined && !isPage(answer)) outside.set('text', named(answer.body.toString('utf8')));
   return { ...how, outside, body: typeof body === 'string' ? named(body) : body };
 }
+
+/** Of the bindings of a whole run, which has many answers and may have many keys. */
+const NAMERS = new WeakMap<Bindings, (text: string) => string>();
 
 const HEADERS = ['content-type', 'location', 'allow'];
 /** Means nothing to a program that sends no origin. */
