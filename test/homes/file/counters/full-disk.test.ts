@@ -1,7 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Check } from 'typebox/schema';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { feedOpenApiDocument } from '../../../../src/feed/openapi.js';
 import { encodeJson } from '../../../../src/wire/json/write-json.js';
 import { runHere } from '../../../commands/context.js';
@@ -186,8 +186,8 @@ describe('a disk without room for the whole state beside its log', () => {
     const options = { compactBytes: 1, fileSystem: { ...fileSystem, append } };
     const { report, complaints } = await openStore(disk.folder, KEYS, options);
     await report('a', [[FIRST, 1n]]);
-    await vi.waitFor(() => expect(complaints.join()).toContain('could not be rewritten'));
-    await vi.waitFor(async () => expect(await readdir(join(disk.folder, 'counters-2'))).toEqual(['log-0000000001']));
+    await expect.poll(() => complaints.join()).toContain('could not be rewritten');
+    await expect.poll(() => readdir(join(disk.folder, 'counters-2'))).toEqual(['log-0000000001']);
   });
 });
 

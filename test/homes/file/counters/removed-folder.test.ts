@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readRecordsFile } from '../../../../src/files/records-file.js';
 import { FORMAT } from '../../../../src/homes/file/counters/store-file.js';
 import { createFileSystem } from '../../../../src/platform/file-system.js';
@@ -30,10 +30,10 @@ describe('while Keyway serves', () => {
     };
     await stage.gateway.local?.records.change([{ kind: 'notes', id: 'alpha', body: '"of alpha"' }]);
     // The last write of all.
-    await vi.waitFor(async () => expect(await kept('events')).not.toEqual([]), 5_000);
+    await expect.poll(() => kept('events')).not.toEqual([]);
     await rm(data, { recursive: true, maxRetries: 5 });
     await until(() => stage.lines.some((line) => line.includes('made again')));
-    await vi.waitFor(async () => expect(await kept('notes')).toEqual(['"of alpha"']));
+    await expect.poll(() => kept('notes')).toEqual(['"of alpha"']);
   });
 
   it('counters alone that are removed are written whole with the next report, which says that they were not at first', async () => {
