@@ -129,7 +129,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   const addresses = new KeptAddresses(records, clock, random);
   const door = new SubscriptionDoor({ core, offerFacts: factsOf, clock, keptKey: addresses.keyOf });
   const named = new NamedTokens({ records, clock, random });
-  const makers = new KeyMakers(records, clock);
+  const makers = new KeyMakers(records, clock, backend.keys);
   const notes = new KeyNotes(records, backend.keys);
   const actors = new Actors(clock);
   const use = new OperationUse({ records, clock });

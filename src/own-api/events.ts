@@ -127,10 +127,12 @@ const NOTED = 600_000;
 const AT_ONCE = 200;
 const EVENT_ID = /^\d{15}-[0-9a-f]{8}$/;
 
-const TYPES: Readonly<Record<KeyChange, EventType>> = {
+/** The events of changes; a key whose maker is known is none. */
+const TYPES: Readonly<Record<KeyChange, EventType | null>> = {
   created: 'key.created',
   changed: 'key.changed',
   noted: 'key.changed',
+  owned: null,
   removed: 'key.removed',
   reset: 'key.reset',
   over_limit: 'key.over_limit',
@@ -496,6 +498,7 @@ export class Events {
     const types = new Map<EventType, Map<string, Gathered>>();
     for (const [accessKey, change, before] of changes) {
       const type = TYPES[change];
+      if (type === null) continue;
       // A new key does not count as changed as well.
       if (type === 'key.changed' && types.get('key.created')?.has(accessKey) === true) continue;
       const those = types.get(type) ?? new Map<string, Gathered>();

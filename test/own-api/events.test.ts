@@ -118,7 +118,7 @@ describe('events', () => {
     await actors.during(caller('bot'), ['a'], async () => keys.update({ accessKey: 'a', name: 'a', limitBytes: 6n }));
     keys.update({ accessKey: 'b', name: 'b', limitBytes: null });
     keys.update({ accessKey: 'a', name: 'A', limitBytes: largest });
-    keys.markChanged('b');
+    keys.markChanged('b', 'noted');
     await gathered();
     const [, ofBot, ofNobody] = events.latest(10).map(({ data }) => data);
     const changes = [

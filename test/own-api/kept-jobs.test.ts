@@ -28,7 +28,7 @@ async function stage(options: Parameters<typeof ownStage>[0] = {}) {
   const { app } = await ownStage(options);
   const { core, backend } = app.keyway;
   const records = new LocalRecords();
-  const makers = new KeyMakers(records, clock);
+  const makers = new KeyMakers(records, clock, backend.keys);
   const named = { isHeld: (_name: string, _token: string) => true };
   const told: string[] = [];
   const start = ({ over = backend, ends = true } = {}) => {

@@ -25,7 +25,7 @@ it('a stream of the changes of keys costs at most 2 MB an hour over 10,000 keys 
   const controller = new AbortController();
   const context = {
     core: { keys: registry, freshenKeys: () => undefined },
-    makers: new KeyMakers(new LocalRecords(), clock),
+    makers: new KeyMakers(new LocalRecords(), clock, registry),
     notes: new KeyNotes(new LocalRecords(), registry),
     backend: { replica: null },
     turns: new Turns(),

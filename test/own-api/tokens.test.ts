@@ -1,8 +1,16 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import type { GatewayOptions } from '../../src/index.js';
 import { isJsonObject } from '../../src/wire/json/json.js';
+import { folderForTest } from '../folder-for-test.js';
 import { callerOf, type OwnReply, ownStage } from './stage.js';
+
+interface Changes {
+  readonly cursor: string;
+  readonly keys: readonly { readonly access_key: string; readonly status?: string }[];
+}
 
 const dataOf = ({ body }: OwnReply) => (isJsonObject(body) ? body.data : undefined);
 
@@ -138,6 +146,25 @@ describe('a named token', () => {
       ['not_permitted'],
     ]);
     await isKept(4n);
+  });
+
+  it('that follows its keys is told of one that it makes, and of what that is rotated to', async () => {
+    const configPath = join(await folderForTest(), 'server.json');
+    await writeFile(configPath, '{ "mode": "server", "access_keys": [] }');
+    const { app, call, headers, asBot } = await stage('create', { configPath });
+    let { cursor } = dataOf(await asBot('GET /keys')) as { readonly cursor: string };
+    const isTold = async (accessKey: string) => {
+      const told = dataOf(await asBot(`GET /keys?wait=1&since=${cursor}`)) as unknown as Changes;
+      cursor = told.cursor;
+      return told.keys.some((key) => key.access_key === accessKey && key.status === 'active');
+    };
+    const made = expect.poll(() => isTold('own')).toBe(true);
+    await app.inject({ method: 'POST', url: '/panel/api/users', headers, payload: { access_key: 'own' } });
+    await made;
+    const rotated = call('POST /keys/own/rotate', { body: {} });
+    await isTold('own');
+    const { access_key: successor } = dataOf(await rotated) as { readonly access_key: string };
+    await expect.poll(() => isTold(successor)).toBe(true);
   });
 
   it('no longer sees a key that was removed and that somebody else made again', async () => {

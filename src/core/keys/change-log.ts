@@ -1,7 +1,7 @@
 import type { KeyFieldValues } from './key-fields.js';
 
 /** The ways in which a key changes, besides its counters. */
-export const KEY_CHANGES = ['created', 'changed', 'noted', 'removed', 'reset', 'over_limit'] as const;
+export const KEY_CHANGES = ['created', 'changed', 'noted', 'owned', 'removed', 'reset', 'over_limit'] as const;
 
 export type KeyChange = (typeof KEY_CHANGES)[number];
 

@@ -23,10 +23,14 @@ export class KeyMakers {
   readonly #gone = new Map<string, number>();
   readonly #clock: Pick<ClockPort, 'monotonic'>;
 
-  constructor(records: KeptRecords, clock: Pick<ClockPort, 'monotonic'>) {
+  constructor(records: KeptRecords, clock: Pick<ClockPort, 'monotonic'>, keys: Pick<KeyReader, 'markChanged'>) {
     this.#records = records;
     this.#clock = clock;
     this.#makers = records.of('makers');
+    // A key is there before its maker is known, who has followed the changes past it by then.
+    records.onChange('makers', (accessKeys) => {
+      for (const accessKey of accessKeys) keys.markChanged(accessKey, 'owned');
+    });
   }
 
   /** Tells whether a caller may see a key; null is a caller of an open mount. */

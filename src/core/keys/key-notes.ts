@@ -16,7 +16,7 @@ export class KeyNotes {
   constructor(records: KeptRecords, keys: Pick<KeyReader, 'markChanged'>) {
     this.#records = records;
     records.onChange('notes', (accessKeys) => {
-      for (const accessKey of accessKeys) keys.markChanged(accessKey);
+      for (const accessKey of accessKeys) keys.markChanged(accessKey, 'noted');
     });
   }
 

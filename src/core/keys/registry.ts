@@ -111,8 +111,8 @@ export class KeyRegistry implements KeyReader, CounterSource {
     return this.#order.read(this.#entries, this.#generation);
   }
 
-  markChanged(accessKey: string): void {
-    if (this.#entries.has(accessKey)) this.changes.note(accessKey, 'noted');
+  markChanged(accessKey: string, change: 'noted' | 'owned'): void {
+    if (this.#entries.has(accessKey)) this.changes.note(accessKey, change);
   }
 
   /** Registers with counters at zero, replacing record and counters of an existing key, which keeps its place. */

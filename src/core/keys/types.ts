@@ -96,7 +96,7 @@ export interface KeyReader {
   /** Changes of keys besides usage, and keys that passed their limit. */
   readonly changes: ChangeReader;
   /** Logs in `changes` that something has changed which is kept about a registered key apart from its record. */
-  markChanged(accessKey: string): void;
+  markChanged(accessKey: string, change: 'noted' | 'owned'): void;
 }
 
 /** The registry as a store of counters sees it. */

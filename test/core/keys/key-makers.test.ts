@@ -11,8 +11,8 @@ const HOUR = 3_600_000;
 test('the makers of keys that went by other ways are forgotten an hour after they were missed, unless these are back', async () => {
   const now = { time: 0 };
   const records = new LocalRecords();
-  const makers = new KeyMakers(records, { monotonic: () => now.time });
   const keys = new KeyRegistry(() => now.time);
+  const makers = new KeyMakers(records, { monotonic: () => now.time }, keys);
   for (const accessKey of ['stays', 'goes', 'returns']) keys.create({ accessKey, name: null, limitBytes: null });
   await makers.made(BOT, ['stays', 'goes', 'returns']);
   for (const accessKey of ['goes', 'returns']) removeFrom(keys, accessKey);
@@ -26,7 +26,7 @@ test('the makers of keys that went by other ways are forgotten an hour after the
 
 test('of keys that are made and removed for ever, the makers of the last 100,000 are kept', async () => {
   const records = new LocalRecords();
-  const makers = new KeyMakers(records, { monotonic: () => 0 });
+  const makers = new KeyMakers(records, { monotonic: () => 0 }, new KeyRegistry(() => 0));
   const names = Array.from({ length: 100_000 }, (_, index) => `key-${index}`);
   await makers.made(BOT, [...names, 'last']);
   await makers.gone(names);
