@@ -138,6 +138,20 @@ const TYPES: Readonly<Record<KeyChange, EventType | null>> = {
   over_limit: 'key.over_limit',
 };
 
+/**
+ * The order of what happened to keys within a second, by whether it still holds: who follows it has each key as it is
+ * in the end.
+ */
+const ORDER: readonly (readonly [type: EventType, holds: boolean])[] = [
+  ['key.removed', false],
+  ['key.created', true],
+  ['key.over_limit', false],
+  ['key.changed', true],
+  ['key.reset', true],
+  ['key.over_limit', true],
+  ['key.removed', true],
+];
+
 /** Keeps what happens to the state for a week. Of several gateways over one state, one at a time records it. */
 export class Events {
   readonly #options: EventsOptions;
@@ -510,9 +524,10 @@ export class Events {
       });
     }
     this.#dropRotated(types);
-    return [...types].flatMap(([type, gathered]) => {
+    return ORDER.flatMap(([type, holds]) => {
       const byActor = new Map<string | null, EventKey[]>();
-      for (const [accessKey, each] of gathered) {
+      for (const [accessKey, each] of types.get(type) ?? []) {
+        if (this.#holds(type, accessKey) !== holds) continue;
         // Usage passes a limit, whoever has set it.
         const by = type === 'key.over_limit' ? null : this.#actorOf(accessKey);
         const those = byActor.get(by) ?? [];
@@ -521,6 +536,13 @@ export class Events {
       }
       return [...byActor].flatMap(([by, those]) => ofKeys(type, those, by));
     });
+  }
+
+  /** Tells whether what an event says of a key is so now: one that was removed may be back. */
+  #holds(type: EventType, accessKey: string): boolean {
+    const now = this.#options.backend.keys.get(accessKey);
+    if (type === 'key.removed') return now === undefined;
+    return type !== 'key.over_limit' || now?.overLimit === true;
   }
 
   /** Names who changed the settings where another gateway has told it since. */

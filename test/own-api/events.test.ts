@@ -10,7 +10,7 @@ import { keyDigest } from '../../src/core/key-digest.js';
 import { KeyRegistry } from '../../src/core/keys/registry.js';
 import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../src/core/model.js';
 import { silent } from '../../src/gateway/options.js';
-import { Events, type OwnEvent } from '../../src/own-api/events.js';
+import { type EventKey, Events, type OwnEvent } from '../../src/own-api/events.js';
 import { secretBytes, Webhook } from '../../src/own-api/webhook.js';
 import { createMemoryFiles } from '../../src/platform/memory-files.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
@@ -103,10 +103,35 @@ describe('events', () => {
     });
     expect(told).toEqual([
       ['key.created', named('a', 'b', 'c')],
-      ['key.removed', { keys: [{ access_key: 'c', name: 'Name of c' }] }],
       ['key.over_limit', named('b')],
       ['key.reset', named('b')],
+      ['key.removed', { keys: [{ access_key: 'c', name: 'Name of c' }] }],
     ]);
+  });
+
+  it('leave who follows them with each key as it is, however it came and went within a second', async () => {
+    const { events, keys, gathered } = observed();
+    const create = (accessKey: string) => keys.create({ accessKey, name: null, limitBytes: 5n });
+    const use = (accessKey: string) => keys.setCounters(accessKey, { bytesUp: 5n, bytesDown: 0n, connections: 0n });
+    for (const accessKey of ['first', 'back', 'changed', 'reset']) create(accessKey);
+    await expect.poll(() => events.latest(10)).toHaveLength(1);
+    keys.reset('first');
+    removeFrom(keys, 'first');
+    for (const accessKey of ['new', 'gone']) create(accessKey);
+    for (const accessKey of ['back', 'gone']) removeFrom(keys, accessKey);
+    create('back');
+    keys.update({ accessKey: 'changed', name: 'C', limitBytes: 5n });
+    removeFrom(keys, 'changed');
+    use('reset');
+    keys.reset('reset');
+    use('back');
+    await gathered();
+    const followed = new Map<string, string>();
+    for (const { type, data } of events.latest(10))
+      for (const { access_key: key } of data.keys as readonly EventKey[])
+        if (type === 'key.removed') followed.delete(key);
+        else followed.set(key, type === 'key.over_limit' ? 'over' : 'under');
+    expect(followed).toEqual(new Map(['reset', 'new', 'back'].map((key) => [key, key === 'back' ? 'over' : 'under'])));
   });
 
   it('tell each change by who made it, and from what to what the members became others', async () => {
