@@ -164,6 +164,8 @@ export class Events {
   #characters = 0;
   /** Records of actors that are not told yet. */
   readonly #actors = new Map<string, Readonly<Record<string, string>>>();
+  /** Parts of rotations that no event tells, each once: the same again is somebody's change. */
+  #dropped: ReadonlySet<string> = new Set();
   #seen = 0;
   #settings: BackendSettings | null = null;
   /** Changes of the settings that are no events yet. */
@@ -564,17 +566,20 @@ export class Events {
 
   /** Drops what a rotation is made of: an event of its own tells of it. */
   #dropRotated(types: ReadonlyMap<EventType, Map<string, unknown>>): void {
-    const [created, removed] = [types.get('key.created'), types.get('key.removed')];
-    if (created === undefined && removed === undefined) return;
-    for (const { accessKey, successor } of this.#rotations()) {
-      created?.delete(successor);
-      removed?.delete(accessKey);
-    }
+    if (!types.has('key.created') && !types.has('key.removed')) return;
+    const halves = this.#rotations().flatMap(({ accessKey, successor }) => [
+      ['key.created', successor] as const,
+      ['key.removed', accessKey] as const,
+    ]);
+    const dropped = halves.filter(
+      ([type, accessKey]) => this.#dropped.has(`${type} ${accessKey}`) || types.get(type)?.delete(accessKey) === true,
+    );
+    this.#dropped = new Set(dropped.map(([type, accessKey]) => `${type} ${accessKey}`));
   }
 
   /** The rotations that are under way, and those that were told just now, by whichever gateway. */
   #rotations(): readonly RotatedKey[] {
-    const { records, rotating, clock } = this.#options;
+    const { backend, records, rotating, clock } = this.#options;
     const begun = [...records.of('rotations').values()].map((body): RotatedKey => {
       const { old, successor }: { readonly old: string; readonly successor: string } = JSON.parse(body);
       return { accessKey: old, successor };
@@ -585,7 +590,9 @@ export class Events {
       const body = records.of('events').get(this.#ids[at] ?? '');
       if (body?.includes(ROTATION) === true) told.push(...keysIn(readEvent(body).data).flatMap(rotationIn));
     }
-    return [...begun, ...rotating(), ...told];
+    // One of which the new key is not there explains nothing: the old one may have been removed before its turn.
+    const made = [...begun, ...rotating()].filter(({ successor }) => backend.keys.get(successor) !== undefined);
+    return [...made, ...told];
   }
 
   /** Goes by the recorded mark next time, because this gateway has not seen every change. */

@@ -134,6 +134,46 @@ describe('events', () => {
     expect(followed).toEqual(new Map(['reset', 'new', 'back'].map((key) => [key, key === 'back' ? 'over' : 'under'])));
   });
 
+  it('tell that a key was removed before the rotation that somebody has begun, or a batch will make', async () => {
+    const records = new LocalRecords();
+    const { events, keys, gathered } = observed({ records });
+    keys.create({ accessKey: 'old', name: null, limitBytes: null });
+    await expect.poll(() => events.latest(10)).toHaveLength(1);
+    const body = JSON.stringify({ old: 'old', successor: 'new' });
+    await records.change([{ kind: 'rotations', id: 'r', body }]);
+    removeFrom(keys, 'old');
+    await gathered();
+    expect(events.latest(10)[1]).toMatchObject({ type: 'key.removed', data: { keys: [{ access_key: 'old' }] } });
+  });
+
+  it('tell of a rotation by one, and of its undoing and redoing by what comes and goes', async () => {
+    const { events, keys } = observed();
+    const create = (accessKey: string) => keys.create({ accessKey, name: null, limitBytes: null });
+    const told = () =>
+      events.latest(10).map(({ type, data }) => [type, (data.keys as readonly EventKey[])[0]?.access_key]);
+    const swap = (from: string, to: string) => {
+      create(to);
+      removeFrom(keys, from);
+    };
+    create('old');
+    await expect.poll(told).toEqual([['key.created', 'old']]);
+    swap('old', 'new');
+    await events.emitRotated([{ accessKey: 'old', successor: 'new' }]);
+    // So that the next is not gathered together with it.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    swap('new', 'old');
+    await expect.poll(told).toHaveLength(4);
+    swap('old', 'new');
+    await expect.poll(told).toEqual([
+      ['key.created', 'old'],
+      ['key.rotated', 'new'],
+      ['key.created', 'old'],
+      ['key.removed', 'new'],
+      ['key.created', 'new'],
+      ['key.removed', 'old'],
+    ]);
+  });
+
   it('tell each change by who made it, and from what to what the members became others', async () => {
     const { events, actors, keys, gathered } = observed();
     for (const key of ['a', 'b']) keys.create({ accessKey: key, name: key, limitBytes: 5n });
