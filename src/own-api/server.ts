@@ -167,7 +167,7 @@ async function serve(
 
 /** Returns what an operation changes, as far as its path tells. */
 function changedBy({ path }: OwnOperation, key: string | undefined): readonly Changed[] {
-  if (key !== undefined) return [key];
+  if (key !== undefined) return path.endsWith('/address') ? [] : [key];
   return path.startsWith('/configuration') || path === '/dns' ? [SETTINGS] : [];
 }
 

@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import type { EventKey } from '../../src/own-api/events.js';
 import { describeDatabase, freshDatabase } from '../homes/database/database.js';
@@ -129,6 +130,16 @@ describeDatabase('over PostgreSQL', () => {
   });
 });
 
+it('events name nobody for what another program does to a key whose address somebody has just asked for', async () => {
+  const { configPath, ...stage } = await fileStage();
+  await stage.call('POST /keys/batch?wait=30', { body: { items: [{ op: 'create', access_key: 'a', name: 'A' }] } });
+  await until(stage, 'key.created');
+  await stage.call('POST /keys/a/address');
+  await writeFile(configPath, (await readFile(configPath, 'utf8')).replace('"A"', '"B"'));
+  const changes = [{ member: 'name', from: 'A', to: 'B' }];
+  expect((await until(stage, 'key.changed')).at(-1)?.data).toEqual({ keys: [{ access_key: 'a', name: 'B', changes }] });
+});
+
 it('events tell a token that sees its own keys alone neither who changed them nor that their notes did', async () => {
   const stage = await ownStage();
   const shop = await asToken(stage, 'shop', 'create');
@@ -145,4 +156,14 @@ it('events tell a token that sees its own keys alone neither who changed them no
     { keys: [{ access_key: 'own', name: null, changes }] },
     { keys: [{ access_key: 'own', name: null }] },
   ]);
+});
+
+it('events that name no keys are told to a token that sees its own keys alone, too', async () => {
+  const stage = await ownStage();
+  const shop = await asToken(stage, 'shop', 'create');
+  const items = [{ op: 'create', access_key: 'own', name: 'n'.repeat(2 * 2 ** 20) }];
+  await stage.call('POST /keys/batch?wait=30', { body: { items } });
+  await until(stage, 'key.created');
+  const told = (await toldBy(shop)).filter(({ type }) => type.startsWith('key.'));
+  expect(told.map(({ type, data }) => [type, data])).toEqual([['key.created', { keys: [], whole: true }]]);
 });

@@ -22,6 +22,8 @@ function shown({ context: { makers }, principal }: Caller, event: OwnEvent): rea
   const { keys, by } = event.data;
   if (event.type === 'job.ended') return by === principal.name ? [event] : [];
   if (typeof keys !== 'object' || keys === null) return [];
+  // Which keys changed is not known: its own may be among them.
+  if (event.data.whole === true) return [{ ...event, data: { keys, whole: true } }];
   const own = keys.filter(({ access_key }) => makers.sees(principal, access_key));
   return own.length === 0 ? [] : [{ ...event, data: { keys: own.map(withoutNote) } }];
 }
