@@ -12,11 +12,14 @@ const NAME = 'n'.repeat(500);
 
 afterEach(() => void vi.useRealTimers());
 
-/** Asks for the list, and reads its first bytes alone. */
-async function slowReader(port: number, path = '/keys?limit=10000'): Promise<Socket> {
+/** Asks for the list, or another large answer, and reads its first bytes alone. */
+async function slowReader(port: number, endpoint = 'GET /keys?limit=10000', body = ''): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
-  socket.write(`GET /panel/keyway/v1${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+  const [method, path] = endpoint.split(' ');
+  const head = ['Host: a', `Authorization: Bearer ${TOKEN}`, `Content-Length: ${body.length}`, 'Idempotency-Key: k'];
+  socket.write(`${method} /panel/keyway/v1${path} HTTP/1.1\r\n${head.join('\r\n')}\r\n`);
+  socket.write(`Content-Type: application/json\r\n\r\n${body}`);
   await new Promise((resolve) => socket.once('readable', resolve));
   return socket;
 }
@@ -45,6 +48,30 @@ it('makes eight lists for a credential that takes none of them, and for others a
   readers[0]?.destroy();
   expect(await next).toBe(200);
   expect((await events).status).toBe(200);
+});
+
+it('makes eight answers with all items of batches for a credential that takes none of them', async () => {
+  const { app, call } = await ownStage();
+  const port = await listen(app);
+  const items = Array.from({ length: KEYS }, (_, n) => ({ op: 'create', access_key: `key-${n}-${NAME}` }));
+  const body = JSON.stringify({ items });
+  const job = await call('POST /keys/batch?wait=30', { body, headers: { 'idempotency-key': 'k' } });
+  const { id } = (job.body as { readonly data: { readonly id: string } }).data;
+  const endpoints = Array.from({ length: 8 }, (_, n) => (n % 2 === 0 ? 'POST /keys/batch' : `DELETE /jobs/${id}`));
+  const readers = await Promise.all(
+    endpoints.map((endpoint) => slowReader(port, endpoint, endpoint.startsWith('POST') ? body : '')),
+  );
+  let answered = 0;
+  const next = [`DELETE /jobs/${id}`, 'POST /keys/batch'].map((endpoint) =>
+    call(endpoint, endpoint.startsWith('POST') ? { body } : {}).then(({ status }) => {
+      answered += 1;
+      return status;
+    }),
+  );
+  const small = await call('POST /keys/batch?wait=30', { body: { items: [{ op: 'create' }] } });
+  expect([small.status, answered]).toEqual([200, 0]);
+  for (const reader of readers) reader.destroy();
+  expect(await Promise.all(next)).toEqual([200, 202]);
 });
 
 it('ends the connection of who takes nothing of a list for a minute', async () => {

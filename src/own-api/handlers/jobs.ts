@@ -16,6 +16,8 @@ import { type AnyItem, ITEMS, isItemOp } from '../rows/jobs.js';
 
 /** Random bytes of a key that is made here. */
 const KEY_BYTES = 16;
+/** Bytes of a body from which on the answer, which has all items, counts as a large one. */
+const LARGE = 64 * 1024;
 /** Names an item to its schema. */
 const ITEM = 'item';
 
@@ -90,12 +92,16 @@ function jobWithItems({ context: { jobs } }: OwnCall, job: KeptJob, asked: Asked
 function onceOf(call: OwnCall): { readonly key: string; readonly digest: string } | null {
   const key = idempotencyKeyOf(call);
   if (key === null) return null;
-  return { key, digest: hash('sha256', call.request.body instanceof Buffer ? call.request.body : '', 'hex') };
+  return { key, digest: hash('sha256', bytesOf(call), 'hex') };
 }
+
+const bytesOf = ({ request: { body } }: OwnCall): Buffer => (body instanceof Buffer ? body : Buffer.alloc(0));
 
 async function batchKeys(call: OwnCall, { items }: { readonly items: readonly AnyItem[] }): Promise<OwnAnswer> {
   const { context, principal, root, query } = call;
   const { jobs, random } = context;
+  // Before anything is done, so that nobody is refused whose batch goes on.
+  if (bytesOf(call).length >= LARGE) await call.awaitPlace();
   const { id } = await jobs.begin({
     by: principal,
     changes: items.map((item, index) => changeOf(item, index, random)),
@@ -131,6 +137,7 @@ export const JOB_HANDLERS = {
   stopJob: async (call) => {
     const { context, principal, params } = call;
     await context.jobs.stop(principal, params.id ?? '');
+    await call.awaitPlace();
     return answer(jobWithItems(call, context.jobs.find(principal, params.id ?? '')));
   },
 } as const satisfies Readonly<Record<string, OwnHandler>>;

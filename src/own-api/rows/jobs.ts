@@ -101,7 +101,7 @@ export const JOBS = {
     bodyLimit: BATCH_BODY_LIMIT,
     answer: JOB,
     statuses: [200, 202],
-    failures: ['idempotencyKeyReused', 'conflict', 'tooManyJobs', 'saveFailed'],
+    failures: ['idempotencyKeyReused', 'conflict', 'tooManyJobs', 'tooManyPolls', 'saveFailed'],
     summary: 'Changes many keys',
     description:
       'Answers once the batch outlives a crash; it goes on when the caller is gone, and after a restart. Each item has its own outcome; who may make keys alone is told `not_permitted` of every other.',
@@ -142,7 +142,7 @@ export const JOBS = {
     access: ['create', 'keys'],
     effect: writes('stops a batch'),
     answer: JOB,
-    failures: ['notFound'],
+    failures: ['notFound', 'tooManyPolls'],
     summary: 'Stops a batch',
     description: 'What is done stays. One that waits does nothing at all.',
   },
