@@ -1,5 +1,6 @@
 import type { KeptRecords, RecordChange } from '../core/kept-records.js';
 import type { KeyReader } from '../core/keys/types.js';
+import { PerKeyQueue } from '../core/per-key-queue.js';
 import type { ClockPort, RandomPort } from '../core/ports.js';
 
 /** A random subscription address. */
@@ -16,6 +17,11 @@ export class KeptAddresses {
   readonly #records: KeptRecords;
   readonly #clock: Pick<ClockPort, 'now'>;
   readonly #random: Pick<RandomPort, 'bytes'>;
+  readonly #kept = new Map<string, KeptAddress>();
+  /** The tokens of each key: a rotation looks for them, and a batch makes thousands of those. */
+  readonly #tokens = new Map<string, Set<string>>();
+  /** Gives a key that is asked for twice at once one address. */
+  readonly #queue = new PerKeyQueue();
   /** Addresses whose key was not there at the last look. */
   #missing: ReadonlySet<string> = new Set();
 
@@ -23,23 +29,26 @@ export class KeptAddresses {
     this.#records = records;
     this.#clock = clock;
     this.#random = random;
+    this.#take([...records.of('addresses').keys()]);
+    records.onChange('addresses', (tokens) => this.#take(tokens));
   }
 
   /** The key of a token that is kept; undefined for any other. */
   readonly keyOf = (token: string): string | undefined => {
-    const body = this.#records.of('addresses').get(token);
-    if (body === undefined) return undefined;
-    const { accessKey, until }: KeptAddress = JSON.parse(body);
-    return until === null || until > this.#clock.now() ? accessKey : undefined;
+    const kept = this.#kept.get(token);
+    if (kept === undefined) return undefined;
+    return kept.until === null || kept.until > this.#clock.now() ? kept.accessKey : undefined;
   };
 
   /** Returns the token of the random address of a key, which gets one where it has none. Rejects as a change of records does. */
-  async handOut(accessKey: string): Promise<string> {
-    const [present] = this.#handedOut(accessKey);
-    if (present !== undefined) return present;
-    const token = this.#random.bytes(TOKEN_BYTES).toString('hex');
-    await this.#records.change([put(token, { accessKey, until: null })]);
-    return token;
+  handOut(accessKey: string): Promise<string> {
+    return this.#queue.run(accessKey, async () => {
+      const [present] = this.#handedOut(accessKey);
+      if (present !== undefined) return present;
+      const token = this.#random.bytes(TOKEN_BYTES).toString('hex');
+      await this.#records.change([put(token, { accessKey, until: null })]);
+      return token;
+    });
   }
 
   /** Ends the random addresses of a key. Rejects as a change of records does. */
@@ -52,7 +61,7 @@ export class KeptAddresses {
     const now = this.#clock.now();
     const missing = new Set<string>();
     const gone: string[] = [];
-    for (const [token, { accessKey, until }] of this.#all()) {
+    for (const [token, { accessKey, until }] of this.#kept) {
       const isMissing = keys.get(accessKey) === undefined;
       if ((until !== null && until <= now) || (isMissing && this.#missing.has(token))) gone.push(token);
       else if (isMissing) missing.add(token);
@@ -62,11 +71,36 @@ export class KeptAddresses {
   }
 
   #handedOut(accessKey: string): readonly string[] {
-    return this.#all().flatMap(([token, kept]) => (kept.until === null && kept.accessKey === accessKey ? [token] : []));
+    return this.#of(accessKey).flatMap(([token, { until }]) => (until === null ? [token] : []));
   }
 
-  #all(): readonly (readonly [token: string, address: KeptAddress])[] {
-    return [...this.#records.of('addresses')].map(([token, body]) => [token, JSON.parse(body)]);
+  #of(accessKey: string): readonly (readonly [token: string, address: KeptAddress])[] {
+    const tokens = [...(this.#tokens.get(accessKey) ?? [])];
+    return tokens.flatMap((token) => {
+      const kept = this.#kept.get(token);
+      return kept === undefined ? [] : [[token, kept] as const];
+    });
+  }
+
+  /** Takes in changed records. */
+  #take(tokens: readonly string[]): void {
+    for (const token of tokens) {
+      this.#forget(token);
+      const body = this.#records.of('addresses').get(token);
+      if (body === undefined) continue;
+      const kept: KeptAddress = JSON.parse(body);
+      this.#kept.set(token, kept);
+      this.#tokens.set(kept.accessKey, (this.#tokens.get(kept.accessKey) ?? new Set()).add(token));
+    }
+  }
+
+  #forget(token: string): void {
+    const accessKey = this.#kept.get(token)?.accessKey;
+    if (accessKey === undefined) return;
+    this.#kept.delete(token);
+    const tokens = this.#tokens.get(accessKey);
+    tokens?.delete(token);
+    if (tokens?.size === 0) this.#tokens.delete(accessKey);
   }
 
   async #remove(tokens: readonly string[]): Promise<void> {
@@ -75,9 +109,10 @@ export class KeptAddresses {
 
   /** Returns the changes of records by which the addresses of a key lead to its successor. */
   moved(from: string, to: string): readonly RecordChange[] {
-    return this.#all().flatMap(([id, kept]) =>
-      kept.accessKey === from ? [{ ...put(id, { ...kept, accessKey: to }), expected: JSON.stringify(kept) }] : [],
-    );
+    return this.#of(from).map(([id, kept]) => ({
+      ...put(id, { ...kept, accessKey: to }),
+      expected: JSON.stringify(kept),
+    }));
   }
 }
 

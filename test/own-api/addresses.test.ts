@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { LocalRecords } from '../../src/core/kept-records.js';
 import type { GatewayOptions } from '../../src/index.js';
 import { KeptAddresses } from '../../src/own-api/kept-addresses.js';
-import { systemRandom } from '../../src/platform/system-ports.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { subscriptionToken } from '../../src/subscription/token.js';
 import { folderForTest } from '../folder-for-test.js';
 import { describeDatabase, freshDatabase } from '../homes/database/database.js';
@@ -57,6 +57,23 @@ describe('a subscription address that Keyway hands out', () => {
       const port = await listen((await fileStage()).app);
       return { upstream: { url: `http://127.0.0.1:${port}/panel`, token: TOKEN }, dataDir: await folderForTest() };
     });
+  });
+
+  it('is one however many ask for it at once', async () => {
+    const stage = await ownStage();
+    await stage.app.keyway.core.createUser({ accessKey: 'a' });
+    const handedOut = await Promise.all([1, 2, 3].map(() => stage.call('POST /keys/a/address')));
+    expect(new Set(handedOut.map(tokenOf)).size).toBe(1);
+  });
+
+  it('is found by its key without a look at those of other keys', async () => {
+    const records = new LocalRecords();
+    const addresses = new KeptAddresses(records, systemClock, systemRandom);
+    const reads = vi.spyOn(records.of('addresses'), Symbol.iterator);
+    const token = await addresses.handOut('a');
+    await records.change(addresses.moved('a', 'b'));
+    expect([addresses.keyOf(token), await addresses.handOut('b')]).toEqual(['b', token]);
+    expect(reads).not.toHaveBeenCalled();
   });
 
   it('ends with its key, and there is none for a key that is not', async () => {
