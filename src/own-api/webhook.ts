@@ -46,6 +46,8 @@ export class Webhook {
   readonly problemKinds = { webhook_failing: 'outside' } as const satisfies ProblemKinds;
   readonly #options: WebhookOptions;
   readonly #end = new AbortController();
+  /** Ends the attempt that is on its way. A signal that all attempts had in common would remember each of them. */
+  #attempt = new AbortController();
   #wake: (() => void) | null = null;
   #working: Promise<void> = Promise.resolve();
   #accepted = 0;
@@ -85,6 +87,7 @@ export class Webhook {
 
   async close(): Promise<void> {
     this.#end.abort();
+    this.#attempt.abort();
     this.#wake?.();
     await this.#working;
   }
@@ -161,13 +164,15 @@ export class Webhook {
   /** Posts an event. Resolves to why it was not accepted, or null. */
   async #send(event: OwnEvent): Promise<string | null> {
     const { url, secret, clock } = this.#options;
+    if (this.#end.signal.aborted) return 'it ends';
+    this.#attempt = new AbortController();
     const body = encodeJson({ type: event.type, timestamp: event.time, data: withoutKeys(event) });
     const timestamp = String(Math.floor(clock.now() / 1000));
     try {
       const answer = await fetch(url, {
         method: 'POST',
         redirect: 'manual',
-        signal: AbortSignal.any([this.#end.signal, AbortSignal.timeout(PATIENCE)]),
+        signal: AbortSignal.any([this.#attempt.signal, AbortSignal.timeout(PATIENCE)]),
         headers: {
           'content-type': 'application/json',
           'user-agent': 'keyway',

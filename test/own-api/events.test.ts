@@ -464,6 +464,8 @@ describe('a webhook', () => {
           wake = resolve;
         });
     };
+    const joined = vi.spyOn(AbortSignal, 'any');
+    onTestFinished(() => joined.mockRestore());
     const first = open();
     expect(first.problems()).toEqual([]);
     while (!records.of('events').has('webhook')) await new Promise((resolve) => setImmediate(resolve));
@@ -476,6 +478,9 @@ describe('a webhook', () => {
       await new Promise((resolve) => setImmediate(resolve));
     await first.close();
     expect(first.status()).toEqual({ accepted: 2, failed: 2, abandoned: 0, failing: null });
+    // A signal remembers for good what it was joined to, so that none is joined twice.
+    const signals = joined.mock.calls.flatMap(([those]) => [...those]);
+    expect([signals.length, new Set(signals).size]).toEqual([8, 8]);
     events.emit('job.ended', { job: 'j' });
     const second = open();
     await until(3);
