@@ -515,8 +515,6 @@ export class Events {
     for (const [accessKey, change, before] of changes) {
       const type = TYPES[change];
       if (type === null) continue;
-      // A new key does not count as changed as well.
-      if (type === 'key.changed' && types.get('key.created')?.has(accessKey) === true) continue;
       const those = types.get(type) ?? new Map<string, Gathered>();
       types.set(type, those);
       const known = those.get(accessKey);
@@ -526,6 +524,8 @@ export class Events {
       });
     }
     this.#dropRotated(types);
+    // A new key does not count as changed as well.
+    for (const accessKey of types.get('key.created')?.keys() ?? []) types.get('key.changed')?.delete(accessKey);
     return ORDER.flatMap(([type, holds]) => {
       const byActor = new Map<string | null, EventKey[]>();
       for (const [accessKey, each] of types.get(type) ?? []) {
@@ -565,16 +565,29 @@ export class Events {
   }
 
   /** Drops what a rotation is made of: an event of its own tells of it. */
-  #dropRotated(types: ReadonlyMap<EventType, Map<string, unknown>>): void {
+  #dropRotated(types: ReadonlyMap<EventType, Map<string, Gathered>>): void {
     if (!types.has('key.created') && !types.has('key.removed')) return;
-    const halves = this.#rotations().flatMap(({ accessKey, successor }) => [
-      ['key.created', successor] as const,
-      ['key.removed', accessKey] as const,
-    ]);
-    const dropped = halves.filter(
-      ([type, accessKey]) => this.#dropped.has(`${type} ${accessKey}`) || types.get(type)?.delete(accessKey) === true,
-    );
-    this.#dropped = new Set(dropped.map(([type, accessKey]) => `${type} ${accessKey}`));
+    const { keys } = this.#options.backend;
+    const dropped = new Set<string>();
+    const drop = (type: EventType, accessKey: string): boolean => {
+      const part = `${type} ${accessKey}`;
+      const isDropped = !this.#dropped.has(part) && types.get(type)?.delete(accessKey) === true;
+      if (isDropped || this.#dropped.has(part)) dropped.add(part);
+      return isDropped;
+    };
+    for (const { accessKey, successor } of this.#rotations()) {
+      if (drop('key.created', successor)) {
+        // The note and counters that it carried along are no change of the new key.
+        const changed = types.get('key.changed');
+        const before = changed?.get(successor)?.before;
+        if (isOtherRecord(before, keys.get(successor))) changed?.set(successor, { before, isNoted: false });
+        else changed?.delete(successor);
+      }
+      // The old key is over, whatever else happened to it before.
+      if (drop('key.removed', accessKey) && keys.get(accessKey) === undefined)
+        for (const those of types.values()) those.delete(accessKey);
+    }
+    this.#dropped = dropped;
   }
 
   /** The rotations that are under way, and those that were told just now, by whichever gateway. */
@@ -675,6 +688,10 @@ const WHOLE: Happened = { type: 'key.changed', data: { keys: [], whole: true } }
 interface Gathered {
   readonly before: KeyFieldValues | undefined;
   readonly isNoted: boolean;
+}
+
+function isOtherRecord(before: KeyFieldValues | undefined, now: KeyFieldValues | undefined): boolean {
+  return before !== undefined && now !== undefined && keyFields.some(({ name }) => before[name] !== now[name]);
 }
 
 /** A part of each event of rotations; keys and names of others cannot have it, because their quotes are escaped. */

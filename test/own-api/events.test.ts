@@ -146,6 +146,22 @@ describe('events', () => {
     expect(events.latest(10)[1]).toMatchObject({ type: 'key.removed', data: { keys: [{ access_key: 'old' }] } });
   });
 
+  it('tell of a rotation right behind its key, and of what becomes of the new one within the second', async () => {
+    const { events, keys, gathered } = observed();
+    keys.create({ accessKey: 'old', name: 'A', limitBytes: null });
+    keys.create({ accessKey: 'new', name: 'A', limitBytes: null });
+    removeFrom(keys, 'old');
+    keys.markChanged('new', 'noted');
+    await events.emitRotated([{ accessKey: 'old', successor: 'new' }]);
+    keys.update({ accessKey: 'new', name: 'B', limitBytes: null });
+    await gathered();
+    const changes = [{ member: 'name', from: 'A', to: 'B' }];
+    expect(events.latest(10).map(({ type, data }) => [type, data.keys])).toMatchObject([
+      ['key.rotated', [{ access_key: 'new' }]],
+      ['key.changed', [{ access_key: 'new', name: 'B', changes }]],
+    ]);
+  });
+
   it('tell of a rotation by one, and of its undoing and redoing by what comes and goes', async () => {
     const { events, keys } = observed();
     const create = (accessKey: string) => keys.create({ accessKey, name: null, limitBytes: null });
