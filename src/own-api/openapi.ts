@@ -60,7 +60,13 @@ const FAILURE: Members = {
 };
 
 /** Failures of every call, and those of every call with a body. */
-const COMMON: readonly OwnErrorCode[] = ['unauthorized', 'notPermitted', 'backendAway', 'internalError'];
+const COMMON: readonly OwnErrorCode[] = [
+  'invalidQuery',
+  'unauthorized',
+  'notPermitted',
+  'backendAway',
+  'internalError',
+];
 const OF_BODIES: readonly OwnErrorCode[] = ['invalidBody', 'notJson', 'bodyTooLarge', 'bodyTooSlow'];
 
 function describe(operation: OwnOperation): Members {
@@ -121,13 +127,8 @@ function requestBody({ body }: OwnOperation): Members {
   return { requestBody: { required: true, content } };
 }
 
-function failures({ body, query, failures: own }: OwnOperation): Members {
-  const codes = [
-    ...COMMON,
-    ...(body === undefined ? [] : OF_BODIES),
-    ...(query === undefined ? [] : (['invalidQuery'] as const)),
-    ...own,
-  ];
+function failures({ body, failures: own }: OwnOperation): Members {
+  const codes = [...COMMON, ...(body === undefined ? [] : OF_BODIES), ...own];
   const words = new Map<number, readonly string[]>();
   for (const code of new Set(codes)) {
     const { status, text } = failureRow(code);

@@ -38,6 +38,15 @@ describe("the OpenAPI document of Keyway's own interface", () => {
     expect(Check(schema, JSON.parse(encodeJson(body as never)))).toBe(true);
   });
 
+  it('describes the refusal of a query that a call does not have', async () => {
+    const { call } = await ownStage();
+    for (const { name, path, method } of OWN_OPERATIONS) {
+      const { status, body } = await call(`${method} ${path.replaceAll(/\{\w+\}/g, 'a')}?none=1`, { body: {} });
+      const told = document.paths[path][method.toLowerCase()].responses[status]?.description;
+      expect(told, name).toContain(`\`${Object(body).code}\``);
+    }
+  });
+
   it('is what keyway openapi v1 prints', async () => {
     const printed = await runHere(['openapi', 'v1']);
     expect(printed.code).toBe(0);
