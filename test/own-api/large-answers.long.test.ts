@@ -74,6 +74,32 @@ it('makes eight answers with all items of batches for a credential that takes no
   expect(await Promise.all(next)).toEqual([200, 202]);
 });
 
+it('holds up no list for batches whose ends are waited for', async () => {
+  const { call } = await ownStage();
+  const items = Array.from({ length: 1_000 }, () => ({ op: 'create', name: NAME.slice(0, 100) }));
+  let ended = 0;
+  const batches = Array.from({ length: 9 }, () =>
+    call('POST /keys/batch?wait=3&delay=60', { body: { items } }).finally(() => (ended += 1)),
+  );
+  await expect.poll(async () => (await call('GET /jobs')).body).toMatchObject({ data: { length: 9 } });
+  expect([(await call('GET /keys?limit=1')).status, ended]).toEqual([200, 0]);
+  expect((await Promise.all(batches)).map(({ status }) => status)).toEqual(batches.map(() => 202));
+});
+
+it('answers a batch without its items where no place comes free, since it goes on', async () => {
+  const { port, call } = await stageWithKeys();
+  const readers = await Promise.all(Array.from({ length: 8 }, () => slowReader(port)));
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const body = JSON.stringify({ items: Array.from({ length: KEYS }, () => ({ op: 'create' })) });
+  const again = () => call('POST /keys/batch', { body, headers: { 'idempotency-key': 'k' } });
+  const begun = again();
+  await expect.poll(async () => (await call('GET /jobs')).body).toMatchObject({ data: [{ total: 10_000n }] });
+  vi.advanceTimersByTime(30_000);
+  expect(await begun).toMatchObject({ status: 202, body: { data: { total: 10_000n, items: [] } } });
+  for (const reader of readers) reader.destroy();
+  expect((await again()).body).toMatchObject({ data: { items: { length: KEYS } } });
+});
+
 it('ends the connection of who takes nothing of a list for a minute', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const { port, call } = await stageWithKeys();

@@ -97,11 +97,18 @@ function onceOf(call: OwnCall): { readonly key: string; readonly digest: string 
 
 const bytesOf = ({ request: { body } }: OwnCall): Buffer => (body instanceof Buffer ? body : Buffer.alloc(0));
 
+/** Tells whether the answer to a batch may have its items. Nobody is refused whose batch goes on. */
+async function hasPlace(call: OwnCall): Promise<boolean> {
+  if (bytesOf(call).length < LARGE) return true;
+  return call.awaitPlace().then(
+    () => true,
+    () => false,
+  );
+}
+
 async function batchKeys(call: OwnCall, { items }: { readonly items: readonly AnyItem[] }): Promise<OwnAnswer> {
   const { context, principal, root, query } = call;
   const { jobs, random } = context;
-  // Before anything is done, so that nobody is refused whose batch goes on.
-  if (bytesOf(call).length >= LARGE) await call.awaitPlace();
   const { id } = await jobs.begin({
     by: principal,
     changes: items.map((item, index) => changeOf(item, index, random)),
@@ -111,7 +118,7 @@ async function batchKeys(call: OwnCall, { items }: { readonly items: readonly An
   const wait = Number(query.wait ?? 0);
   if (wait > 0) await jobs.ended(id, wait * 1000);
   const job = jobs.find(principal, id);
-  const payload = successEnvelope(jobWithItems(call, job));
+  const payload = successEnvelope(jobWithItems(call, job, (await hasPlace(call)) ? {} : { limit: 0 }));
   return { status: job.endedAt === null ? 202 : 200, payload, headers: { location: `${root}/jobs/${id}` } };
 }
 
