@@ -622,6 +622,8 @@ export class Events {
   async #catchUp(past: PastChanges, noted: string): Promise<void> {
     this.#isCatchingUp = true;
     let isDone = false;
+    // What could not be written down comes again, and some of this once more.
+    this.#dropped = new Set();
     try {
       const { version } = this.#options.backend.keys.changes;
       const told = this.#configured.length;
@@ -636,6 +638,7 @@ export class Events {
     } catch (error) {
       this.#notWritten(error, 0);
     }
+    this.#dropped = new Set();
     this.#isCatchingUp = false;
     this.#isBehind = !isDone;
     this.#gatherSoon(isDone ? GATHERED : LOOK);

@@ -190,6 +190,38 @@ describe('events', () => {
     ]);
   });
 
+  it('tell nothing of the parts of a rotation where those come again, after a failure or from the mark of the state', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const records = new LocalRecords();
+    await records.change([{ kind: 'events', id: 'observed', body: '"mark"' }]);
+    const asked: ((missed: MissedChanges) => void)[] = [];
+    const since = () => new Promise<MissedChanges>((resolve) => void asked.push(resolve));
+    const { events, keys } = observed({ records, past: { mark: () => 'next', since } });
+    const create = (accessKey: string) => keys.create({ accessKey, name: null, limitBytes: null });
+    const told = () => events.latest(10).map(({ type }) => type);
+    const askedFor = async (count: number) => {
+      await vi.advanceTimersByTimeAsync(6_000);
+      await expect.poll(() => asked).toHaveLength(count);
+    };
+    create('old');
+    await askedFor(1);
+    await events.emitRotated([{ accessKey: 'old', successor: 'new' }]);
+    create('new');
+    removeFrom(keys, 'old');
+    const parts = { settings: null, keys: [['new', 'created'] as const, ['old', 'removed'] as const] };
+    asked[0]?.(parts);
+    await vi.advanceTimersByTimeAsync(2_000);
+    create('other');
+    const full = vi.spyOn(records, 'change').mockRejectedValueOnce(new DomainError('saveFailed'));
+    await vi.advanceTimersByTimeAsync(1_000);
+    await expect.poll(() => full.mock.settledResults).toHaveLength(1);
+    await askedFor(2);
+    asked[1]?.(parts);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(told()).toEqual(['key.rotated']);
+  });
+
   it('tell each change by who made it, and from what to what the members became others', async () => {
     const { events, actors, keys, gathered } = observed();
     for (const key of ['a', 'b']) keys.create({ accessKey: key, name: key, limitBytes: 5n });
