@@ -575,23 +575,25 @@ export class Events {
       if (isDropped || this.#dropped.has(part)) dropped.add(part);
       return isDropped;
     };
-    for (const { accessKey, successor } of this.#rotations()) {
-      if (drop('key.created', successor)) {
-        // The note and counters that it carried along are no change of the new key.
-        const changed = types.get('key.changed');
-        const before = changed?.get(successor)?.before;
-        if (isOtherRecord(before, keys.get(successor))) changed?.set(successor, { before, isNoted: false });
-        else changed?.delete(successor);
-      }
-      // The old key is over, whatever else happened to it before.
-      if (drop('key.removed', accessKey) && keys.get(accessKey) === undefined)
+    const changed = types.get('key.changed');
+    for (const { accessKey, successor, isTold } of this.#rotations()) {
+      const isNew = drop('key.created', successor);
+      let before = changed?.get(successor)?.before;
+      // What happened to the old key before comes too late where the rotation is told: its change is one of the new key.
+      if (drop('key.removed', accessKey) && isTold && keys.get(accessKey) === undefined) {
+        before = changed?.get(accessKey)?.before ?? before;
         for (const those of types.values()) those.delete(accessKey);
+      }
+      if (!isNew) continue;
+      // The note and counters that it carried along are no change of the new key.
+      if (isOtherRecord(before, keys.get(successor))) changed?.set(successor, { before, isNoted: false });
+      else changed?.delete(successor);
     }
     this.#dropped = dropped;
   }
 
   /** The rotations that are under way, and those that were told just now, by whichever gateway. */
-  #rotations(): readonly RotatedKey[] {
+  #rotations(): readonly (RotatedKey & { readonly isTold: boolean })[] {
     const { backend, records, rotating, clock } = this.#options;
     const begun = [...records.of('rotations').values()].map((body): RotatedKey => {
       const { old, successor }: { readonly old: string; readonly successor: string } = JSON.parse(body);
@@ -605,7 +607,10 @@ export class Events {
     }
     // One of which the new key is not there explains nothing: the old one may have been removed before its turn.
     const made = [...begun, ...rotating()].filter(({ successor }) => backend.keys.get(successor) !== undefined);
-    return [...made, ...told];
+    return [
+      ...made.map((rotated) => ({ ...rotated, isTold: false })),
+      ...told.map((rotated) => ({ ...rotated, isTold: true })),
+    ];
   }
 
   /** Goes by the recorded mark next time, because this gateway has not seen every change. */

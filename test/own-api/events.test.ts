@@ -162,6 +162,27 @@ describe('events', () => {
     ]);
   });
 
+  it('tell a change of a key that is rotated within the second before its rotation, or else of the new key', async () => {
+    const records = new LocalRecords();
+    const { events, keys, gathered } = observed({ records });
+    for (const accessKey of ['told', 'begun']) keys.create({ accessKey, name: 'A', limitBytes: 5n });
+    await expect.poll(() => events.latest(10)).toHaveLength(1);
+    for (const accessKey of ['told', 'begun']) {
+      keys.update({ accessKey, name: 'B', limitBytes: 5n });
+      keys.create({ accessKey: `${accessKey} new`, name: 'B', limitBytes: 5n });
+      removeFrom(keys, accessKey);
+    }
+    await events.emitRotated([{ accessKey: 'told', successor: 'told new' }]);
+    const body = JSON.stringify({ old: 'begun', successor: 'begun new' });
+    await records.change([{ kind: 'rotations', id: 'r', body }]);
+    await gathered();
+    const changes = [{ member: 'name', from: 'A', to: 'B' }];
+    expect(events.latest(10).slice(1)).toMatchObject([
+      { type: 'key.rotated', data: { keys: [{ access_key: 'told new' }] } },
+      { type: 'key.changed', data: { keys: [{ access_key: 'begun' }, { access_key: 'told new', changes }] } },
+    ]);
+  });
+
   it('tell of a rotation by one, and of its undoing and redoing by what comes and goes', async () => {
     const { events, keys } = observed();
     const create = (accessKey: string) => keys.create({ accessKey, name: null, limitBytes: null });
