@@ -157,7 +157,7 @@ const REMEDIES: Readonly<Record<OwnErrorCode, string>> = {
     'A hundred batches wait, ten of one token, or a thousand rotations are not done: send this one again when some of them have ended.',
   tooManyStreams: 'End one of the streams of this credential.',
   tooManyPolls:
-    'Calls with `wait`, and for lists of which eight are not taken, that this credential has open: have fewer of them, or read a stream.',
+    'Calls with `wait`, and for lists and batches of which eight are not taken, that this credential has open: have fewer of them, or read a stream.',
   internalError: 'A fault of Keyway: the log holds where. Please report it.',
 };
 
