@@ -61,12 +61,13 @@ function methodsOf(mount: Mount, path: string): readonly string[] {
   return servesPanel(mount) && isUnder(mount.base, path) ? ['GET'] : [];
 }
 
-function fits(template: string, path: string): boolean {
+/** Tells whether a path is one of a template such as `/users/{key}`. */
+export function fits(template: string, path: string): boolean {
   const expected = template.split('/');
   // A stranger's path may have 100,000 parts.
   const given = path.split('/', expected.length + 1);
   return (
     expected.length === given.length &&
-    expected.every((part, index) => (part === '{key}' ? given[index] !== '' : part === given[index]))
+    expected.every((part, index) => (part.startsWith('{') ? given[index] !== '' : part === given[index]))
   );
 }

@@ -6,6 +6,7 @@ import { bodyLength, sendBody } from '../northbound/answers.js';
 import type { BesideMounts } from '../northbound/app-options.js';
 import { jsonBytes, keepBodyUninterpreted, readBody } from '../northbound/body-reading.js';
 import { acceptedCoding, type ContentCoding, compressors } from '../northbound/list-body.js';
+import { fits } from '../northbound/matching.js';
 import type { Mount } from '../northbound/mount.js';
 import { type Access, lookAtCredential, principalShown } from '../northbound/principal.js';
 import type { Observing } from '../northbound/request-observer.js';
@@ -293,14 +294,4 @@ function answerUnmatched(root: string, request: FastifyRequest, reply: FastifyRe
 function methodsAt(path: string): readonly string[] {
   const methods = OWN_OPERATIONS.filter((operation) => fits(operation.path, path)).map(({ method }) => method);
   return [...new Set(methods.flatMap((method: OwnMethod) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))];
-}
-
-function fits(template: string, path: string): boolean {
-  const expected = template.split('/');
-  // A stranger's path may have 100,000 parts.
-  const given = path.split('/', expected.length + 1);
-  return (
-    expected.length === given.length &&
-    expected.every((part, index) => (part.startsWith('{') ? given[index] !== '' : part === given[index]))
-  );
 }
