@@ -17,7 +17,8 @@ export class RecordingFiles {
   readonly #fileSystem: FileSystemPort;
   readonly #waiting = new Set<number>();
   #work: Promise<void> = Promise.resolve();
-  #number = 0;
+  /** That of the next file. */
+  #number = 1;
 
   constructor(folder: string, recorder: Pick<Recorder, 'scenario'>, fileSystem: FileSystemPort) {
     this.#folder = folder;
@@ -68,24 +69,19 @@ export class RecordingFiles {
 
   async #create(content: Buffer): Promise<string> {
     for (;;) {
-      this.#number += 1;
       const path = join(this.#folder, `session-${String(this.#number).padStart(3, '0')}.json`);
       try {
         await this.#fileSystem.create(path, Buffer.alloc(0), PRIVATE);
-      } catch (error) {
-        if (isInTheWay(error)) continue;
-        this.#number -= 1;
-        throw error;
-      }
-      try {
-        await this.#replace(path, content);
+        await this.#replace(path, content).catch(async (error: unknown) => {
+          // It would be no scenario, and each further attempt would leave another.
+          await this.#fileSystem.remove(path).catch(() => undefined);
+          throw error;
+        });
+        this.#number += 1;
         return path;
       } catch (error) {
-        // It would be no scenario, and each further attempt would leave another.
-        await this.#fileSystem.remove(path).catch(() => undefined);
-        if (isInTheWay(error)) continue;
-        this.#number -= 1;
-        throw error;
+        if (!isInTheWay(error)) throw error;
+        this.#number += 1;
       }
     }
   }
