@@ -18,8 +18,8 @@ export class KeptAddresses {
   readonly #clock: Pick<ClockPort, 'now'>;
   readonly #random: Pick<RandomPort, 'bytes'>;
   readonly #kept = new Map<string, KeptAddress>();
-  /** The tokens of each key: a rotation looks for them, and a batch makes thousands of those. */
-  readonly #tokens = new Map<string, Set<string>>();
+  /** The same by their keys: a rotation looks for them, and a batch makes thousands of those. */
+  readonly #byKey = new Map<string, Map<string, KeptAddress>>();
   /** Gives a key that is asked for twice at once one address. */
   readonly #queue = new PerKeyQueue();
   /** Addresses whose key was not there at the last look. */
@@ -75,11 +75,7 @@ export class KeptAddresses {
   }
 
   #of(accessKey: string): readonly (readonly [token: string, address: KeptAddress])[] {
-    const tokens = [...(this.#tokens.get(accessKey) ?? [])];
-    return tokens.flatMap((token) => {
-      const kept = this.#kept.get(token);
-      return kept === undefined ? [] : [[token, kept] as const];
-    });
+    return [...(this.#byKey.get(accessKey) ?? [])];
   }
 
   /** Takes in changed records. */
@@ -90,7 +86,7 @@ export class KeptAddresses {
       if (body === undefined) continue;
       const kept: KeptAddress = JSON.parse(body);
       this.#kept.set(token, kept);
-      this.#tokens.set(kept.accessKey, (this.#tokens.get(kept.accessKey) ?? new Set()).add(token));
+      this.#byKey.set(kept.accessKey, (this.#byKey.get(kept.accessKey) ?? new Map()).set(token, kept));
     }
   }
 
@@ -98,9 +94,9 @@ export class KeptAddresses {
     const accessKey = this.#kept.get(token)?.accessKey;
     if (accessKey === undefined) return;
     this.#kept.delete(token);
-    const tokens = this.#tokens.get(accessKey);
-    tokens?.delete(token);
-    if (tokens?.size === 0) this.#tokens.delete(accessKey);
+    const own = this.#byKey.get(accessKey);
+    own?.delete(token);
+    if (own?.size === 0) this.#byKey.delete(accessKey);
   }
 
   async #remove(tokens: readonly string[]): Promise<void> {
