@@ -101,7 +101,7 @@ export const JOBS = {
     bodyLimit: BATCH_BODY_LIMIT,
     answer: JOB,
     statuses: [200, 202],
-    failures: ['idempotencyKeyReused', 'conflict', 'tooManyJobs', 'tooManyPolls', 'saveFailed'],
+    failures: ['idempotencyKeyReused', 'conflict', 'tooManyJobs', 'saveFailed'],
     summary: 'Changes many keys',
     description:
       'Answers once the batch outlives a crash; it goes on when the caller is gone, and after a restart. Each item has its own outcome; who may make keys alone is told `not_permitted` of every other.',
