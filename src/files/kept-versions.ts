@@ -30,7 +30,7 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{32})(-forever)?\.gz$/;
 const TEMPORARY = '.tmp';
-/** As by a clock in another time zone; ms. */
+/** The longest way back of a clock that counts as set back, a time zone's included; ms. */
 const MOST_SET_BACK = 86_400_000;
 /** Incompressible content grows by 5 bytes for every 16 KiB (RFC 1951, 3.2.4), and by a frame. */
 const MOST_PACKED_BYTES = FILE_LIMITS.configuration + FILE_LIMITS.configuration / 1024;

@@ -199,7 +199,7 @@ async function playOne(
   return { ...result, outcome: 'equal', known: result.differences.length, differences: [] };
 }
 
-/** What a file system answers where a file may be written, but no other may take its place. */
+/** The codes of a file system for a file that may be written, but in whose place no other may be put. */
 const IRREPLACEABLE = new Set(['EACCES', 'EPERM', 'EBUSY']);
 
 async function replaceFile(fileSystem: FileSystemPort, path: string, content: Buffer): Promise<void> {

@@ -52,7 +52,7 @@ export function readAnswer(
   return { ...how, outside, body: typeof body === 'string' ? named(body) : body };
 }
 
-/** Of the bindings of a whole run, which has many answers and may have many keys. */
+/** The functions by their bindings, which are those of a whole run: it has many answers and may have many keys. */
 const NAMERS = new WeakMap<Bindings, (text: string) => string>();
 
 const HEADERS = ['content-type', 'location', 'allow'];
