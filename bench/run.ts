@@ -13,12 +13,13 @@ import { type LoadProcess, startLoad } from './load-process.js';
 import type { Bench, Measure, Row } from './measure.js';
 import { smallServer, startWithManyKeys } from './process-measures.js';
 import { writeSampleFile } from './sample-keys.js';
-import { statusAgainstBare, userAgainstBare } from './small-answers.js';
+import { statusAfterCollection, statusAgainstBare, userAgainstBare } from './small-answers.js';
 import { tableText } from './table.js';
 import { upstreamAdded, upstreamLists, upstreamPanels, upstreamPanelsReal } from './upstream.js';
 
 const MEASURES: readonly Measure[] = [
   statusAgainstBare,
+  statusAfterCollection,
   userAgainstBare,
   ...lists,
   userBesideLists,

@@ -14,6 +14,8 @@ export interface BenchServer {
 
 const POLL_MS = 10;
 const START_LIMIT_MS = 60_000;
+/** After its start `collecting-cli.ts` has collected by then. */
+const COLLECTED_MS = 3_000;
 
 const script = (name: string) => new URL(name, import.meta.url);
 
@@ -47,6 +49,13 @@ export async function startCommand(
   return startServing(['--config', path, ...flags]);
 }
 
+/** The same, with its garbage collected before anybody has asked for much. */
+export async function startCollected(path: string): Promise<BenchServer> {
+  const server = await startServing(['--config', path], SERVER_CORE, './collecting-cli.js');
+  await sleep(COLLECTED_MS);
+  return server;
+}
+
 /** Starts `keyway serve` in front of the server at this port, with a data folder of its own. */
 export async function startFront(upstreamPort: number): Promise<BenchServer> {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-bench-front-'));
@@ -71,11 +80,12 @@ export async function startOverDatabase(
 async function startServing(
   flags: readonly string[],
   core: number | null = SERVER_CORE,
+  program = '../src/cli.js',
 ): Promise<BenchServer & { readonly firstAnswer: number }> {
   const port = await freePort();
   const began = performance.now();
   const args = ['serve', '--bind', `127.0.0.1:${port}`, '--log-level', 'warn', ...flags];
-  const child = startChild(script('../src/cli.js'), args, core, false);
+  const child = startChild(script(program), args, core, false);
   await Promise.race([untilAnswering(port), child.ended]);
   return { port, child, firstAnswer: performance.now() - began };
 }

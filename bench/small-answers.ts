@@ -2,7 +2,7 @@ import type { LoadRound } from './load-process.js';
 import type { Bench } from './measure.js';
 import { inTurns, type Measure, type Pairs, rateRow } from './measure.js';
 import { bareStatus, bareUser, getStatus, getUsers } from './requests.js';
-import { type BenchServer, startBare, startCommand, startEmbedded } from './servers.js';
+import { type BenchServer, startBare, startCollected, startCommand, startEmbedded } from './servers.js';
 
 const CONNECTIONS = 32;
 
@@ -25,6 +25,16 @@ export const statusAgainstBare: Measure = {
     const bare = await bench.using(startBare());
     const pairs = await compare(bench, { server, requests: getStatus }, { server: bare, requests: bareStatus });
     return [rateRow('GET /server/status against bare Fastify', pairs, 0.85)];
+  },
+};
+
+export const statusAfterCollection: Measure = {
+  name: 'collected',
+  async run(bench) {
+    const server = await bench.using(startCollected(await bench.file(1000)));
+    const fresh = await bench.using(startCommand(await bench.file(1000)));
+    const pairs = await compare(bench, { server, requests: getStatus }, { server: fresh, requests: getStatus });
+    return [rateRow('GET /server/status after collections of garbage against none', pairs, 0.85)];
   },
 };
 
