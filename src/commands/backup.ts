@@ -59,7 +59,7 @@ ${settings}
   keyway backup /var/backups/keyway-$(date +%F).jsonl`,
 });
 
-/** Servers empty their file and write into it: they are given so many looks to come to an end. */
+/** Servers empty their file and write into it: the number of looks that they are given to finish. */
 const LOOKS = 5;
 const BETWEEN_LOOKS = 200;
 

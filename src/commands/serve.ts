@@ -55,7 +55,7 @@ export async function serveUntilStopped(
       });
     const announced = announce(gateway, log);
     void ready();
-    // Whoever breaks a question off means the whole: the terminal hands the signal to the question.
+    // Breaking off the question ends the command: the terminal hands the signal to the question.
     const brokenOff = announced.then((end) => (end === 'broken off' ? 'SIGINT' : new Promise<never>(() => undefined)));
     const signal = await Promise.race([stopped, broken, brokenOff]);
     log.info({ ...(signal === null ? {} : { signal }) }, 'stopping: no new requests, what was accepted is finished');

@@ -11,7 +11,7 @@ import type { Command, CommandContext } from './command.js';
 import { announceListening, serveUntilStopped } from './serve.js';
 import { type StarterPassword, writeStarterFile } from './starter-file.js';
 
-/** Says a line to whoever started it: as it is on a terminal, else as a line of the log, which is JSON there. */
+/** Says a line to the operator: as it is on a terminal, else as a line of the log, which is JSON there. */
 type Say = (log: Log, fields: Readonly<Record<string, unknown>>, line: string) => void;
 
 function createSay({ output }: CommandContext): Say {

@@ -43,7 +43,7 @@ function starterFile({ accessKey, token, webpath, password }: StarterSecrets): s
   "mode": "server",
 
   // Where the tunnel server listens for clients. Share links and client configurations name this
-  // address, unless --server-host and --server-port say another: 0.0.0.0 is none that a client reaches.
+  // address, unless --server-host and --server-port say another: no client reaches 0.0.0.0.
   "listen": "0.0.0.0:50000",
 
   // The keys that admit clients: a string, or an object with "access_key", "name" and "limit_bytes".

@@ -20,7 +20,7 @@ NOWHERE.addSubnet('ff00::', 8, 'ipv6');
 const NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.?$/i;
 const LONGEST_NAME = 254;
 
-/** Returns a host in the form in which links have it, an IPv6 address in brackets; null for a text that is none. */
+/** Returns a host in the form in which links have it, an IPv6 address in brackets; null for any other text. */
 export function readClientHost(text: string): string | null {
   const bare = text.trim().replace(/^\[(.*)\]$/, '$1');
   if (isIPv6(bare)) return bare.includes('%') ? null : `[${bare}]`;

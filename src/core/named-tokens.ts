@@ -38,7 +38,7 @@ const TOLD_APART = 16;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Names by which callers without a named token are recorded. */
 const RESERVED_NAMES = ['static', 'session', 'terminal', 'open', 'others'];
-/** A label is one line, of at most so many UTF-16 code units. */
+/** A label is one line of at most 100 UTF-16 code units. */
 const LABEL = /^[^\p{Cc}\p{Zl}\p{Zp}]{1,100}$/u;
 const MADE_NAME_BYTES = 5;
 const NAME_EXPECTED = `1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit, and none of ${RESERVED_NAMES.join(', ')}`;

@@ -26,7 +26,7 @@ export function createQueryLog(clock: ClockPort) {
   const list = (): readonly DnsLogEntry[] =>
     ring.length < most ? ring.slice() : [...ring.slice(next), ...ring.slice(0, next)];
 
-  /** Returns the counts of today, which begin anew at midnight in UTC. */
+  /** Returns the counts since midnight in UTC. */
   function today() {
     const midnight = midnightBefore(clock.now());
     if (midnightBefore(day.since) !== midnight) day = newDay(midnight);

@@ -26,7 +26,7 @@ export function readEntries(scanner: JsonScanner, name: string) {
   let more = enter(scanner);
   let index = 0;
   return {
-    /** At most so many of the next ones; empty once the array has ended, and the scanner is behind it. */
+    /** At most that many of the next ones; empty once the array has ended, and the scanner is behind it. */
     next(most: number): UsageEntry[] {
       const entries: UsageEntry[] = [];
       for (; more && entries.length < most; more = another(scanner, Token.closeArray)) {

@@ -30,7 +30,7 @@ export interface FeedOptions {
   readonly backend: Pick<Backend, 'keys' | 'count' | 'countPosted' | 'replica'>;
   /** Null asks for none: a Unix socket, whose permissions decide. */
   readonly token: string | null;
-  /** Asked wherever a token is, by the network of whoever calls. */
+  /** Asked wherever a token is, by the caller's network. */
   readonly tokens: TokenGuard;
   readonly networkOf: (request: IncomingMessage) => string;
   /** Makes the server that listens; absent for a plain one. */

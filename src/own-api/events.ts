@@ -127,7 +127,7 @@ const NOTED = 600_000;
 const AT_ONCE = 200;
 const EVENT_ID = /^\d{15}-[0-9a-f]{8}$/;
 
-/** The events of changes; a key whose maker is known is none. */
+/** The events of changes; that of a key whose maker is known is not among them. */
 const TYPES: Readonly<Record<KeyChange, EventType | null>> = {
   created: 'key.created',
   changed: 'key.changed',
@@ -530,7 +530,7 @@ export class Events {
       const byActor = new Map<string | null, EventKey[]>();
       for (const [accessKey, each] of types.get(type) ?? []) {
         if (this.#holds(type, accessKey) !== holds) continue;
-        // Usage passes a limit, whoever has set it.
+        // Usage passes a limit, no matter who has set it.
         const by = type === 'key.over_limit' ? null : this.#actorOf(accessKey);
         const those = byActor.get(by) ?? [];
         byActor.set(by, those);

@@ -80,7 +80,7 @@ const MOST_OF_TOKEN = 10;
 /** Jobs that may wait, and characters of their items together. */
 const MOST_WAITING = 100;
 const MOST_WAITING_CHARACTERS = 128 * 2 ** 20;
-/** Items of one outcome record where it is written anew after each of them, or after a few. */
+/** Items of one outcome record where it is rewritten after each of them, or after a few. */
 const SINGLE_CHUNK = 250;
 /** Changes that may be unrecorded at the end of a process: one is on its way while the one before is written down. */
 const MOST_IN_DOUBT = 2;
@@ -91,7 +91,7 @@ const MOST_ENDED_CHARACTERS = 64 * 2 ** 20;
 const SWEEP = 3_600_000;
 /** Milliseconds that a batch is held back at most, whatever the time of day has become since. */
 const LONGEST_DELAY = 60_000;
-/** Milliseconds between two tries while whoever holds the state is away. */
+/** Milliseconds between two tries while the holder of the state is away. */
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 15_000;
 
@@ -197,7 +197,7 @@ export class Jobs {
     return job;
   }
 
-  /** The changes of a job; those of the last one are kept, since whoever follows it asks again and again. */
+  /** The changes of a job; those of the last one are kept, since a caller that follows it asks again and again. */
   changesOf({ id }: KeptJob): readonly JobItem[] {
     if (this.#lastRead?.id !== id)
       this.#lastRead = { id, changes: itemsIn(this.#options.records.of('jobs').get(itemsRecord(id)) ?? '[]') };
@@ -239,7 +239,7 @@ export class Jobs {
     }
   }
 
-  /** Resolves once the job has ended, after so many milliseconds, or when all are released. */
+  /** Resolves once the job has ended, after that many milliseconds, or when all are released. */
   async ended(id: string, milliseconds: number): Promise<void> {
     if (this.#isReleased || (jobIn(this.#options.records, id)?.endedAt ?? null) !== null) return;
     await new Promise<void>((resolve) => {
@@ -566,7 +566,7 @@ export class Jobs {
     await makers.made(null, unmade);
   }
 
-  /** Tries until whoever holds the state answers; null where the job is to end before. */
+  /** Tries until the holder of the state answers; null where the job is to end before. */
   async #patiently<T>(job: KeptJob, work: () => Promise<T>): Promise<T | null> {
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       try {
@@ -699,7 +699,7 @@ function untilRepeated(changes: readonly KeyChange[], from: number): number {
 }
 
 /**
- * Changes whose outcomes are one record, which is written anew behind each part of it that is made at once: few where keys come
+ * Changes whose outcomes are one record, which is rewritten after each part of it that is made at once: few where keys come
  * again and again.
  */
 function chunkOf(changes: readonly KeyChange[], batches: KeyChanges): number {

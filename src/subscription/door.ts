@@ -32,7 +32,7 @@ export interface SubscriptionOutcome {
 /** The outcome of a request that is answered as if nothing were there. */
 export const DECOYED: SubscriptionOutcome = { answer: DECOY, accessKey: null };
 
-/** Answers `<prefix>/<token>` as servers from 0.4.6 on do; `/subscribe/{key}` of the API is none of its affairs. */
+/** Answers `<prefix>/<token>` as servers from 0.4.6 on do; `/subscribe/{key}` of the API is not served here. */
 export class SubscriptionDoor {
   readonly #options: SubscriptionDoorOptions;
   readonly #subscribers: Subscribers;

@@ -1,6 +1,6 @@
 export type Language = 'en' | 'ru';
 
-/** Languages that are looked at: nobody has so many. */
+/** Languages that are looked at, more than anybody has. */
 const MOST_LANGUAGES = 20;
 
 /** Returns the preferred one of the two languages (RFC 9110, 12.5.4); English where neither is named. */

@@ -5,7 +5,7 @@ import type { ClockPort } from '../core/ports.js';
 import type { StrangersWaiting } from '../core/strangers-waiting.js';
 import { TokenIndex } from './token-index.js';
 
-/** Between two looks for unknown tokens, ms: whoever guesses them is no load on a server behind. */
+/** Between two looks for unknown tokens, ms: so that guessing them puts no load on a server behind. */
 const LEAST_GAP = 1_000;
 
 /** Finds the keys of subscription tokens, wherever the state lives. */

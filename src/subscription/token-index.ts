@@ -3,7 +3,7 @@ import type { MaybeAsync } from '../core/maybe-async.js';
 import { inTurns, pieces, type Steps } from '../core/steps.js';
 import { subscriptionToken } from './token.js';
 
-/** Tokens that are made in one turn of the event loop; so many take a millisecond or two. */
+/** Tokens that are made in one turn of the event loop, which takes a millisecond or two. */
 const AT_ONCE = 500;
 
 /**

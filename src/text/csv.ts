@@ -61,7 +61,7 @@ function separatorOf(text: string): string {
 
 /**
  * Matches where a spreadsheet takes what follows for a formula; one that parts fields by semicolons does so behind each of them, too. An
- * apostrophe before it says that it is none.
+ * apostrophe before it says that it is text.
  */
 const FORMULA = /(^|;)('?)(?=["']*[-=+@])/g;
 

@@ -114,7 +114,7 @@ function decimal(thousandths: bigint): string {
   return `${text.slice(0, -DIGITS)}.${text.slice(-DIGITS)}`.replace(/\.?0+$/, '');
 }
 
-/** Why a typed limit is none; each has its sentence in the language tables. */
+/** Why a typed limit is refused; each has its sentence in the language tables. */
 export type LimitProblem = 'notANumber' | 'negative' | 'tooLarge';
 
 export type LimitReading =

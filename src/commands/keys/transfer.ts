@@ -33,7 +33,7 @@ interface Importing {
 /** The change that one line of a table makes. */
 interface Step {
   readonly row: KeyRow;
-  /** Null for a key that there is none of. */
+  /** Null for a key that does not exist. */
   readonly before: KeySnapshot | null;
   readonly after: AccessKey;
   /** True for a key that is made here, because the line has none. */
@@ -86,7 +86,7 @@ async function importKeys(
   if (lost.size === 0) return;
   const { storing } = await server.find();
   if (storing.undoneBecause === null) throw new Error(lostWords([...lost]));
-  // Whoever waits sees them made again.
+  // A caller that waits sees them made again.
   context.complain(lostWords([...lost]));
 }
 

@@ -186,7 +186,7 @@ async function compareOne(
     for (const [name, key] of given) bindings.set(name, key);
     const played = await player.play(file, { onStep: (step) => steps.push(step), isStopped, bindings });
     if (played.outcome === 'broken') return { result: played, differences: [] };
-    // A key that both have is shown by its number: whoever knows it is let in.
+    // A key that both have is shown by its number: the key itself lets in anyone who knows it.
     const named = new Set(bindings.values());
     const unnamed = shared.filter((key) => !named.has(key));
     for (const [index, key] of unnamed.entries()) bindings.set(`key:shared-${index + 1}`, key);

@@ -51,7 +51,7 @@ export class KeyNotes {
     const notes = new Map<string, string | null>();
     for (const each of made) {
       if (each.op === 'put') {
-        // An empty one is none.
+        // An empty note is no note.
         notes.set(each.accessKey, each.note || null);
         continue;
       }

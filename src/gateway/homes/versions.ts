@@ -27,7 +27,7 @@ export interface VersionsPorts {
   readonly random: RandomPort;
   readonly log: LogPort;
   readonly progress: ProgressPort;
-  /** Opens what replaces the files at a place, whoever serves it. */
+  /** Opens what replaces the files at a place, served or not. */
   readonly openReplacements: (place: StoredPlace) => Promise<Replacements>;
 }
 

@@ -10,7 +10,7 @@ type Server = Pick<UpstreamServer, 'find' | 'isLater' | 'version' | 'getConfig' 
 
 /** So often a configuration is read again that somebody else changes meanwhile. */
 const MOST_RETRIES = 3;
-/** So many keys are named in one message. */
+/** The most keys that one message names. */
 const MOST_NAMED = 5;
 
 /**

@@ -5,7 +5,7 @@ export type LostCreates = ReturnType<typeof createLostCreates>;
 
 /** Losses were measured where a write took 27 ms, and none where it took 2.4 (protocol: "What servers store"). Milliseconds. */
 const SLOW = 20;
-/** So many of the last writes tell it. */
+/** The number of last writes that tell it. */
 const LOOKED_AT = 10;
 
 /** Tells creates that a server lost from keys that somebody has deleted there (design: "When a write is settled"). */

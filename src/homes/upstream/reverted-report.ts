@@ -19,7 +19,7 @@ const SENTENCES: Readonly<Record<RevertedOutcome, { readonly one: string; readon
   },
 };
 
-/** So many are named in one line. */
+/** The most that one line names. */
 const MOST_NAMED = 10;
 
 /** Counts reverted changes, and says them: one line for all that are found at once. */

@@ -111,7 +111,7 @@ function servedDifference({ one, operation, sides }: Described): RunDifference |
   return { step: one.step, operation, where: OPERATION, expected: words(left), actual: words(right) };
 }
 
-/** Returns the operation of a request, or the scenario's name for a request that is none. */
+/** Returns the operation of a request, or the scenario's name for any other request. */
 export function operationName(exchange: Exchange): OperationName | string {
   return matchRequest(exchange.request)?.operation.name ?? exchange.operation;
 }

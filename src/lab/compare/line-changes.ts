@@ -6,7 +6,7 @@ import { traitDifferences, traitWords } from './trait-differences.js';
 /** A place where two servers answer differently; `operation` if one revision does not serve the operation. */
 export interface RunDifference extends AnswerDifference {
   readonly step: number;
-  /** The operation, or the scenario's name for a request that is none. */
+  /** The operation, or the scenario's name for any other request. */
   readonly operation: string;
 }
 

@@ -111,7 +111,7 @@ const BASE = 0x9e3779b1;
  * text would take seconds.
  */
 function beginnings(values: readonly string[], length: number): (text: string, from: number) => number {
-  // Of a hash so many of the highest bits count that one place in 16 at most is likely by chance.
+  // Of a hash as many of the highest bits count as leave at most one place in 16 likely by chance.
   const bits = 4 + Math.ceil(Math.log2(values.length));
   const begins = new Uint8Array(2 ** bits);
   const slot = (hash: number) => hash >>> (32 - bits);

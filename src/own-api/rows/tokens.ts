@@ -42,7 +42,7 @@ const NEW_TOKEN = exactly({
 
 export type NewToken = Static<typeof NEW_TOKEN>;
 
-/** Named tokens. Whoever may make them may do everything. */
+/** Named tokens. A caller that may make them may do everything. */
 export const TOKENS = {
   listTokens: {
     endpoint: 'GET /tokens',

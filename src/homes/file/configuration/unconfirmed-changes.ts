@@ -41,7 +41,7 @@ export class UnconfirmedChanges {
   /** In the order of their last changes. */
   readonly #values: ByName<UnconfirmedValue> = noValues();
 
-  /** Changes are unconfirmed for so many milliseconds of `now`; 0: none is. */
+  /** Milliseconds of `now` for which changes are unconfirmed; 0 for never. */
   constructor(now: () => number, milliseconds: number) {
     this.#now = now;
     this.#milliseconds = milliseconds;

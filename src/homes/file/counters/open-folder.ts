@@ -17,7 +17,7 @@ export interface OpenedFolder {
   readonly stateNumber: number;
   readonly stateBytes: number;
   readonly logBytes: number;
-  /** So many that the next start should find fewer: it reads and syncs each of them. */
+  /** More than the next start should find: it reads and syncs each of them. */
   readonly hasManyLogs: boolean;
   /** The records that were handed out do not stand in this folder yet. */
   readonly mustRewrite: boolean;

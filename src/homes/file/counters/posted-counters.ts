@@ -276,7 +276,7 @@ export class PostedCounters {
 
   /**
    * Drops what is left of runs before, and connections of keys that a whole post does not have. Such a key is gone at the
-   * source: if it comes again, it has begun anew in this run.
+   * source: if it comes again, it has started again in this run.
    */
   *#sweep(one: Held, { isWhole, counters }: CountersPost): Steps<void> {
     const posted = isWhole ? new Set(counters.map(({ accessKey }) => accessKey)) : null;
@@ -403,7 +403,7 @@ function dropBase({ slots, table }: Held, accessKey: string): void {
 
 const NOTHING = { bytesUp: 0n, bytesDown: 0n } as const;
 
-/** The growth within a run. A value that has fallen tells of a reset at the source: both began anew. */
+/** The growth within a run. A value that has fallen tells of a reset at the source: both started again. */
 function since(base: Pick<CounterValues, 'bytesUp' | 'bytesDown'>, { bytesUp, bytesDown }: UsageEntry) {
   const isReset = bytesUp < base.bytesUp || bytesDown < base.bytesDown;
   if (isReset) return { bytesUp, bytesDown };

@@ -196,7 +196,7 @@ export function createRecordWriter() {
   };
 }
 
-/** Reads records one after the other. Throws a `RangeError` where the bytes are none: they were checked before. */
+/** Reads records one after the other. Throws a `RangeError` for other bytes: they were checked before. */
 export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let at = 0;

@@ -30,7 +30,7 @@ export interface CountersStoreOptions extends StoredParts {
   readonly log: LogPort;
   /** The time between writes of changes, in milliseconds, 0 for never by itself; default 400. */
   readonly countersWriteMilliseconds?: number;
-  /** Bytes of log after which the state is written anew, unless twice the state is more; default 32 MiB. */
+  /** Bytes of log after which the whole state is written, unless twice the state is more; default 32 MiB. */
   readonly compactBytes?: number;
   readonly formats?: readonly StoreFormat[];
 }
@@ -52,7 +52,7 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
 export async function openCountersStore(options: CountersStoreOptions): Promise<CountersStore> {
   const { fileSystem, dataFolder, reports, renewals, sources, log, formats = STORE_FORMATS } = options;
   const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) => take(record, options));
-  // All changes are in the state that is written anew in the other case.
+  // In the other case the whole state is written, with all changes.
   if (!opened.mustRewrite) {
     reports.takeChanges();
     renewals.takeChanges();
