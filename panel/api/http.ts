@@ -147,7 +147,7 @@ function failureOf(response: Response, text: string): ApiFailure {
   return failure('refused', said ?? text.slice(0, 300));
 }
 
-/** A failure envelope, or null where the text is none. */
+/** A failure envelope, or null for any other text. */
 function failureIn(text: string): Readonly<Record<string, unknown>> | null {
   const value = parsed(text);
   return isObject(value) && value.ok === false && typeof value.error === 'string' ? value : null;

@@ -26,7 +26,7 @@ export function FirstSteps({ users }: { readonly users: readonly User[] }) {
   const seen = users.some(isSeen);
   useEffect(() => {
     let isWanted = !isOver;
-    // What is known stands until it is known anew.
+    // What is known stands until it is read again.
     if (isWanted) findUnreachable(workspace, first).then((host) => isWanted && setUnreachable(host));
     return () => {
       isWanted = false;

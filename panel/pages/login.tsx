@@ -96,7 +96,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
   const [device, setDevice] = useState('');
   const hasDevices = way === 'password' && stays && workspace.place.ownApi !== null;
   const [busy, setBusy] = useState(false);
-  /** Said anew in each language that is chosen. */
+  /** Said again in each language that is chosen. */
   const [problem, setProblem] = useState<{ readonly say: (words: Words) => string } | null>(null);
   const [missing, setMissing] = useState<'username' | 'secret' | null>(null);
 

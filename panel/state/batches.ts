@@ -72,7 +72,7 @@ export class Batches {
     this.#patch(id, { isStopped: true });
   }
 
-  /** Begins what failed of a batch anew. */
+  /** Begins what failed of a batch again. */
   again({ id, verb, changes, outcomes }: Batch): void {
     const failed = new Set(outcomes.flatMap(({ index, ok }) => (ok === false ? [index] : [])));
     this.dismiss(id);

@@ -114,7 +114,7 @@ export function createServerDrafts<T>({ read, write, isSame, event, count = () =
         const before = state.get().draft;
         const { settings: fresh } = await read(workspace);
         const known = state.get().draft;
-        // Saved or begun anew since it was asked: the answer may be older than that.
+        // Saved or begun again since it was asked: the answer may be older than that.
         if (known?.base !== before?.base) return;
         const isOther = known === null || !areEqual(known.base, fresh);
         if (isDirty()) state.patch({ theirs: isOther ? fresh : null });

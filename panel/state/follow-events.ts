@@ -3,7 +3,7 @@ import type { OwnInterface } from '../api/own-interface.js';
 import { pause } from '../store/pause.js';
 import { type Store, until } from '../store/store.js';
 
-/** Milliseconds until an ended stream is begun anew: doubled each time that nothing was answered. */
+/** Milliseconds until an ended stream is opened again: doubled each time that nothing was answered. */
 const BREATH = 2_000;
 const LONGEST_BREATH = 60_000;
 
@@ -24,7 +24,7 @@ interface Teller {
 
 type Watched<T> = Pick<Store<T>, 'get' | 'subscribe'>;
 
-/** Follows the newest events, at most so many, until the signal ends it. */
+/** Follows the newest events, up to a number of them, until the signal ends it. */
 export async function followEvents(
   { own, contact, session }: Teller,
   limit: number,

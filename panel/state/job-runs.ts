@@ -115,7 +115,7 @@ export class JobRuns {
     return { from, job };
   }
 
-  /** Stops jobs as soon as their batch is stopped. Whoever follows them tries again where this fails. */
+  /** Stops jobs as soon as their batch is stopped. A follower tries again where this fails. */
   #stopWith(stopped: AbortSignal, taken: readonly Taken[], owner: Owner): void {
     stopped.addEventListener('abort', () => {
       if (owner.isThere()) for (const { job } of taken) this.#calls.stop(job).catch(() => undefined);
@@ -126,7 +126,7 @@ export class JobRuns {
   async #send({ verb, changes }: Batch, taken: Taken[], stopped: AbortSignal, owner: Owner) {
     const refused: Outcome[] = [];
     for (const { from, count } of (await inTurns(partsOf(changes), stopped)) ?? []) {
-      // Whoever signs out sends nothing more.
+      // After a sign-out nothing more is sent.
       if (!owner.isThere()) break;
       const items = changes.slice(from, from + count).map(({ item }) => item);
       const once = randomHex();
@@ -163,7 +163,7 @@ export class JobRuns {
     };
     for (const { from, job } of taken) {
       const ask = async () => {
-        // Whoever signs out leaves his batches to the server.
+        // A sign-out leaves the batches to the server.
         if (!owner.isThere()) throw new ApiFailure('unauthorized');
         return stopped.aborted ? this.#calls.stop(job) : this.#calls.follow(job);
       };

@@ -2,7 +2,7 @@ import type { Whole } from '../../src/text/whole.js';
 import type { Change, KeyItem } from '../api/jobs.js';
 import type { User } from '../api/wire.js';
 
-/** The values that a change gives a key; a member left out stays as it is, and an empty text is none. */
+/** The values that a change gives a key; a member left out stays as it is, and an empty text removes it. */
 export interface KeyChange {
   readonly name?: string | undefined;
   readonly note?: string | undefined;

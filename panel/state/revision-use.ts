@@ -31,7 +31,7 @@ export const OWN = 'v1';
 
 const DAY = 86_400_000;
 
-/** The rows of the last so many days, today's among them. */
+/** The rows of the last days, today's among them. */
 export function lastDays(rows: readonly UsageRow[], days: number, now: number): readonly UsageRow[] {
   const first = new Date(now - (days - 1) * DAY).toISOString().slice(0, 10);
   return rows.filter(({ day }) => day >= first);

@@ -179,7 +179,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
 
   return {
     state,
-    /** Has something dropped at a sign-out: whoever signs in next may not be let see it. */
+    /** Has something dropped at a sign-out: the next user must not see it. */
     onSignOut(drop: () => void): void {
       state.subscribe(() => state.get().phase === 'signedOut' && drop());
     },

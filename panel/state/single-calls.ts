@@ -3,7 +3,7 @@ import { type KeyItem, keyOf, type Outcome } from '../api/jobs.js';
 import { until } from '../store/store.js';
 import type { Workspace } from './workspace.js';
 
-/** Protocol: "Limits": at most so many keys in one bulk request. */
+/** Protocol: "Limits": the most keys in one bulk request. */
 const BULK = 1_000;
 
 /**

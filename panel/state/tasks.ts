@@ -40,7 +40,7 @@ export function useRefreshed(load: () => Promise<void>): unknown {
   return error;
 }
 
-/** Asks for something, anew for other inputs and not for null: undefined until it is known. */
+/** Asks for something, again for other inputs and not for null: undefined until it is known. */
 export function useAsked<T>(ask: (() => Promise<T>) | null, inputs: readonly unknown[]) {
   const [known, setKnown] = useState<{ readonly value?: T; readonly error?: unknown }>({});
   useEffect(() => {

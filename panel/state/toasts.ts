@@ -15,7 +15,7 @@ export interface Toast {
 export const toasts: Store<readonly Toast[]> = createStore<readonly Toast[]>([]);
 let lastId = 0;
 
-/** Shows a message; returns what takes it away, as so many milliseconds do. */
+/** Shows a message; returns what takes it away before its time. */
 export function say(
   tone: Tone,
   text: Toast['text'],

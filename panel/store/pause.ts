@@ -1,4 +1,4 @@
-/** Resolves after so many milliseconds, or when the signal ends it. */
+/** Resolves after a number of milliseconds, or when the signal ends it. */
 export function pause(time: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

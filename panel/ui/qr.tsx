@@ -25,7 +25,7 @@ export function Qr({ text, label }: { readonly text: string; readonly label: str
   );
 }
 
-/** A QR code that fills the window at a touch, for whoever scans it from a distance. */
+/** A QR code that fills the window at a touch, for a scan from a distance. */
 export function LargeQr({ text, label }: { readonly text: string; readonly label: string }) {
   const words = useWords();
   const [isLarge, setLarge] = useState(false);

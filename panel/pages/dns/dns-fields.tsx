@@ -18,7 +18,7 @@ interface DnsFieldsProps extends DnsProps {
 }
 
 interface DnsProps {
-  /** The settings that the edit began with: what is typed begins anew with others. */
+  /** The settings that the edit began with: with others the fields start over. */
   readonly base: DnsSettings;
   readonly now: DnsSettings;
   /** Members that stand in a file alone are shown, also where they are absent. */

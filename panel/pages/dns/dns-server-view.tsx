@@ -22,7 +22,7 @@ export function DnsServerView() {
     setProblem(null);
     done.catch(setProblem);
   };
-  // Whoever comes back sees the whole log.
+  // Coming back shows the whole log.
   useEffect(() => () => dns.search(''), [dns]);
   const { reason, refreshing, refreshedAt, lists, today } = server || NOTHING_TOLD;
   return (

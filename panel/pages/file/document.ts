@@ -19,7 +19,7 @@ export function treeFromAnswer(answer: string): JsonNode {
   return data;
 }
 
-/** A configuration, or why a text is none. */
+/** A configuration, or why a text is no configuration. */
 export type Reading =
   | { readonly ok: true; readonly tree: JsonNode }
   | { readonly ok: false; readonly problem: JsonProblem | 'notObject' | 'noMode' };

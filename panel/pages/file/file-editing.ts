@@ -17,7 +17,7 @@ import { createServerFile } from './server-file.js';
 export interface FileDraft extends Edit {
   /** The number of keys that the file has besides. */
   readonly keyCount: number;
-  /** Counts the loads, so that forms begin anew. */
+  /** Counts the loads, so that forms start over. */
   readonly generation: number;
   /** A new password as it is typed, and typed again; empty where the present one stays. */
   readonly password: NewPassword;
@@ -61,7 +61,7 @@ export function createFileEditing(workspace: Workspace) {
   watchDraft(isDirty);
   session.onSignOut(() => state.set(NOTHING));
 
-  /** Begins an edit anew, with what was changed already. */
+  /** Begins an edit again, with what was changed already. */
   function begin({ content: base, whole }: PresentFile, now: Content = base, keysFrom: JsonNode | null = null): void {
     const generation = (state.get().draft?.generation ?? 0) + 1;
     const keys = keysFrom ?? whole;
@@ -129,7 +129,7 @@ export function createFileEditing(workspace: Workspace) {
         const { draft } = state.get();
         if (draft === null || (!isDirty() && textOfFile(draft.base) !== present.content.text)) begin(present);
       }),
-    /** Drops the edit, and begins anew with the file as the server has it. */
+    /** Drops the edit, and starts over with the file as the server has it. */
     load: () => attempt(async () => begin(await serverFile.fetch())),
     change: (tree: JsonNode) => patch({ now: { tree } }),
     type(text: string): void {

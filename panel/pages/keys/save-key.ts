@@ -29,7 +29,7 @@ export function useKeyDraft(given: EditedKey | null) {
   });
 }
 
-/** A key as it is to be created; an empty text is none. */
+/** A key as it is to be created; an empty text is left out. */
 interface WantedKey {
   readonly name: string;
   readonly note: string;
@@ -118,7 +118,7 @@ export async function saveKey(workspace: Workspace, user: EditedKey, change: Key
 export function newKeyProblem(key: string, { users, byKey }: UsersState, words: Words): string | null {
   if (byKey.has(key)) return words('edit.exists');
   if (key === '.' || key === '..') return words('failure.unaddressable');
-  // One that exists would be made anew.
+  // One that exists would be made again.
   return users === null && key !== '' ? words('keys.loading') : null;
 }
 

@@ -51,7 +51,7 @@ export function Toolbar({ view, users, rows, ticked, stale, onSelect, onDo }: To
           icon="upload"
           shrinks
           title={words('import.title')}
-          // A key that is not known to exist would be made anew.
+          // A key that is not known to exist would be made again.
           off={users === null && words('keys.loading')}
           onClick={() => onDo('import')}
         >

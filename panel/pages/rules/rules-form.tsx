@@ -66,7 +66,7 @@ export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, 
   );
 }
 
-/** The place of a rule, also among rules that were read anew meanwhile; -1 where it is gone. */
+/** The place of a rule, also among rules that were read again meanwhile; -1 where it is gone. */
 function placeOf(rule: OutboundRule, rules: readonly OutboundRule[]): number {
   const same = rules.indexOf(rule);
   return same < 0 ? rules.findIndex((other) => encodeExact(other) === encodeExact(rule)) : same;
