@@ -3,8 +3,11 @@ import type { ServerConfiguration } from '../../core/model.js';
 import { pieces, type Steps } from '../../core/steps.js';
 import { storedSettings } from './server-settings.js';
 
-/** The most bytes of a text that PostgreSQL can index (a third of a page of a B-tree, less its overhead). */
-const MOST_KEY_BYTES = 2_704;
+/**
+ * The most bytes of a key that PostgreSQL can index, by itself and after the kind of a record. An entry of a B-tree has
+ * at most 2,704 bytes (a third of a page, less its overhead); 24 are for its header and the kind.
+ */
+const MOST_KEY_BYTES = 2_680;
 
 /** Returns why a key with this name cannot be stored, naming the member, or null. */
 export function textProblem(accessKey: string, name: string | null): string | null {
