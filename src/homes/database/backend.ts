@@ -211,6 +211,7 @@ class SharedState implements DatabaseBackend {
           for (const each of Object.values(opened)) each.renew();
         },
       },
+      gateway,
       replica,
       followed: {
         settings: (stored, isPut) => {

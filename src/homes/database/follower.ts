@@ -70,6 +70,8 @@ export interface FollowerStatus extends LooksStatus {
 
 export interface FollowerOptions extends Omit<LooksOptions, 'poll' | 'read'> {
   readonly connections: Pick<Connections, 'run' | 'session' | 'renew'>;
+  /** The id of this gateway. */
+  readonly gateway: string;
   readonly replica: Replica;
   readonly followed: Followed;
   readonly progress?: ProgressPort;
@@ -207,6 +209,8 @@ export class Follower {
       now.connectionsMark === this.#seen.connectionsMark &&
       this.#changedGateways(heard).length === 0;
     if (!isSame) await this.#readNews('all');
+    // There may be more of them, whose connections, if any, are known.
+    else this.#gateways = heard;
   }
 
   /** Reads what is new. Returns false if it must be repeated, because memory has become newer than what was read. */
@@ -268,9 +272,14 @@ export class Follower {
     );
   }
 
-  /** Tells whether a gateway with connections here was forgotten, so that their keys are unknown. */
+  /**
+   * Tells whether a gateway with connections here was forgotten, so that their keys are unknown. After a reload this
+   * one, heard of or not, tells its own again.
+   */
   #isForgotten(now: Heads['gateways']): boolean {
-    return [...this.#gateways].some(([id, { isHeardOf, since }]) => isHeardOf && now.get(id)?.since !== since);
+    return [...this.#gateways].some(
+      ([id, { isHeardOf, since }]) => (isHeardOf || id === this.#options.gateway) && now.get(id)?.since !== since,
+    );
   }
 
   async #connectionsOfChanged(now: Heads['gateways']): Promise<readonly ConnectionsRow[]> {

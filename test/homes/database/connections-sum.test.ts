@@ -92,6 +92,37 @@ describeDatabase('the sum of connections', () => {
     expect(connections()).toBe(7n);
   });
 
+  it('has what is told again by a gateway that was forgotten once it had fallen silent, though it is the same', async () => {
+    const { url, one, look, connections } = await stage();
+    await one.count(report(null, 'a', 1n, 4n), 'durable');
+    await look();
+    await age(url, 2);
+    await look();
+    expect(connections()).toBe(0n);
+    await age(url, 11);
+    await query(url, forget(100, 0));
+    await one.count(report(null, 'a', 1n, 4n), 'durable');
+    await look();
+    await one.count(report(null, 'a', 1n, 4n), 'durable');
+    expect(connections()).toBe(4n);
+  });
+
+  it('has what is told again by a gateway that was forgotten and had read nothing but its own reports', async () => {
+    const url = await freshDatabase();
+    const one = await openBackend(url, { ...STILL, pollMilliseconds: 10 });
+    await createKey(one, key('a'));
+    await one.count(report(null, 'a', 1n, 4n), 'durable');
+    const { looks } = one.status();
+    await expect.poll(() => one.status().looks).toBeGreaterThan(looks + 2);
+    await age(url, 11);
+    await query(url, forget(100, 0));
+    await one.count(report(null, 'a', 1n, 4n), 'durable');
+    await expect.poll(() => one.status().reloads).toBeGreaterThan(0);
+    await one.count(report(null, 'a', 1n, 4n), 'durable');
+    const other = await openBackend(url, STILL);
+    expect(other.keys.get('a')?.counters?.connections).toBe(4n);
+  });
+
   it('has what is told again after a fail-over that lost it, though it is the same, also zero', async () => {
     const { url, one, look, connections } = await stage();
     const told = (value: bigint) => one.count(report(null, 'a', 1n, value), 'durable');

@@ -27,6 +27,7 @@ async function stage() {
   };
   const follower = new Follower({
     connections: { ...connections, run },
+    gateway: '',
     replica: createReplica(keys, { recordChanged() {}, placeChanged() {}, allChanged() {} }),
     followed: { settings() {}, audit() {}, sessions() {}, records() {} },
     clock: systemClock,
