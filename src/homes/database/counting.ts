@@ -129,7 +129,7 @@ export class Counting {
   }
 
   async #writeBatch(batch: readonly Gathered[], patience: Patience) {
-    const { made, committed } = makeBatch(batch, {
+    const { made, committed, doubted } = makeBatch(batch, {
       gateway: this.#options.gateway,
       seen: this.#options.seen(),
       told: this.#told,
@@ -140,6 +140,7 @@ export class Counting {
       this.#status.entries += batch.reduce((sum, { report }) => sum + report.entries.length, 0);
       committed();
     } else this.#status.failed += 1;
+    if (written.kind === 'unknown') doubted();
     return { written, made };
   }
 
@@ -262,6 +263,8 @@ interface MadeBatch {
   readonly made: UsageBatch;
   /** To be called once the batch is committed. */
   readonly committed: () => void;
+  /** To be called if it is unknown whether the batch is committed. */
+  readonly doubted: () => void;
 }
 
 interface Telling {
@@ -288,7 +291,7 @@ function makeBatch(batch: readonly Gathered[], { gateway, seen, told }: Telling)
   }
   // Sorted, so that neighbours in the index follow one another.
   const all = [...used.values()].sort((one, other) => (one.accessKey < other.accessKey ? -1 : 1));
-  const { connections, committed } = told.tell(all);
+  const { connections, ...ended } = told.tell(all);
   const made = {
     gateway,
     seen,
@@ -299,7 +302,7 @@ function makeBatch(batch: readonly Gathered[], { gateway, seen, told }: Telling)
     down: all.map(({ down }) => down),
     connections,
   };
-  return { made, committed };
+  return { made, ...ended };
 }
 
 function sum(one: bigint, other: bigint): bigint {
@@ -311,8 +314,11 @@ type ToldConnections = ReturnType<typeof createToldConnections>;
 
 /** Remembers the connections that this gateway has told, because telling them again would be no news. */
 function createToldConnections(options: Pick<CountingOptions, 'incarnation' | 'reloads'>) {
-  /** The told value of each key, with the incarnation of its counters known at that time. */
-  const told = new Map<string, { readonly value: bigint; readonly incarnation: number | null }>();
+  /**
+   * The told value of each key, null if it is unknown which one the database has; with the incarnation of its counters
+   * known at that time.
+   */
+  const told = new Map<string, { readonly value: bigint | null; readonly incarnation: number | null }>();
   /** The reload after which they were told. */
   let since = 0;
 
@@ -324,8 +330,8 @@ function createToldConnections(options: Pick<CountingOptions, 'incarnation' | 'r
   }
 
   return {
-    /** Returns the connections to tell, null for no news; `committed` must be called after their commit. */
-    tell(used: readonly Used[]): Pick<UsageBatch, 'connections'> & Pick<MadeBatch, 'committed'> {
+    /** Returns the connections to tell, null for no news. */
+    tell(used: readonly Used[]): Pick<UsageBatch, 'connections'> & Omit<MadeBatch, 'made'> {
       if (options.reloads() !== since) told.clear();
       since = options.reloads();
       const at = since;
@@ -343,6 +349,10 @@ function createToldConnections(options: Pick<CountingOptions, 'incarnation' | 'r
             if (value === 0n && since === 0) told.delete(accessKey);
             else if (value !== null) told.set(accessKey, { value, incarnation });
           }
+        },
+        doubted() {
+          for (const { accessKey, incarnation, value } of news)
+            if (value !== null) told.set(accessKey, { value: null, incarnation });
         },
       };
     },

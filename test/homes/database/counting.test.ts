@@ -6,13 +6,21 @@ import { silent } from './gateways.js';
 
 const ENTRIES = 1_000;
 
+const COMMITTED: Written = { kind: 'done', operation: '', outcome: 'done', number: 1n, rest: ['0', 't'] };
+
 /** Counting over writes that end when they are told to. */
 function stage(clock = systemClock, counted: () => Promise<void> = async () => undefined) {
   const unread: string[] = [];
   const ends: ((written: Written) => void)[] = [];
+  const sent: string[] = [];
   const counting = new Counting({
     gateway: '',
-    writes: { write: () => new Promise((resolve) => ends.push(resolve)) },
+    writes: {
+      write(statement) {
+        sent.push(statement('op'));
+        return new Promise((resolve) => ends.push(resolve));
+      },
+    },
     incarnation: () => 1,
     reloads: () => 0,
     unknownOf: async () => '{}',
@@ -36,7 +44,7 @@ function stage(clock = systemClock, counted: () => Promise<void> = async () => u
     const entries = names.map((accessKey) => ({ accessKey, bytesUp: 1n, bytesDown: 1n, connections: null }));
     return counting.count({ id: null, entries }, acknowledgement);
   };
-  return { counting, ends, report, unread };
+  return { counting, ends, report, sent, unread };
 }
 
 it('what is acknowledged from memory waits up to 64 MiB, is then refused, and taken again once some of it is committed', async () => {
@@ -114,4 +122,27 @@ it('a durable report that was counted before and cannot be read back is not ackn
   ends[0]?.({ kind: 'nothing', reason: '1', sqlState: 'KW002' });
   await expect(counted).rejects.toMatchObject({ code: 'outcomeUnknown' });
   expect(unread).toEqual([]);
+});
+
+it.each([
+  0n,
+  3n,
+])('connections are told again after a report that may have been counted, also as they were before it: %i', async (before) => {
+  const { counting, ends, sent } = stage();
+  const tell = async (connections: bigint, written: Written) => {
+    const entry = { accessKey: 'a', bytesUp: 1n, bytesDown: 1n, connections };
+    const told = counting.count({ id: null, entries: [entry] }, 'durable').catch(() => undefined);
+    const place = sent.length;
+    await expect.poll(() => ends.length).toBe(place + 1);
+    ends[place]?.(written);
+    await told;
+    return /E'{([^}]*)}'::numeric\[\]\)$/.exec(sent[place] ?? '')?.[1];
+  };
+  const told = [
+    await tell(before, COMMITTED),
+    await tell(5n, { kind: 'unknown', reason: 'no answer' }),
+    await tell(before, COMMITTED),
+    await tell(before, COMMITTED),
+  ];
+  expect(told).toEqual([before === 0n ? 'NULL' : '3', '5', `${before}`, 'NULL']);
 });
