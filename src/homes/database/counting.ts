@@ -39,11 +39,14 @@ export interface CountingOptions {
   readonly log: LogPort;
 }
 
-/** Entries after which a batch takes no further report, since other gateways' batches wait for its commit. */
+/**
+ * Entries after which a batch takes no further report, since other gateways' batches wait for its commit. A report
+ * without any counts as one.
+ */
 const MOST_ENTRIES = 10_000;
 /** Bytes of reports of each acknowledgement that may wait for the database. */
 export const MOST_WAITING = 64 * 1024 * 1024;
-/** Bytes of an entry in addition to its key. */
+/** Bytes of a report, and of each of its entries, in addition to its id and their keys. */
 const ENTRY_BYTES = 100;
 /** In milliseconds. */
 const PATIENCE = 10_000;
@@ -98,7 +101,10 @@ export class Counting {
    */
   async count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome> {
     if (this.#isClosing) throw new DomainError('backendAway', 'Keyway is shutting down');
-    const bytes = report.entries.reduce((sum, { accessKey }) => sum + ENTRY_BYTES + accessKey.length, 0);
+    const bytes = report.entries.reduce(
+      (sum, { accessKey }) => sum + ENTRY_BYTES + accessKey.length,
+      ENTRY_BYTES + (report.id?.length ?? 0),
+    );
     if (this.#waiting[acknowledgement] + bytes > MOST_WAITING)
       throw new DomainError('backendAway', 'too many reports wait for the database');
     this.#waiting[acknowledgement] += bytes;
@@ -241,7 +247,7 @@ function takeBatch(waiting: Gathered[]): readonly Gathered[] {
   let entries = 0;
   let count = 0;
   for (const { report } of waiting) {
-    entries += report.entries.length;
+    entries += Math.max(1, report.entries.length);
     if (count > 0 && (entries > MOST_ENTRIES || (report.id !== null && ids.has(report.id)))) break;
     if (report.id !== null) ids.add(report.id);
     count += 1;

@@ -146,3 +146,19 @@ it.each([
   ];
   expect(told).toEqual([before === 0n ? 'NULL' : '3', '5', `${before}`, 'NULL']);
 });
+
+it('reports without an entry wait up to 64 MiB, too, and go in batches of at most as many', async () => {
+  const { counting, ends, sent } = stage();
+  const tell = (id: string) =>
+    counting.count({ id, entries: [] }, 'memory').then(
+      () => 'taken',
+      () => 'refused',
+    );
+  for (let n = 0; n < 10_001; n += 1) await tell(`${n}`);
+  await expect.poll(() => ends.length).toBe(1);
+  const ids = /E'{([^}]*)}'::text\[\]/.exec(sent[0] ?? '')?.[1] ?? '';
+  expect(ids.split(',')).toHaveLength(10_000);
+  let outcome = 'taken';
+  for (let n = 0; n < 700 && outcome === 'taken'; n += 1) outcome = await tell(`${n}-${'x'.repeat(100_000)}`);
+  expect(outcome).toBe('refused');
+});
