@@ -372,7 +372,7 @@ class SharedState implements DatabaseBackend {
     await this.#counting.close();
     await this.#follower.stop();
     await this.#heartbeat?.leave();
-    await this.#hints?.close();
+    this.#hints?.close();
     await closeAll(this.#opened);
   };
 

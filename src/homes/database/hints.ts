@@ -101,10 +101,11 @@ export function startHints(options: HintsOptions) {
     },
     /** Tells whether hints of others are received. */
     isListening: (): boolean => isListening,
-    async close(): Promise<void> {
+    close(): void {
       isClosed = true;
       for (const timer of [sending, again]) if (timer !== null) clearTimeout(timer);
-      await listener?.end().catch(() => undefined);
+      // Nobody waits for the other side, which may never answer.
+      listener?.end().catch(() => undefined);
     },
   };
 }

@@ -352,6 +352,23 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     await createKey(backend, key('a'));
   });
 
+  it('closes while nothing reaches the database any more, and nobody is told', async () => {
+    const proxy = await proxyForTest(await freshDatabase());
+    const one = await openBackend(proxy.url, { pollMilliseconds: 600_000 });
+    await expect.poll(() => one.status().isListening).toBe(true);
+    proxy.hang('both');
+    let isClosed = false;
+    const closed = one.close().then(() => {
+      isClosed = true;
+    });
+    try {
+      await expect.poll(() => isClosed).toBe(true);
+    } finally {
+      proxy.hang(null);
+      await closed;
+    }
+  });
+
   it('sees changes by looking now and then where hints are swallowed', async () => {
     const url = await freshDatabase();
     const proxy = await proxyForTest(url);
