@@ -32,8 +32,8 @@ export interface CountingOptions {
   readonly seen: () => Seen;
   /** Resolves once a committed batch is visible here; null if nothing more is known about it. */
   readonly counted: (batch: CountedBatch | null) => Promise<void>;
-  /** Shows the increments of batch `number` until they can be read. */
-  readonly addUnread: (used: readonly UsedRow[], number: number) => void;
+  /** Shows the increments of batch `number`, which was made over the write `state`, until they can be read. */
+  readonly addUnread: (used: readonly UsedRow[], number: number, state: number) => void;
   readonly clock: ClockPort;
   readonly jitter: Jitter;
   readonly log: LogPort;
@@ -202,7 +202,8 @@ export class Counting {
   /** Resolves once a committed batch is visible; if it cannot be read back, its own increments are shown. */
   #shown(made: UsageBatch, done: Done): Promise<void> {
     const { counted, addUnread } = this.#options;
-    return counted(readCounted(made, done)).catch(() => addUnread(usedOf(made), Number(done.number)));
+    const [number, state] = [Number(done.number), Number(made.seen.state)];
+    return counted(readCounted(made, done)).catch(() => addUnread(usedOf(made), number, state));
   }
 
   /**
@@ -221,7 +222,8 @@ export class Counting {
       const { written, made } = await this.#writeBatch(left, this.#lasting);
       const repeated = repeatedIn(left, written);
       if (written.kind === 'done') {
-        void this.#shown(made, written);
+        // If it cannot be read back, nothing tells which keys were reset since they were reported, and count nothing.
+        this.#options.counted(readCounted(made, written)).catch(() => undefined);
         break;
       }
       if (repeated.length > 0) {

@@ -94,6 +94,19 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
     else keys.createWithoutCounters(record);
   }
 
+  /**
+   * Returns the keys that are as batch `number` found them, without those whose counters were set to zero after the
+   * write `state`.
+   */
+  function countedOnto(used: readonly UsedRow[], number: number, state: number) {
+    return used.flatMap((one) => {
+      const entry = keys.get(one.accessKey);
+      const isAsThen =
+        entry !== undefined && known.incarnation(entry.slot) <= state && known.number(entry.slot) < number;
+      return isAsThen ? [{ entry, usage: usageOf(one) }] : [];
+    });
+  }
+
   return {
     /** Takes changed keys, in the order of registration. */
     takeKeys(rows: readonly KeyRow[]): void {
@@ -118,28 +131,19 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver) {
       }
     },
     /**
-     * Adds what batch `number` counted to the values that it was counted onto. Keys whose counters were set to zero
-     * after the write `state` are left out. Returns false, having added nothing, if one of the keys had no counters.
+     * Adds what batch `number` counted to the values that it was counted onto. Returns false, having added nothing, if
+     * one of the keys had no counters.
      */
     addUsage(used: readonly UsedRow[], number: number, state: number): boolean {
-      const fresh = used.flatMap((one) => {
-        const entry = keys.get(one.accessKey);
-        const isAsThen =
-          entry !== undefined && known.incarnation(entry.slot) <= state && known.number(entry.slot) < number;
-        return isAsThen ? [{ entry, usage: usageOf(one) }] : [];
-      });
+      const fresh = countedOnto(used, number, state);
       if (fresh.some(({ entry }) => entry.counters === null)) return false;
       keys.addUsage(fresh.map(({ usage }) => usage));
       for (const { entry } of fresh) known.count(entry.slot, { incarnation: known.incarnation(entry.slot), number });
       return true;
     },
     /** Adds what batch `number` counted if it could not be read back; the rows replace it once they are read. */
-    addUnread(used: readonly UsedRow[], number: number): void {
-      const unread = used.filter(({ accessKey }) => {
-        const entry = keys.get(accessKey);
-        return entry !== undefined && known.number(entry.slot) < number;
-      });
-      keys.addUsage(unread.map(usageOf));
+    addUnread(used: readonly UsedRow[], number: number, state: number): void {
+      keys.addUsage(countedOnto(used, number, state).map(({ usage }) => usage));
     },
     /**
      * Replaces all keys, in the order of registration, and all connections, whatever was known before. A key that stays

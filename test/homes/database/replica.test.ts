@@ -71,3 +71,13 @@ describe('keys that are read anew', () => {
     expect(names()).toEqual([...reversed, 'new']);
   });
 });
+
+it('what a batch counted that cannot be read back is not added to counters that were reset after it', () => {
+  const { keys, replica } = stage();
+  replica.takeKeys(rowsOf(['a', 'b'], 1));
+  replica.takeKeys(rowsOf(['a'], 9));
+  const used = ['a', 'b'].map((accessKey) => ({ accessKey, up: 5n, down: 5n }));
+  replica.addUnread(used, 6, 8);
+  expect(keys.get('a')?.counters).toMatchObject({ bytesUp: 0n, bytesDown: 0n });
+  expect(keys.get('b')?.counters).toMatchObject({ bytesUp: 6n, bytesDown: 5n });
+});
