@@ -23,6 +23,8 @@ export interface Changes {
   readonly heads: Heads;
   /** True if the database's past contains what was seen. */
   readonly isKnown: boolean;
+  /** True if the database has lost what was seen, and has not only forgotten it because it is old. */
+  readonly isLost: boolean;
   /** True if more keys have changed than are read one by one. */
   readonly areTooMany: boolean;
   readonly keys: readonly Row[];
@@ -37,12 +39,12 @@ export interface Changes {
 export function readChanges(answers: readonly (readonly Row[])[]): Changes {
   const [, , heads, known, ...rows] = answers;
   const [keys = [], settings = [], sessions = [], audit = [], records = [], counters = [], connected = []] = rows;
-  const [marks, changed] = known?.[0] ?? [];
-  const [isKnown, areTooMany] = [marks === 't', Number(changed) > MOST_CHANGED];
+  const [areThere, isLost, changed] = known?.[0] ?? [];
   return {
     heads: readHeads(heads),
-    isKnown,
-    areTooMany,
+    isKnown: areThere === 't',
+    isLost: isLost === 't',
+    areTooMany: Number(changed) > MOST_CHANGED,
     keys,
     settings,
     sessions,

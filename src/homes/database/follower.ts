@@ -133,12 +133,15 @@ export class Follower {
     return this.#looks.stop();
   }
 
-  /** Reads everything again, once for all callers who need it. */
-  #reload(): Promise<void> {
+  /** Reads everything again, once for all callers who need it. `isLost`: the database has lost what was seen. */
+  #reload(isLost: boolean): Promise<void> {
+    const [{ state, counters }, identity] = [this.#seen, this.#identity];
     this.#loading ??= this.#load(false)
       .then(() => {
         this.#reloads += 1;
-        this.#options.log.info({}, 'everything was read again from the database');
+        const { log } = this.#options;
+        if (isLost || this.#identity !== identity) log.warn({ state: `${state}`, counters: `${counters}` }, LOST);
+        log.info({}, 'everything was read again from the database');
       })
       .finally(() => {
         this.#loading = null;
@@ -216,16 +219,14 @@ export class Follower {
   /** Reads what is new. Returns false if it must be repeated, because memory has become newer than what was read. */
   async #follow(what: Looked): Promise<boolean> {
     await this.#loading;
-    const before = { seen: this.#seen, reloads: this.#reloads };
-    const isReloaded = () => this.#loading !== null || this.#reloads !== before.reloads;
+    const before = this.#reloads;
+    const isReloaded = () => this.#loading !== null || this.#reloads !== before;
     const answers = await this.#options.connections.run(changesSince(this.#seen, what), LOOK_DEADLINE);
     if (isReloaded()) return false;
     const changes = readChanges(answers);
-    if (!changes.isKnown)
-      this.#options.log.warn({ state: `${before.seen.state}`, counters: `${before.seen.counters}` }, LOST);
     const { heads } = changes;
     if (!changes.isKnown || changes.areTooMany || (what === 'all' && this.#isForgotten(heads.gateways))) {
-      await this.#reload();
+      await this.#reload(changes.isLost);
       return true;
     }
     const keys = await inTurns(readKeyRows(changes.keys));

@@ -3,10 +3,14 @@ import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import { type Connections, openConnections } from '../../../src/homes/database/connection.js';
 import { Follower } from '../../../src/homes/database/follower.js';
 import { createReplica } from '../../../src/homes/database/replica.js';
+import { forget } from '../../../src/homes/database/statements.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 import { createKey } from '../../ports/key-changes.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, report, silent } from './gateways.js';
+
+const LOST = 'the database has lost writes that it had, or is another one: everything is read again';
+const ALL_READ = 'everything was read again from the database';
 
 /** A gateway that writes, and a follower that looks when it is asked to. */
 async function stage() {
@@ -17,6 +21,7 @@ async function stage() {
   const keys = new KeyRegistry(systemClock.now);
   let held: { readonly text: string; readonly until: Promise<void> } | null = null;
   let isHeld = false;
+  const said: string[] = [];
   const run: Connections['run'] = async (text, deadline) => {
     const holding = held !== null && text.includes(held.text) ? held : null;
     if (holding !== null) held = null;
@@ -32,7 +37,7 @@ async function stage() {
     followed: { settings() {}, audit() {}, sessions() {}, records() {} },
     clock: systemClock,
     jitter: (milliseconds) => milliseconds,
-    log: silent,
+    log: { ...silent, info: (_, words) => said.push(words), warn: (_, words) => said.push(words) },
     pollMilliseconds: 600_000,
   });
   await follower.start();
@@ -46,12 +51,12 @@ async function stage() {
     held = { text, until };
     return release;
   };
-  return { url, writer, keys, follower, holdNext, isHeld: () => isHeld };
+  return { url, writer, keys, follower, said, holdNext, isHeld: () => isHeld };
 }
 
 describeDatabases('a follower', () => {
   it('reads everything anew where a batch is lost of which it has seen the connections alone', async () => {
-    const { url, writer, keys, follower } = await stage();
+    const { url, writer, keys, follower, said } = await stage();
     await createKey(writer, key('a'));
     await writer.count(report(null, 'a', 1n, 3n), 'durable');
     await follower.fresh('all');
@@ -65,6 +70,34 @@ describeDatabases('a follower', () => {
     await follower.fresh('state');
     expect(follower.status().reloads).toBe(1);
     expect(keys.get('a')?.counters?.connections).toBe(3n);
+    expect(said).toEqual([LOST, ALL_READ]);
+  });
+
+  it.each([
+    ['batches', 'batches', '10 minutes'],
+    ['writes', 'operations', '2 hours'],
+  ])('reads everything anew, and tells of no loss, where so much time went by that %s are forgotten', async (_, table, time) => {
+    const { url, writer, keys, follower, said } = await stage();
+    for (const bytes of [1n, 2n, 3n]) {
+      await createKey(writer, key('a'));
+      await writer.count(report(null, 'a', bytes), 'durable');
+    }
+    await query(url, `update keyway.${table} set at = at - interval '${time}'`);
+    await query(url, forget(100, 0));
+    await follower.fresh('all');
+    expect(keys.get('a')?.counters?.bytesUp).toBe(3n);
+    expect(said).toEqual([ALL_READ]);
+  });
+
+  it('reads everything anew, and says so, where another database has more writes than it has seen', async () => {
+    const { url, writer, keys, follower, said } = await stage();
+    for (const name of ['a', 'b', 'c']) await createKey(writer, key(name));
+    await query(url, "update keyway.operations set at = at - interval '2 hours'");
+    await query(url, forget(100, 0));
+    await query(url, 'update keyway.identity set id = gen_random_uuid()');
+    await follower.fresh('state');
+    expect(keys.size).toBe(3);
+    expect(said).toEqual([LOST, ALL_READ]);
   });
 
   it('keeps newer connections where those of a gateway that fell silent are answered later', async () => {
