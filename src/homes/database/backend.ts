@@ -431,30 +431,25 @@ class SharedState implements DatabaseBackend {
       case 'create':
         return this.#own.createKey(asked.key);
       case 'update':
-        return this.#replaceKnown(asked.accessKey, WRITES.updateKey(asked.accessKey, asked.update));
+        return this.#saveKnown(asked, WRITES.updateKey(asked.accessKey, asked.update));
       case 'delete':
-        return this.#replaceKnown(asked.accessKey, WRITES.deleteKey(asked.accessKey));
+        return this.#saveKnown(asked, WRITES.deleteKey(asked.accessKey));
       case 'reset':
-        return this.#saveKnown(asked.accessKey, WRITES.resetKey(asked.accessKey));
+        return this.#saveKnown(asked, WRITES.resetKey(asked.accessKey));
       case 'rotate':
         throw new Error('a rotation comes with a note, or by itself');
     }
   }
 
   /** Saves a change of a known key; an unknown one must not use up a number of the database. */
-  async #saveKnown(accessKey: string, statement: WriteStatement): Promise<void> {
+  async #saveKnown({ op, accessKey }: Exclude<KeyChange, { op: 'create' }>, statement: WriteStatement): Promise<void> {
     try {
       if ((await this.#known(accessKey)) === undefined) throw new DomainError('userNotFound');
+      if (op !== 'reset') await this.document.keepVersion();
       await this.#own.saveKey(accessKey, statement);
     } catch (error) {
       throw error instanceof DomainError && error.code === 'backendAway' ? new DomainError('saveFailed') : error;
     }
-  }
-
-  /** Saves a change that removes something from a known key. */
-  async #replaceKnown(accessKey: string, statement: WriteStatement): Promise<void> {
-    if (this.keys.get(accessKey) !== undefined) await this.document.keepVersion();
-    await this.#saveKnown(accessKey, statement);
   }
 
   #become(next: BackendSettings, reason: ChangeReason): void {

@@ -144,6 +144,16 @@ describeDatabase('two gateways over one database', () => {
     expect(await newest()).toMatchObject({ access_keys: ['c'], dns: { enabled: true } });
   });
 
+  it('keep a version before a key is removed that another has just made', async () => {
+    const url = await freshDatabase();
+    const one = await openBackend(url);
+    const other = await openBackend(url, { pollMilliseconds: 600_000, listens: false });
+    await createKey(one, key('a', 'its name'));
+    await deleteKey(other, 'a');
+    const [version] = await other.document.versions.list();
+    expect((await other.document.versions.read(version?.id ?? '')).toString()).toContain('its name');
+  });
+
   it('take a key that goes out of a root list beside the inbounds, too, from which a server would bring it back', async () => {
     const { one, other } = await pair();
     const inbounds = [{ protocol: 'ostp', tag: 'in', listen: '0.0.0.0', port: 1, users: [{ key: 'a' }, { key: 'b' }] }];
