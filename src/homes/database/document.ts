@@ -133,8 +133,9 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
   }
 
   async #version(id: string): Promise<Buffer> {
-    const [rows] = await this.#options.connections.run(versionContent(id), DEADLINE);
-    return unpack(Buffer.from(rows?.[0]?.[0] ?? '', 'hex'));
+    const [[[content = null] = []] = []] = await this.#options.connections.run(versionContent(id), DEADLINE);
+    if (content === null) throw new Error(`version ${id} is no longer kept`);
+    return unpack(Buffer.from(content, 'hex'));
   }
 
   readonly keepVersion = (): Promise<void> => this.#undo.before();

@@ -120,6 +120,7 @@ describeDatabase('two gateways over one database', () => {
     const versions = await other.document.versions.list();
     const restored = await other.document.restore(versions.at(-1)?.id ?? '');
     expect(restored.id).toBe(versions.at(-1)?.id);
+    await expect(other.document.versions.read('forgotten')).rejects.toThrow('is no longer kept');
     expect((await one.document.text()).toString()).toBe(changed);
     await seesAll(one);
     expect([...one.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['b', 'c']);
