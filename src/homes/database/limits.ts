@@ -16,6 +16,9 @@ export function textProblem(accessKey: string, name: string | null): string | nu
   return name?.includes('\0') === true ? 'name: expected a text without U+0000' : null;
 }
 
+/** Tells whether a key, or a name by which something is kept, can be stored. */
+export const canHold = (accessKey: string): boolean => textProblem(accessKey, null) === null;
+
 /** Returns why a value cannot be stored, naming it, or null: PostgreSQL stores no U+0000 in a text. */
 function valueProblem(value: unknown, what: string): string | null {
   return holdsNul(value) ? `${what}: expected texts without U+0000` : null;

@@ -10,7 +10,7 @@ import { type Connections, openConnections, type Row, StatementError } from './c
 import { storeContent } from './document.js';
 import type { ChangeRefused } from './document-changes.js';
 import { arraysOf } from './key-columns.js';
-import { configurationProblem } from './limits.js';
+import { canHold, configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
 import {
   addRecords,
@@ -129,13 +129,15 @@ export async function importState(state: TransferredState, options: ImportOption
       let counted = 0;
       for (const some of pieces(state.counters, AT_ONCE)) {
         progress.show(`${counted} counters written`);
-        await one(putCounters(write, gateway, some));
+        // What cannot be held is of keys that are gone, and can never come back here.
+        const held = some.filter(({ accessKey }) => canHold(accessKey));
+        await one(putCounters(write, gateway, held));
         counted += some.length;
       }
       progress.show('writing counters of keys that have none');
       for (const some of pieces(keys, AT_ONCE)) await one(giveCounters(write, some));
       await one(seeGateway(gateway));
-      await one(rememberReports(state.reports));
+      await one(rememberReports(state.reports.filter(canHold)));
       const tokens = ofKind(state.records, 'tokens').map((token) => ({ ...token, mark: markOf(token) }));
       const marks = tokens.map(({ mark }) => mark);
       // One that was removed since an earlier import must not come back with the next.
@@ -195,7 +197,7 @@ export async function importState(state: TransferredState, options: ImportOption
 const markOf = ({ id, body }: RecordChange): string => hash('sha256', `${id}\0${body}`, 'hex');
 
 const ofKind = (records: readonly RecordChange[], wanted: RecordKind): readonly RecordChange[] =>
-  records.filter(({ kind }) => kind === wanted);
+  records.filter(({ kind, id }) => kind === wanted && canHold(id));
 const texts = (rows: readonly Row[]): readonly string[] => rows.map(([id]) => id ?? '');
 
 /** A configuration that an import replaces. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import pg from 'pg';
@@ -57,6 +58,25 @@ describeDatabase('an import', () => {
     };
     return importState(state, given);
   }
+
+  it('leaves out what the database cannot hold of keys that are gone, and remembered reports', async () => {
+    const url = await freshDatabase();
+    const unfit = ['gone\0', randomBytes(1500).toString('hex')];
+    const names = [...unfit, 'gone'];
+    await importState(
+      {
+        configuration: configurationOf(['a']),
+        counters: ['a', ...names].map((name) => counters(name, 1n)),
+        reports: ['r\0', 'r'],
+        records: names.map((id) => ({ kind: 'notes', id, body: '"n"' })),
+      },
+      { url, replaces: true, refused: () => {}, clock: systemClock, random: systemRandom, progress },
+    );
+    const counts = ['counters', 'reports', 'kept_records'].map(
+      (table) => `(select count(*)::int from keyway.${table})`,
+    );
+    expect(await query(url, `select array[${counts}] as counts`)).toEqual([{ counts: [2, 1, 1] }]);
+  });
 
   if (WHOLE)
     it('of more keys than a message takes has them in their order, whatever stood there, each with its own counters', async () => {
