@@ -403,11 +403,15 @@ export const rememberReports = (ids: readonly string[]): string =>
   `insert into keyway.reports (id) select r from unnest(${texts(ids)}) with ordinality as g (r, place) order by place
     on conflict (id) do nothing`;
 
-/** Adds records of Keyway's own whose name is new, under change `taken`, and returns the names of those added. */
+/**
+ * Adds records of Keyway's own whose name is new, under change `taken`, and returns the names of those added. The name of
+ * a removed one is new, except of a token.
+ */
 export const addRecords = (taken: bigint, kind: RecordKind, records: readonly Pick<RecordChange, 'id' | 'body'>[]) =>
-  `insert into keyway.kept_records (kind, id, body, number)
+  `insert into keyway.kept_records as k (kind, id, body, number)
     select ${text(kind)}, id, body, ${taken} from unnest(${texts(records.map(({ id }) => id))}, ${texts(records.map(({ body }) => body))}) as g (id, body)
-    on conflict (kind, id) do nothing returning id`;
+    on conflict (kind, id) do update set body = excluded.body, number = ${taken}
+      where k.body is null and k.kind <> 'tokens' returning id`;
 
 /** Selects those of these ids under which a record of a kind is kept. */
 export const keptOf = (kind: RecordKind, ids: readonly string[]): string =>

@@ -78,6 +78,20 @@ describeDatabase('an import', () => {
     expect(await query(url, `select array[${counts}] as counts`)).toEqual([{ counts: [2, 1, 1] }]);
   });
 
+  it('brings the note of a key, also where one was removed a moment before', async () => {
+    const url = await freshDatabase();
+    const backend = await openBackend(url);
+    await backend.records.change([{ kind: 'notes', id: 'a', body: '"before"' }]);
+    await backend.records.change([{ kind: 'notes', id: 'a', body: null }]);
+    const records = [{ kind: 'notes', id: 'a', body: '"taken"' }] as const;
+    await importState(
+      { configuration: configurationOf(['a']), counters: [], reports: [], records },
+      { url, replaces: true, refused: () => {}, clock: systemClock, random: systemRandom, progress },
+    );
+    await seesAll(backend);
+    expect([...backend.records.of('notes')]).toEqual([['a', '"taken"']]);
+  });
+
   if (WHOLE)
     it('of more keys than a message takes has them in their order, whatever stood there, each with its own counters', async () => {
       const url = await freshDatabase();
