@@ -23,8 +23,6 @@ export interface Changes {
   readonly heads: Heads;
   /** True if the database's past contains what was seen. */
   readonly isKnown: boolean;
-  /** True if the database has lost what was seen, and has not only forgotten it because it is old. */
-  readonly isLost: boolean;
   /** True if more keys have changed than are read one by one. */
   readonly areTooMany: boolean;
   readonly keys: readonly Row[];
@@ -39,11 +37,10 @@ export interface Changes {
 export function readChanges(answers: readonly (readonly Row[])[]): Changes {
   const [, , heads, known, ...rows] = answers;
   const [keys = [], settings = [], sessions = [], audit = [], records = [], counters = [], connected = []] = rows;
-  const [areThere, isLost, changed] = known?.[0] ?? [];
+  const [areThere, changed] = known?.[0] ?? [];
   return {
     heads: readHeads(heads),
     isKnown: areThere === 't',
-    isLost: isLost === 't',
     areTooMany: Number(changed) > MOST_CHANGED,
     keys,
     settings,

@@ -22,6 +22,7 @@ import {
   changesSince,
   connectionsOfGateways,
   HEADS,
+  isLost,
   LOAD,
   type Looked,
   type Seen,
@@ -133,15 +134,12 @@ export class Follower {
     return this.#looks.stop();
   }
 
-  /** Reads everything again, once for all callers who need it. `isLost`: the database has lost what was seen. */
-  #reload(isLost: boolean): Promise<void> {
-    const [{ state, counters }, identity] = [this.#seen, this.#identity];
+  /** Reads everything again, once for all callers who need it. */
+  #reload(): Promise<void> {
     this.#loading ??= this.#load(false)
       .then(() => {
         this.#reloads += 1;
-        const { log } = this.#options;
-        if (isLost || this.#identity !== identity) log.warn({ state: `${state}`, counters: `${counters}` }, LOST);
-        log.info({}, 'everything was read again from the database');
+        this.#options.log.info({}, 'everything was read again from the database');
       })
       .finally(() => {
         this.#loading = null;
@@ -155,6 +153,7 @@ export class Follower {
       const one = async (text: string): Promise<readonly Row[]> => (await run(text, LOAD_DEADLINE))[0] ?? [];
       await one(LOAD.begin);
       const heads = readHeads(await one(HEADS));
+      const [[lost = null] = []] = isFirst ? [] : await one(isLost(this.#seen));
       await one(LOAD.declare(this.#options.asked ?? null));
       const all: KeyRow[] = [];
       for (let count = 0; ; ) {
@@ -178,6 +177,9 @@ export class Follower {
       const audit = await one(LOAD.audit);
       const records = await one(LOAD.records);
       await one(LOAD.commit);
+      const { state, counters } = this.#seen;
+      if (lost === 't' || (!isFirst && id !== this.#identity))
+        this.#options.log.warn({ state: `${state}`, counters: `${counters}` }, LOST);
       if (isFirst) this.#options.replica.takeConnections(connected);
       else await inTurns(this.#options.replica.replaceAll(all, connected));
       this.#options.followed.sessions(sessions.map(readSession), 'all');
@@ -226,7 +228,7 @@ export class Follower {
     const changes = readChanges(answers);
     const { heads } = changes;
     if (!changes.isKnown || changes.areTooMany || (what === 'all' && this.#isForgotten(heads.gateways))) {
-      await this.#reload(changes.isLost);
+      await this.#reload();
       return true;
     }
     const keys = await inTurns(readKeyRows(changes.keys));

@@ -226,11 +226,20 @@ const recordsAfter = (state: bigint): string =>
 const isThere = (head: 'state' | 'counters', number: bigint, mark: string): string =>
   `exists (select from keyway.operations where head = ${text(head)} and number = ${number} and id = ${text(mark)})`;
 
-/** Makes the conditions that a mark belongs to this state, and that it does not although its number is not forgotten. */
-function markOf(head: 'state' | 'counters', number: bigint, mark: string) {
-  const there = isThere(head, number, mark);
-  const oldest = `(select min(number) from keyway.operations where head = ${text(head)})`;
-  return { isThere: there, isLost: `not ${there} and ${number} >= ${oldest}` };
+const marksOf = (seen: Seen) =>
+  [
+    ['state', seen.state, seen.stateMark],
+    ['counters', seen.counters, seen.countersMark],
+    ['counters', seen.connections, seen.connectionsMark],
+  ] as const;
+
+/** Selects whether this state has lost what was seen, and has not only forgotten it because it is old. */
+export function isLost(seen: Seen): string {
+  const lost = marksOf(seen).map(([head, number, mark]) => {
+    const oldest = `(select min(number) from keyway.operations where head = ${text(head)})`;
+    return `not ${isThere(head, number, mark)} and ${number} >= ${oldest}`;
+  });
+  return `select ${lost.join(' or ')}`;
 }
 
 /**
@@ -243,17 +252,12 @@ export function changesSince(seen: Seen, what: Looked): string {
   const changed = `select k.access_key from keyway.keys k where ${after('k.number', seen.state)} order by k.number limit`;
   const count = `select count(*) from (${changed} ${MOST_CHANGED + 1}) c`;
   const few = `${changed} case when (${count}) <= ${MOST_CHANGED} then ${MOST_CHANGED} else 0 end`;
-  const marks = [
-    markOf('state', seen.state, seen.stateMark),
-    markOf('counters', seen.counters, seen.countersMark),
-    markOf('counters', seen.connections, seen.connectionsMark),
-  ];
+  const areThere = marksOf(seen).map(([head, number, mark]) => isThere(head, number, mark));
   return [
     `set transaction ${ONE_SNAPSHOT}`,
     lockTimeout(LOOK_LOCK),
     HEADS,
-    `select ${marks.map(({ isThere }) => isThere).join(' and ')},
-      ${marks.map(({ isLost }) => isLost).join(' or ')}, (${count})`,
+    `select ${areThere.join(' and ')}, (${count})`,
     `select ${KEY_COLUMNS} from (${few}) f
       cross join lateral (select * from keyway.key_rows r where r.access_key = f.access_key limit 1) r
       order by r.position, r.ordinal`,

@@ -3,7 +3,7 @@ import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import { type Connections, openConnections } from '../../../src/homes/database/connection.js';
 import { Follower } from '../../../src/homes/database/follower.js';
 import { createReplica } from '../../../src/homes/database/replica.js';
-import { forget } from '../../../src/homes/database/statements.js';
+import { changesSince, forget } from '../../../src/homes/database/statements.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 import { createKey } from '../../ports/key-changes.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
@@ -98,6 +98,22 @@ describeDatabases('a follower', () => {
     await follower.fresh('state');
     expect(keys.size).toBe(3);
     expect(said).toEqual([LOST, ALL_READ]);
+  });
+
+  it('tells of a loss in what it reads anew for another reason, and asks a look for nothing of it', async () => {
+    const { url, writer, follower, said, holdNext, isHeld } = await stage();
+    await createKey(writer, key('a'));
+    await writer.count(report(null, 'a', 1n), 'durable');
+    await follower.fresh('all');
+    await query(url, 'delete from keyway.gateways');
+    const release = holdNext('repeatable read');
+    const looked = follower.fresh('all');
+    await expect.poll(isHeld).toBe(true);
+    await query(url, "update keyway.operations set id = gen_random_uuid() where head = 'counters' and number = 1");
+    release();
+    await looked;
+    expect(said).toEqual([LOST, ALL_READ]);
+    expect(changesSince(follower.status().seen, 'all')).not.toContain('min(');
   });
 
   it('keeps newer connections where those of a gateway that fell silent are answered later', async () => {
