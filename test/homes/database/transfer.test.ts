@@ -92,6 +92,22 @@ describeDatabase('an import', () => {
     expect([...backend.records.of('notes')]).toEqual([['a', '"taken"']]);
   });
 
+  it('brings no token back that was removed a moment before', async () => {
+    const url = await freshDatabase();
+    const backend = await openBackend(url);
+    const token = { kind: 'tokens', id: 't' } as const;
+    await backend.records.change([{ ...token, body: '"before"' }]);
+    await backend.records.change([{ ...token, body: null }]);
+    const records = [{ ...token, body: '"taken"' }];
+    const imported = await importState(
+      { configuration: configurationOf(['a']), counters: [], reports: [], records },
+      { url, replaces: true, refused: () => {}, clock: systemClock, random: systemRandom, progress },
+    );
+    expect(imported).toMatchObject({ tokens: 0, present: ['t'] });
+    await seesAll(backend);
+    expect([...backend.records.of('tokens')]).toEqual([]);
+  });
+
   if (WHOLE)
     it('of more keys than a message takes has them in their order, whatever stood there, each with its own counters', async () => {
       const url = await freshDatabase();
