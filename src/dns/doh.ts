@@ -5,7 +5,7 @@ import { FLAG, HEADER_BYTES, MAX_MESSAGE_BYTES, TYPE } from './message.js';
 
 /** A request to the upstream. */
 export interface DohQuestion {
-  /** The only entry of the question section, in wire form and lower case. */
+  /** The only entry of the question section, in wire form, its name in lower case. */
   readonly bytes: Buffer;
   readonly dnssecOk: boolean;
   readonly checkingDisabled: boolean;

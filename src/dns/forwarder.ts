@@ -3,7 +3,7 @@ import { type CachedAnswer, createAnswerCache } from './cache.js';
 import type { Connections } from './connections.js';
 import type { DohQuestion } from './doh.js';
 import { reasonOf } from './failure-reason.js';
-import { EDNS_DO, FLAG, HEADER_BYTES, lowerCased, RCODE } from './message.js';
+import { EDNS_DO, FLAG, HEADER_BYTES, lowerCasedQuestion, RCODE } from './message.js';
 import type { Query } from './query.js';
 import { UNREACHABLE } from './reply.js';
 import type { Upstream } from './upstream.js';
@@ -63,7 +63,7 @@ export function createForwarder(options: ForwarderOptions) {
   }
 
   async function fetch(key: string, query: Query): Promise<ForwardedAnswer> {
-    const question = lowerCased(query.packet.subarray(HEADER_BYTES, query.questionEnd));
+    const question = lowerCasedQuestion(query.packet.subarray(HEADER_BYTES, query.questionEnd));
     const flags = query.packet.readUInt16BE(2);
     const asked = {
       bytes: question,

@@ -188,12 +188,23 @@ export function skipQuestionName(message: Uint8Array, offset: number): number {
   }
 }
 
-/** Copies bytes with ASCII letters in lower case (RFC 4343); length bytes are below the letters and do not change. */
-export function lowerCased(bytes: Uint8Array): Buffer {
-  const copy = Buffer.from(bytes);
-  for (let index = 0; index < copy.length; index++) {
+/** The type and the class behind a question's name. */
+const TYPE_AND_CLASS_BYTES = 4;
+
+/**
+ * Copies a question with the ASCII letters of its name in lower case (RFC 4343). Length bytes are below the letters;
+ * the type is left alone, because that of HTTPS is an `A`.
+ */
+export function lowerCasedQuestion(question: Uint8Array): Buffer {
+  const copy = Buffer.from(question);
+  for (let index = 0; index < copy.length - TYPE_AND_CLASS_BYTES; index++) {
     const byte = copy[index] ?? 0;
     if (byte > 0x40 && byte < 0x5b) copy[index] = byte | 0x20;
   }
   return copy;
+}
+
+/** Tells whether a message asks this question, whose name is in lower case. */
+export function hasQuestion(message: Buffer, question: Buffer): boolean {
+  return lowerCasedQuestion(message.subarray(HEADER_BYTES, HEADER_BYTES + question.length)).equals(question);
 }

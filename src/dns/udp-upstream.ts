@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { Connections } from './connections.js';
 import { type DohMessage, type DohQuestion, writeDohQuery } from './doh.js';
-import { FLAG, HEADER_BYTES } from './message.js';
+import { FLAG, HEADER_BYTES, hasQuestion } from './message.js';
 import type { StreamUpstream } from './stream-upstream.js';
 
 /**
@@ -27,7 +27,8 @@ export function createUdpUpstream(
         socket.on('error', reject);
         socket.on('message', (message) => {
           // Anything but the answer to this question may come from anybody.
-          const isAnswer = message.length >= HEADER_BYTES && message.readUInt16BE(0) === id && asks(message, question);
+          const isAnswer =
+            message.length >= HEADER_BYTES && message.readUInt16BE(0) === id && hasQuestion(message, question.bytes);
           if (isAnswer) resolve(message);
         });
         socket.connect(port, host, (error?: Error) => {
@@ -54,10 +55,4 @@ export function createUdpUpstream(
       return { message, age: 0 };
     },
   };
-}
-
-/** Tells whether a message has this question, ignoring the case of letters. */
-function asks(message: Buffer, { bytes }: DohQuestion): boolean {
-  const asked = message.subarray(HEADER_BYTES, HEADER_BYTES + bytes.length);
-  return asked.toString('latin1').toLowerCase() === bytes.toString('latin1');
 }

@@ -1,4 +1,14 @@
-import { FLAG, HEADER_BYTES, OPCODE_MASK, RCODE, type RecordPlace, readRecord, skipName, TYPE } from './message.js';
+import {
+  FLAG,
+  HEADER_BYTES,
+  hasQuestion,
+  OPCODE_MASK,
+  RCODE,
+  type RecordPlace,
+  readRecord,
+  skipName,
+  TYPE,
+} from './message.js';
 import { type DnsAnswer, EXTENDED_ERROR } from './reply.js';
 
 /** An upstream's answer and the seconds for which it may be kept; 0 forbids that. */
@@ -17,9 +27,9 @@ const MOST_POSITIVE_SECONDS = 86_400;
 export const FAILURE_SECONDS = 1;
 
 /**
- * Reads an upstream's message as the answer to `question` (its wire bytes in lower case). `age` is how many seconds an
- * HTTP cache had it (RFC 8484 section 5.1). Throws `UnusableAnswer` for another id or question, for a query, a truncated
- * or malformed message: none of it may reach a client or the cache.
+ * Reads an upstream's message as the answer to `question` (its wire bytes, the name in lower case). `age` is how many
+ * seconds an HTTP cache had it (RFC 8484 section 5.1). Throws `UnusableAnswer` for another id or question, for a query,
+ * a truncated or malformed message: none of it may reach a client or the cache.
  */
 export function readUpstreamAnswer(message: Buffer, question: Buffer, age: number): UpstreamAnswer {
   checkHeader(message);
@@ -56,13 +66,9 @@ function checkHeader(message: Buffer): void {
 }
 
 function checkQuestion(message: Buffer, question: Buffer): void {
-  const end = HEADER_BYTES + question.length;
-  if (message.readUInt16BE(4) !== 1 || message.length < end) throw new UnusableAnswer('its answer has no question');
-  for (let index = 0; index < question.length; index++) {
-    const byte = message[HEADER_BYTES + index] ?? 0;
-    const lower = byte > 0x40 && byte < 0x5b ? byte | 0x20 : byte;
-    if (lower !== question[index]) throw new UnusableAnswer('its answer is for another question');
-  }
+  if (message.readUInt16BE(4) !== 1 || message.length < HEADER_BYTES + question.length)
+    throw new UnusableAnswer('its answer has no question');
+  if (!hasQuestion(message, question)) throw new UnusableAnswer('its answer is for another question');
 }
 
 interface Sections {

@@ -162,6 +162,15 @@ describe('a forwarded question', () => {
     packet.writeUInt16BE(65_280, packet.length - 4);
     expect((await sendUdp(port(), packet)).readUInt16BE(6)).toBe(1);
   });
+
+  it('of the type HTTPS, whose number is that of a capital letter, is asked of the upstream as that type', async () => {
+    const upstream = await doh((query) => answerTo(query, {}));
+    const { port } = await startResolver({ dohUpstream: upstream.url });
+    const packet = encodeQuery({ name: 'a.example' });
+    packet.writeUInt16BE(65, packet.length - 4);
+    expect((await sendUdp(port(), packet)).readUInt16BE(2) & 0x0f).toBe(0);
+    expect(upstream.requests.map(({ query }) => query.questions?.[0]?.type)).toEqual(['UNKNOWN_65']);
+  });
 });
 
 describe('an upstream', () => {

@@ -120,6 +120,13 @@ describe('an upstream', () => {
     expect([reply.rcode, reply.answers]).toEqual(['NOERROR', []]);
   });
 
+  it('over UDP is believed about a name in UTF-8, whose bytes are no letters of ASCII', async () => {
+    const upstream = await plain((query) => addressAnswer(query));
+    const { port } = await startResolver(withSettings({ upstreams: [`udp://127.0.0.1:${upstream.port}`] }));
+    expect(dataOf(await askUdp(port(), { name: 'bücher.example' }))).toEqual(['192.0.2.1']);
+    expect(upstream.asked).toEqual(['udp bücher.example']);
+  });
+
   it('that an outbound rule sends through the proxy is asked over TCP there', async () => {
     const upstream = await plain((query) => addressAnswer(query));
     const proxy = await runSocks();
