@@ -4,6 +4,8 @@ export const HEADER_BYTES = 12;
 export const MAX_MESSAGE_BYTES = 65_535;
 /** RFC 1035 section 2.3.4. */
 const MAX_NAME_BYTES = 255;
+/** The most labels of a name, and so the most pointers that can be of use to one. */
+const MOST_POINTERS = 127;
 
 export const RCODE = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5, badVers: 16 } as const;
 export const TYPE = {
@@ -63,14 +65,15 @@ export const EDNS_DO = 0x8000;
 
 /**
  * Walks a name, following its compression pointers, and returns where its part at `offset` ends, or -1 if it is
- * malformed: it runs out of the message, is longer than 255 bytes, or points anywhere but strictly back (which rules
- * out loops).
+ * malformed: it runs out of the message, is longer than 255 bytes, points anywhere but strictly back (which rules out
+ * loops), or follows more pointers than a name has labels (which thousands of records could do at once).
  */
 export function skipName(message: Uint8Array, offset: number): number {
   let position = offset;
   let lowest = offset;
   let end = -1;
   let length = 1;
+  let pointers = 0;
   for (;;) {
     const size = message[position];
     if (size === undefined) return -1;
@@ -78,7 +81,8 @@ export function skipName(message: Uint8Array, offset: number): number {
     if (size >= 0xc0) {
       const low = message[position + 1];
       const target = ((size & 0x3f) << 8) | (low ?? 0);
-      if (low === undefined || target < HEADER_BYTES || target >= lowest) return -1;
+      pointers += 1;
+      if (low === undefined || target < HEADER_BYTES || target >= lowest || pointers > MOST_POINTERS) return -1;
       if (end < 0) end = position + 2;
       lowest = target;
       position = target;

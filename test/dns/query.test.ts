@@ -109,6 +109,13 @@ describe('skipName', () => {
       }),
     );
   });
+
+  it('follows no chain of pointers that is longer than a name has labels, which thousands of records may share', () => {
+    const chain = Buffer.alloc(400);
+    for (let at = 14; at < chain.length; at += 2) chain.writeUInt16BE(0xc000 | (at - 2), at);
+    expect(skipName(chain, 12 + 2 * 127)).toBe(12 + 2 * 127 + 2);
+    expect(skipName(chain, 12 + 2 * 128)).toBe(-1);
+  });
 });
 
 /** A question with these records behind it. */
