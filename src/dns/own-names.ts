@@ -1,6 +1,7 @@
 import { isIP, SocketAddress } from 'node:net';
 import type { DnsRewrite } from '../core/model.js';
 import { domainName, isAddress } from '../wire/dns-values.js';
+import { asciiLowerCase, withoutEnd } from './line-rules.js';
 
 /** The operator's own names. */
 interface Entry {
@@ -53,10 +54,7 @@ export function createOwnNames(rewrites: readonly DnsRewrite[], takesAll: boolea
 
 /** Returns a name for comparison: trimmed, without trailing dots, ASCII letters in lower case. */
 export function plainName(text: string): string {
-  return text
-    .trim()
-    .replace(/\.+$/, '')
-    .replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  return asciiLowerCase(withoutEnd(text.trim(), '.'));
 }
 
 function targetOf(answer: string): string {

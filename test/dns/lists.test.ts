@@ -27,6 +27,9 @@ function blocklistOf(blocked: readonly string[], excepted: readonly string[] = [
   return createBlocklist([{ name: 'list', rules, isAllowing: false }]);
 }
 
+/** 20,000 different letters. */
+const OTHER_SCRIPT = String.fromCharCode(...Array.from({ length: 20_000 }, (_, index) => 0x4e00 + index));
+
 describe('a list', () => {
   it.each([
     ['hosts lines', '0.0.0.0 a.example\n127.0.0.1\tb.example c.example # why\n:: d.example', ['a', 'b', 'c', 'd']],
@@ -46,6 +49,14 @@ describe('a list', () => {
   it('that gives a name addresses without end gives those for which an answer has room', () => {
     const lines = Array.from({ length: 5_000 }, (_, index) => `10.0.${index >> 8}.${index & 255} a.example`);
     expect(readRules(lines, readLineOfAnEngine).addresses.get('a.example')).toHaveLength(4_096);
+  });
+
+  it.each([
+    ['carets', `||${'^'.repeat(500_000)}x`],
+    ['bars', `||x${'|'.repeat(500_000)}x`],
+    ['letters of other scripts', `${OTHER_SCRIPT.repeat(100)}.example`],
+  ])('with a line of very many %s is read at once', (_what, line) => {
+    for (const readLine of [readOlderLine, readLineOfAnEngine]) expect(readRules([line], readLine).unsupported).toBe(1);
   });
 
   it('with names in other scripts gives their ASCII form', () => {
