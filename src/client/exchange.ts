@@ -223,7 +223,9 @@ export class Exchange {
   async #authorization({ access, apiRoot }: Known, purpose: Purpose): Promise<string | null> {
     if (access === 'open') return null;
     if (access === 'token') return `Bearer ${this.#options.credentials.token}`;
-    const answer = await this.#sessions.obtain(apiRoot, purpose);
+    const answer = await this.#sessions.obtain(apiRoot, purpose).catch((error: unknown) => {
+      throw this.#failures.away(error, 'sign-in', false);
+    });
     if ('token' in answer) return `Bearer ${answer.token}`;
     if (purpose === 'look') return null;
     throw this.#failures.refused(whyNoSession(answer));

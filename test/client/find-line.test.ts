@@ -50,13 +50,15 @@ async function oneSession(clock: ClockPort) {
     startedAt: clock.monotonic(),
     made: [] as unknown[],
     isDead: false,
+    /** Whether a login alone has no answer. */
+    cutsLogins: false,
     /** Its `Retry-After` while it takes no sign-in, null for none. */
     refuses: undefined as string | null | undefined,
   };
   let sessions = 0;
   const server = await scriptedServer(async (request, response) => {
     const path = request.url?.replace(/^(\/panel)?\/api/, '') ?? '';
-    if (state.isDead) request.socket.destroy();
+    if (state.isDead || (state.cutsLogins && path === '/login')) request.socket.destroy();
     else if (path === '/login' && state.refuses !== undefined) {
       if (state.refuses !== null) response.setHeader('retry-after', state.refuses);
       response.writeHead(429).end('{"ok":false,"error":"too many sign-in attempts, wait a minute"}');
@@ -231,6 +233,21 @@ describe('a server that lets in', () => {
     }
     expect(state.made).toEqual(['key-0', 'key-1', 'key-2', 'key-3']);
     expect(seen.filter((each) => each.endsWith('/login'))).toHaveLength(5);
+  });
+
+  it('that gives a login in the middle of a call no answer is away, and has not made the change', async () => {
+    const clock = handClock();
+    const { origin, state } = await oneSession(clock);
+    const server = call(origin, { credentials: BY_LOGIN, clock });
+    await server.status();
+    Object.assign(state, { session: null, cutsLogins: true });
+    const key = { accessKey: 'a', name: null, limitBytes: null };
+    const away = { code: 'upstreamAway', mayHaveHappened: false, retryAfter: 5 };
+    await expect(server.createUser(key)).rejects.toMatchObject(away);
+    expect(server.troubles()).toMatchObject([{ of: 'sign-in', kind: 'away' }]);
+    state.cutsLogins = false;
+    await server.createUser(key);
+    expect([state.made, server.troubles()]).toEqual([['a'], []]);
   });
 
   it('is looked at without a sign-in: a 401 says that it lives', async () => {
