@@ -29,7 +29,9 @@ export async function logIn(apiRoot: string, { caller, credentials }: SignIn): P
   if (answer.status === TOO_MANY) return { kind: 'later', seconds: seconds ?? RETRY_TOO_MANY };
   if (answer.status === 404 || answer.status === 405) return { kind: 'absent' };
   if (envelope === null || envelope.ok) throw new NoEnvelope(`POST ${path}: ${notAnEnvelope(answer)}`);
-  return seconds === null ? { kind: 'refused' } : { kind: 'later', seconds };
+  if (seconds !== null) return { kind: 'later', seconds };
+  if (answer.status >= 500) throw new NoEnvelope(`POST ${path}: it answered ${answer.status}: ${envelope.text}`);
+  return { kind: 'refused' };
 }
 
 /** Returns the seconds of a `Retry-After`, an hour at most; null if it has none. */

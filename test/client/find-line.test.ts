@@ -52,6 +52,8 @@ async function oneSession(clock: ClockPort) {
     isDead: false,
     /** Whether a login alone has no answer. */
     cutsLogins: false,
+    /** Whether a login alone fails, in an envelope. */
+    failsLogins: false,
     /** Its `Retry-After` while it takes no sign-in, null for none. */
     refuses: undefined as string | null | undefined,
   };
@@ -59,6 +61,7 @@ async function oneSession(clock: ClockPort) {
   const server = await scriptedServer(async (request, response) => {
     const path = request.url?.replace(/^(\/panel)?\/api/, '') ?? '';
     if (state.isDead || (state.cutsLogins && path === '/login')) request.socket.destroy();
+    else if (path === '/login' && state.failsLogins) response.writeHead(500).end('{"ok":false,"error":"not ready"}');
     else if (path === '/login' && state.refuses !== undefined) {
       if (state.refuses !== null) response.setHeader('retry-after', state.refuses);
       response.writeHead(429).end('{"ok":false,"error":"too many sign-in attempts, wait a minute"}');
@@ -248,6 +251,18 @@ describe('a server that lets in', () => {
     state.cutsLogins = false;
     await server.createUser(key);
     expect([state.made, server.troubles()]).toEqual([['a'], []]);
+  });
+
+  it('that fails at a login has not refused name and password: the next call signs in', async () => {
+    const clock = handClock();
+    const { origin, state } = await oneSession(clock);
+    const server = call(origin, { credentials: BY_LOGIN, clock });
+    state.failsLogins = true;
+    const away = { code: 'upstreamAway', detail: expect.stringContaining('POST /login: it answered 500: not ready') };
+    await expect(server.listUsers()).rejects.toMatchObject(away);
+    state.failsLogins = false;
+    expect((await server.listUsers()).value).toEqual([]);
+    expect(server.troubles()).toEqual([]);
   });
 
   it('is looked at without a sign-in: a 401 says that it lives', async () => {
