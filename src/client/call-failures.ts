@@ -9,6 +9,9 @@ import { UpstreamError } from './upstream-error.js';
 /** Seconds. */
 const RETRY_AWAY = 5;
 
+/** The most characters of a reason: a server may fail in as many words as an answer has room for. */
+const MOST_SHOWN = 2_000;
+
 /** Writes messages for failed calls to one server, and keeps its troubles by the outcome of each call. */
 export class CallFailures {
   readonly #origin: string;
@@ -39,7 +42,7 @@ export class CallFailures {
     if (!(error instanceof NoAnswer) && !(error instanceof NoEnvelope))
       return error instanceof Error ? error : new Error(String(error));
     const isSilent = error instanceof NoAnswer && error.kind === 'silent';
-    const reason = this.#secrets.inSentence(error.message);
+    const reason = this.#shown(error.message);
     const { since } = this.#troubles.met(this.#thingOf(error, of), 'away', reason);
     const detail = `${this.#origin}: ${reason}, since ${new Date(since).toISOString()}`;
     return new UpstreamError(
@@ -68,10 +71,16 @@ export class CallFailures {
     of: AskedThing,
     mayHaveHappened: boolean,
   ): UpstreamError {
-    const reason = `it answered ${status}: ${this.#secrets.inSentence(text)}`;
+    const reason = this.#shown(`it answered ${status}: ${text}`);
     this.#troubles.over('connection');
     this.#troubles.met(of, 'away', reason);
     return new UpstreamError('upstreamAway', `${this.#origin}: ${reason}`, { mayHaveHappened, retryAfter: RETRY_AWAY });
+  }
+
+  /** Strikes credentials out of a reason before it is cut off, because half a credential would not be found. */
+  #shown(reason: string): string {
+    const struck = this.#secrets.inSentence(reason);
+    return struck.length > MOST_SHOWN ? `${struck.slice(0, MOST_SHOWN)}…` : struck;
   }
 
   #thingOf(error: NoAnswer | NoEnvelope, of: AskedThing): AskedThing {

@@ -106,6 +106,20 @@ describe('what is no answer of the API', () => {
     );
   });
 
+  it('is told in few words, however many a failure of its own has', async () => {
+    const { origin } = await scriptedServer(
+      besideStatus((_request, response) => {
+        response.writeHead(500).end(JSON.stringify({ ok: false, error: 'no '.repeat(20_000) }));
+      }),
+    );
+    const log = keptLog();
+    const server = call(origin, { log });
+    const { detail } = await failureOf(readOne(server));
+    expect(detail).toContain('it answered 500: no no ');
+    for (const told of [detail, server.troubles()[0]?.reason ?? '', ...log.lines])
+      expect(told.length).toBeLessThan(2_500);
+  });
+
   it('is said by server and time, with one log line when it goes and one when it is back', async () => {
     let isGone = true;
     const { origin } = await scriptedServer(
