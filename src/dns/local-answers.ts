@@ -129,7 +129,6 @@ const ALIAS_TTL = 300;
 
 /** Returns the answer for an alias: the alias itself, and the records of its target, from the answer to `asked`. */
 export function aliasAnswer(answer: DnsAnswer, asked: Query): DnsAnswer {
-  if (answer.rcode === RCODE.servFail) return answer;
   const alias = record(TYPE.cname, wireName(asked.name), ALIAS_TTL);
   const records = answerRecords(answer, asked).map(({ message, place, offset }) => {
     const head = Buffer.from(message.subarray(place.ttlOffset - 4, place.dataOffset));

@@ -9,7 +9,7 @@ import {
   skipName,
   TYPE,
 } from './message.js';
-import { type DnsAnswer, EXTENDED_ERROR } from './reply.js';
+import { type DnsAnswer, UNREACHABLE } from './reply.js';
 
 /** An upstream's answer and the seconds for which it may be kept; 0 forbids that. */
 export interface UpstreamAnswer {
@@ -38,6 +38,8 @@ export function readUpstreamAnswer(message: Buffer, question: Buffer, age: numbe
   const found = readSections(message, start);
   const headerCode = message.readUInt16BE(2) & 0x0f;
   const rcode = found.extendedCode !== 0 || headerCode === RCODE.formErr ? RCODE.servFail : headerCode;
+  // Records of a failure are of no use, and their names might point into a question that the client has not asked.
+  if (rcode === RCODE.servFail) return { answer: UNREACHABLE, ttl: FAILURE_SECONDS };
   const records = Buffer.from(message.subarray(start, found.end));
   const ttlOffsets = found.ttlOffsets.map((offset) => offset - start);
   const lowest = ageTtls(records, ttlOffsets, age);
@@ -51,7 +53,7 @@ export function readUpstreamAnswer(message: Buffer, question: Buffer, age: numbe
     authorities: message.readUInt16BE(8),
     additionals: found.additionals,
     ttlOffsets,
-    extendedError: rcode === RCODE.servFail ? EXTENDED_ERROR.noReachableAuthority : null,
+    extendedError: null,
   };
   return { answer, ttl: keptFor({ rcode, answers, lowest, age, negative: found.negativeSeconds }) };
 }

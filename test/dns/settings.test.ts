@@ -208,6 +208,20 @@ describe('rewrites', () => {
       'dns.rewrites: entries without a name or address are ignored',
     );
   });
+
+  it('with another name that the upstream fails at are a failure that clients can read', async () => {
+    const upstream = await plain((query) => {
+      // A record of `example.`, by a pointer into the question for `real.example.`.
+      const record = Buffer.from('c011000200010000001e0002c011', 'hex');
+      const failure = Buffer.concat([answerTo(query, {}), record]);
+      failure.writeUInt16BE(failure.readUInt16BE(2) | 2, 2);
+      failure.writeUInt16BE(1, 8);
+      return failure;
+    });
+    const rewrites = [{ domain: '*.lab.example', answer: 'real.example' }];
+    const { port } = await startResolver(withSettings({ rewrites, upstreams: [`127.0.0.1:${upstream.port}`] }));
+    expect(await askUdp(port(), { name: 'x.lab.example' })).toMatchObject({ rcode: 'SERVFAIL', authorities: [] });
+  });
 });
 
 describe('blocking', () => {
