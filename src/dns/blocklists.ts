@@ -8,7 +8,7 @@ import { createListReader, ListError } from './list-lines.js';
 import { ListSkipped, listPlace } from './list-place.js';
 import { countBlocked, createListRules, type ListRules, sizeOf } from './list-rules.js';
 import { type ListConnections, openList } from './list-source.js';
-import { type ListStore, NO_VALIDATORS } from './list-store.js';
+import { type ListStore, NO_VALIDATORS, type Validators } from './list-store.js';
 
 /** Bytes of a list that are read before the event loop may run other work. */
 const SLICE_BYTES = 16 * 1024;
@@ -94,6 +94,8 @@ export interface ListArrangement {
 interface LoadedList {
   readonly rules: ListRules | null;
   readonly bytes: number;
+  /** Those of these rules; a refresh that was given up may have left a later copy. */
+  readonly validators: Validators;
   /** The reader that its lines were read with. */
   readonly readBy: LineReader | null;
   readonly fetchedAt: number | null;
@@ -101,7 +103,15 @@ interface LoadedList {
   readonly skipped: boolean;
 }
 
-const NOT_LOADED: LoadedList = { rules: null, bytes: 0, readBy: null, fetchedAt: null, error: null, skipped: false };
+const NOT_LOADED: LoadedList = {
+  rules: null,
+  bytes: 0,
+  validators: NO_VALIDATORS,
+  readBy: null,
+  fetchedAt: null,
+  error: null,
+  skipped: false,
+};
 /** Milliseconds for which the copy of a list is kept after its removal from the settings. */
 const UNUSED_COPY_MS = 30 * 24 * 3_600_000;
 const AT_ONCE = 4;
@@ -144,7 +154,8 @@ export function createBlocklists(options: BlocklistsOptions) {
     try {
       const copy = await store.find(url);
       if (copy === null) return present;
-      return { ...NOT_LOADED, ...(await loadList(copy.chunks(), readBy)), readBy, fetchedAt: copy.fetchedAt };
+      const { validators, fetchedAt } = copy;
+      return { ...NOT_LOADED, ...(await loadList(copy.chunks(), readBy)), validators, readBy, fetchedAt };
     } catch (error) {
       log.warn({ list: shownUrl(url), reason: reasonOf(error) }, 'the kept copy of a blocklist cannot be read');
       return present;
@@ -155,7 +166,9 @@ export function createBlocklists(options: BlocklistsOptions) {
     const before = lists.get(url) ?? NOT_LOADED;
     try {
       const hasRules = before.rules !== null && before.readBy === arranged.readLine;
-      const fetched = await fetchOne(url, { connections, signal, hasRules });
+      const isKept = hasRules && (await store.find(url)) !== null;
+      const known = isKept ? before.validators : NO_VALIDATORS;
+      const fetched = await fetchOne(url, { connections, signal, known });
       return fetched ?? { ...before, error: null, skipped: false };
     } catch (error) {
       if (error instanceof ListSkipped) return skip(url, error);
@@ -169,19 +182,19 @@ export function createBlocklists(options: BlocklistsOptions) {
   }
 
   /** Returns the list's new content, or null if it has not changed. */
-  async function fetchOne(url: string, { connections, signal, hasRules }: Fetching): Promise<LoadedList | null> {
-    const copy = hasRules ? await store.find(url) : null;
+  async function fetchOne(url: string, { connections, signal, known }: Fetching): Promise<LoadedList | null> {
     const { mostBytes, listFolder } = options;
     const how = { connections, signal, mostBytes, listFolder };
-    const content = await openList(url, copy?.validators ?? NO_VALIDATORS, how);
+    const content = await openList(url, known, how);
     if (content.kind === 'unchanged') return null;
     const draft = await store.draft(url);
     try {
       const readBy = arranged.readLine;
       const read = await loadList(written(content.chunks, draft.write), readBy);
       signal.throwIfAborted();
-      await draft.keep(content.validators);
-      return { ...NOT_LOADED, ...read, readBy, fetchedAt: clock.now() };
+      const { validators } = content;
+      await draft.keep(validators);
+      return { ...NOT_LOADED, ...read, validators, readBy, fetchedAt: clock.now() };
     } catch (error) {
       await draft.discard();
       throw error;
@@ -278,7 +291,8 @@ interface Running {
 interface Fetching {
   readonly connections: ListConnections;
   readonly signal: AbortSignal;
-  readonly hasRules: boolean;
+  /** Those of the present rules, if they are to stay where the server has not changed them. */
+  readonly known: Validators;
 }
 
 const GIVEN_UP = 'the lists have changed';

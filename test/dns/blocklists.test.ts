@@ -447,6 +447,33 @@ describe('refreshes', () => {
     expect(test.lines.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
+  it('that are given up lose nothing of a list that had come: the next refresh gets it again', async () => {
+    const sendOrNotAgain = (name: string): Serving => {
+      const etag = `"${name}"`;
+      return (request, response) => {
+        const isKnown = request.headers['if-none-match'] === etag;
+        response.writeHead(isKnown ? 304 : 200, { etag }).end(isKnown ? '' : name);
+      };
+    };
+    const quick = await listServer(sendOrNotAgain('old.example'));
+    const slow = await listServer(sending('slow.example'));
+    const test = await startResolver({ adblockUrls: [quick.url, slow.url], dohUpstream: await upstream() });
+    await loaded(test);
+    quick.state.serve = sendOrNotAgain('new.example');
+    slow.state.serve = () => undefined;
+    test.resolver.refreshBlocklists();
+    const copies = async () =>
+      Promise.all((await readdir(test.folder)).map((name) => readFile(join(test.folder, name), 'utf8')));
+    await until(
+      async () => (await copies()).some((copy) => copy.includes('"etag":"\\"new.example')),
+      'its copy is kept',
+    );
+    await test.set({ adblockUrls: [quick.url] });
+    await refreshed(test);
+    expect((await askUdp(test.port(), { name: 'new.example' })).rcode).toBe('NXDOMAIN');
+    expect((await askUdp(test.port(), { name: 'old.example' })).rcode).toBe('NOERROR');
+  });
+
   it('under way when the settings take the newer form are begun again, since their lines then say something else', async () => {
     const held: ServerResponse[] = [];
     const { url } = await listServer((_request, response) => {
