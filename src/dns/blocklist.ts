@@ -76,11 +76,7 @@ interface Names {
 interface Together {
   readonly exact: readonly Names[];
   readonly below: readonly Names[];
-  readonly wild: readonly {
-    readonly matches: (name: string) => boolean;
-    readonly rule: string;
-    readonly source: string;
-  }[];
+  readonly wild: ReturnType<typeof createWildcards>;
 }
 
 function together(lists: readonly Sourced[]): Together {
@@ -90,7 +86,7 @@ function together(lists: readonly Sourced[]): Together {
   return {
     exact: named(({ exact }) => exact),
     below: named(({ below }) => below),
-    wild: lists.flatMap(({ wild, source }) => wild.map((wildcard) => ({ ...matcher(wildcard), source }))),
+    wild: createWildcards(lists),
   };
 }
 
@@ -105,16 +101,46 @@ function find(
       for (const { names, source } of below) if (names.has(part)) return { rule: `||${part}^`, source };
     }
   }
-  const { rule, source } = wild.find(({ matches }) => matches(name)) ?? {};
-  return rule === undefined || source === undefined ? null : { rule, source };
+  return wild(name);
 }
 
 function* nameAndAbove(name: string): Generator<string> {
   yield name;
+  yield* namesAbove(name);
+}
+
+function* namesAbove(name: string): Generator<string> {
   for (let dot = name.indexOf('.'); dot >= 0; dot = name.indexOf('.', dot + 1)) yield name.slice(dot + 1);
 }
 
-function matcher({ pattern, isExact }: Wildcard) {
+/** Matches `*.` before a name: all names below that one. */
+const BELOW_A_NAME = /^\*\.[^*]+$/;
+
+/**
+ * Returns a search for the first pattern that fits a name. Lists may have hundreds of thousands of patterns `*.name`:
+ * those are found by their names, and only the others tried one by one.
+ */
+function createWildcards(lists: readonly Sourced[]) {
+  const all = lists.flatMap(({ wild, source }) => wild.map((wildcard) => ({ wildcard, source })));
+  const places = new Map<string, number>();
+  const others: { readonly place: number; readonly matches: (name: string) => boolean }[] = [];
+  for (const [place, { wildcard }] of all.entries()) {
+    const name = wildcard.pattern.slice(2);
+    if (!BELOW_A_NAME.test(wildcard.pattern)) others.push({ place, matches: matcher(wildcard) });
+    else if (!places.has(name)) places.set(name, place);
+  }
+  return (name: string): { readonly rule: string; readonly source: string } | null => {
+    let first = all.length;
+    for (const above of namesAbove(name)) first = Math.min(first, places.get(above) ?? first);
+    const other = others.find(({ matches }) => matches(name));
+    const found = all[Math.min(first, other?.place ?? first)];
+    if (found === undefined) return null;
+    const { wildcard, source } = found;
+    return { rule: `${wildcard.isExact ? '|' : '||'}${wildcard.pattern}^`, source };
+  };
+}
+
+function matcher({ pattern, isExact }: Wildcard): (name: string) => boolean {
   const parts = pattern.split('*');
   const [first = ''] = parts;
   const last = parts.at(-1) ?? '';
@@ -129,13 +155,10 @@ function matcher({ pattern, isExact }: Wildcard) {
     }
     return text.length - last.length >= at && text.endsWith(last);
   };
-  if (isExact) return { rule: `|${pattern}^`, matches };
-  return {
-    rule: `||${pattern}^`,
-    matches: (name: string) => {
-      for (const part of nameAndAbove(name)) if (matches(part)) return true;
-      return false;
-    },
+  if (isExact) return matches;
+  return (name) => {
+    for (const part of nameAndAbove(name)) if (matches(part)) return true;
+    return false;
   };
 }
 

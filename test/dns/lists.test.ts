@@ -142,6 +142,19 @@ describe('blocked names', () => {
     expect(blocks('very.good.ads.example')).toBe(false);
   });
 
+  it('below those of a hundred thousand patterns, as some lists have, are found at once, the first pattern first', () => {
+    const patterns = Array.from({ length: 100_000 }, (_, index) => `*.ads-${index}.example`);
+    const rules = readRules(['||ads-7*.example^', ...patterns, '|*.x.ads-8.example^'], readLineOfAnEngine);
+    const list = createBlocklist([{ name: 'list', rules, isAllowing: false }]);
+    const others = Array.from({ length: 3_000 }, (_, index) => `a.b.host-${index}.example`);
+    expect(others.filter(list.blocks)).toEqual([]);
+    const ruleFor = (name: string) => list.verdict(name)?.rule;
+    expect(ruleFor('a.ads-99999.example')).toBe('||*.ads-99999.example^');
+    expect(ruleFor('ads-99999.example')).toBeUndefined();
+    expect(ruleFor('a.ads-77.example')).toBe('||ads-7*.example^');
+    expect(ruleFor('a.x.ads-8.example')).toBe('||*.ads-8.example^');
+  });
+
   it('are exactly those that a plain search finds, whatever the names', () => {
     const name = fc
       .array(fc.constantFrom('a', 'b', 'ab', 'ba', 'c-1'), { minLength: 1, maxLength: 4 })
