@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { resolverSettings } from '../core/dns-settings.js';
 import {
   DEFAULT_DNS,
@@ -133,11 +134,13 @@ export class Resolver implements ResolverPort {
 
   configure(dns: DnsConfig, outbound: OutboundSettings | null): void {
     const before = this.#dns;
+    // Any edit of the file comes here, of its keys, too, and combining long lists takes a third of a second.
+    const isSame = isDeepStrictEqual([dns, outbound], [before, this.#outbound]);
     this.#dns = dns;
     this.#settings = resolverSettings(dns);
     this.#outbound = outbound;
     this.#queryLog.resize(atMost(this.#settings.queryLogSize, MOST_LOGGED));
-    if (this.#phase !== 'running') return;
+    if (this.#phase !== 'running' || isSame) return;
     this.#reportUnserved(before);
     this.#apply();
   }

@@ -302,6 +302,14 @@ describe('blocking', () => {
     expect((await askUdp(port(), { name: 'use-application-dns.net' })).rcode).toBe('SERVFAIL');
   });
 
+  it('is neither combined nor warned of again when the file changes and its settings do not', async () => {
+    const rewrites = [{ domain: 'no name', answer: '192.0.2.9' }];
+    const { set, lines } = await startResolver(withSettings({ userRules: ['/regular/'], rewrites }));
+    await set(withSettings({ userRules: ['/regular/'], rewrites }), null);
+    const warned = lines.filter(({ level }) => level === 'warn').map(({ message }) => message.split(':')[0]);
+    expect(warned).toEqual(['dns.user_rules', 'dns.rewrites']);
+  });
+
   it('names in the log what it does not do', async () => {
     const { lines, set } = await startResolver(withSettings({ safeSearch: true, blockedServices: ['tiktok'] }));
     const said = () => lines.filter(({ message }) => message.includes('is kept in the file')).length;
