@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -222,6 +222,20 @@ describe('a list at a file: URL', () => {
     await refreshed(test);
     expect(await isBlocked(test, 'more.example')).toBe(true);
     expect(await isBlocked(test, 'ads.example')).toBe(false);
+  });
+
+  it('is closed when it is a web page, which its first piece says', async () => {
+    const { folder, inside } = await places();
+    await writeFile(inside, `<html>\n${'x'.repeat(1 << 20)}`);
+    const test = await startResolver({ adblockUrls: [urlOf(inside)] }, { listFolder: folder });
+    await loaded(test);
+    await refreshed(test);
+    expect(test.resolver.stats().lists).toMatchObject([{ error: 'it is a web page, no list' }]);
+    const opened = async () => {
+      const descriptors = await readdir('/proc/self/fd');
+      return Promise.all(descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+    };
+    await until(async () => !(await opened()).includes(inside), 'the list is closed');
   });
 
   it('is read below the folder that --list-folder names, which the DNS settings cannot', async () => {
