@@ -94,7 +94,7 @@ export interface ListArrangement {
 interface LoadedList {
   readonly rules: ListRules | null;
   readonly bytes: number;
-  /** Those of these rules; a refresh that was given up may have left a later copy. */
+  /** The server's validators for these rules; a refresh that was given up may have left a later copy. */
   readonly validators: Validators;
   /** The reader that its lines were read with. */
   readonly readBy: LineReader | null;
@@ -291,7 +291,7 @@ interface Running {
 interface Fetching {
   readonly connections: ListConnections;
   readonly signal: AbortSignal;
-  /** Those of the present rules, if they are to stay where the server has not changed them. */
+  /** The validators of the present rules; none if the list has to come again. */
   readonly known: Validators;
 }
 
