@@ -210,8 +210,11 @@ export function createBlocklists(options: BlocklistsOptions) {
     const waiting = [...urls];
     const worker = async (): Promise<void> => {
       for (let url = waiting.shift(); url !== undefined; url = waiting.shift()) {
-        const signal = AbortSignal.any([abort.signal, deadline(options.listTimeout)]);
+        const ended = new AbortController();
+        const signal = AbortSignal.any([abort.signal, deadline(options.listTimeout), ended.signal]);
         next.set(url, await refreshOne(url, connections, signal));
+        // A list that was not read to its end would stay open.
+        ended.abort();
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));

@@ -154,13 +154,8 @@ async function* unpacked(source: Readable, mostBytes: number): AsyncGenerator<Bu
 }
 
 async function* continued(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  try {
-    yield first;
-    yield* rest;
-  } finally {
-    // A reader that stops at the first piece would leave the source open.
-    await rest.return(undefined);
-  }
+  yield first;
+  yield* rest;
 }
 
 async function* gunzipped(packed: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {

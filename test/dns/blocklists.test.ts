@@ -239,6 +239,16 @@ describe('a list at a file: URL', () => {
     await until(async () => !(await openFiles()).includes(inside), 'the list is closed');
   });
 
+  it.runIf(existsSync('/proc/self/fd'))('is closed when the folder takes no copy of it', async () => {
+    const { home, folder, inside } = await places();
+    const copyFolder = join(home, 'no-folder');
+    await writeFile(copyFolder, '');
+    const test = await startResolver({ adblockUrls: [urlOf(inside)] }, { listFolder: folder, copyFolder });
+    await loaded(test);
+    expect(test.resolver.stats().lists).toMatchObject([{ error: expect.stringContaining('EEXIST') }]);
+    await until(async () => !(await openFiles()).includes(inside), 'the list is closed');
+  });
+
   it('is read below the folder that --list-folder names, which the DNS settings cannot', async () => {
     const { home, inside } = await places();
     const answer = await settingsFromCommandLine(['--list-folder', 'lists', '--data-dir', 'data'], {
