@@ -80,7 +80,8 @@ export class CallFailures {
   /** Strikes credentials out of a reason before it is cut off, because half a credential would not be found. */
   #shown(reason: string): string {
     const struck = this.#secrets.inSentence(reason);
-    return struck.length > MOST_SHOWN ? `${struck.slice(0, MOST_SHOWN)}…` : struck;
+    // Half of a surrogate pair at the end would be refused by readers of JSON.
+    return struck.length > MOST_SHOWN ? `${struck.slice(0, MOST_SHOWN).replace(/\p{Surrogate}$/u, '')}…` : struck;
   }
 
   #thingOf(error: NoAnswer | NoEnvelope, of: AskedThing): AskedThing {

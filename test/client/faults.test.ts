@@ -120,6 +120,16 @@ describe('what is no answer of the API', () => {
       expect(told.length).toBeLessThan(2_500);
   });
 
+  it('is cut off between characters, not within one', async () => {
+    const { origin } = await scriptedServer(
+      besideStatus((_request, response) => {
+        response.writeHead(500).end(JSON.stringify({ ok: false, error: '😀'.repeat(2_000) }));
+      }),
+    );
+    const { detail } = await failureOf(readOne(call(origin)));
+    expect(detail).toMatch(/😀…$/u);
+  });
+
   it('is said by server and time, with one log line when it goes and one when it is back', async () => {
     let isGone = true;
     const { origin } = await scriptedServer(
