@@ -58,6 +58,17 @@ describe('a custom domain', () => {
     expect((await askUdp(port(), { name: 'zone.example' })).rcode).toBe('SERVFAIL');
     expect((await askUdp(port(), { name: 'a.host.example' })).rcode).toBe('SERVFAIL');
   });
+
+  it('that is there in two spellings has the address of the last, also when their order alone changes', async () => {
+    const spellings: [string, string][] = [
+      ['NAS.example', '192.0.2.8'],
+      ['nas.example', '192.0.2.7'],
+    ];
+    const { port, set } = await startResolver({ customDomains: new Map(spellings) });
+    expect(dataOf(await askUdp(port(), { name: 'nas.example' }))).toEqual(['192.0.2.7']);
+    await set({ customDomains: new Map(spellings.reverse()) });
+    expect(dataOf(await askUdp(port(), { name: 'nas.example' }))).toEqual(['192.0.2.8']);
+  });
 });
 
 describe('a forwarded question', () => {
