@@ -19,6 +19,8 @@ export function httpUrl(text: string): URL | null {
  * up to 63.
  */
 const NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/;
+/** More could be no name, and would take long to convert to ASCII. */
+const MOST_CHARACTERS = 253;
 
 /**
  * Returns a domain name in the form for comparison: ASCII (RFC 5891), lower case, no trailing dot, perhaps with a
@@ -29,7 +31,7 @@ export function domainName(text: string): string | null {
   const bare = (below ? text.slice(2) : text).replace(/\.$/, '').toLowerCase();
   // The URL standard's mapping would read a number as an address and refuse an underscore in some places.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what ASCII is
-  const ascii = /^[\x00-\x7f]*$/.test(bare) ? bare : domainToASCII(bare);
+  const ascii = bare.length > MOST_CHARACTERS || /^[\x00-\x7f]*$/.test(bare) ? bare : domainToASCII(bare);
   if (!NAME.test(ascii) || isIP(ascii) !== 0) return null;
   return below ? `*.${ascii}` : ascii;
 }

@@ -65,6 +65,8 @@ describe('domainName', () => {
     ['', null],
     ['*', null],
     [`${'a'.repeat(64)}.example`, null],
+    // Soft hyphens, of which nothing is left in ASCII.
+    [`a${'\u00ad'.repeat(253)}.example`, null],
   ])('of %s is %s', (text, expected) => {
     expect(domainName(text)).toBe(expected);
   });
