@@ -103,17 +103,22 @@ describe('a blocked name', () => {
 });
 
 describe('a list', () => {
-  it('that has not changed is not sent again', async () => {
+  it('that has not changed is not sent again, nor after a restart, unless its copy is gone', async () => {
     const { state, url } = await listServer((request, response) => {
       const known = request.headers['if-none-match'] === '"1"' && request.headers['if-modified-since'] !== undefined;
       response.writeHead(known ? 304 : 200, { etag: '"1"', 'last-modified': 'Thu, 01 Jan 2026 00:00:00 GMT' });
       response.end(known ? '' : 'ads.example');
     });
-    const test = await startResolver({ adblockUrls: [url] });
-    await loaded(test);
-    await refreshed(test);
-    expect(state.requests.map((request) => request.headers['if-none-match'])).toEqual([undefined, '"1"']);
-    expect((await askUdp(test.port(), { name: 'ads.example' })).rcode).toBe('NXDOMAIN');
+    const first = await startResolver({ adblockUrls: [url] });
+    await loaded(first);
+    await refreshed(first);
+    const second = await startResolver({ adblockUrls: [url] }, { copyFolder: first.folder });
+    await loaded(second);
+    await rm(first.folder, { recursive: true });
+    await refreshed(second);
+    const asked = state.requests.map((request) => request.headers['if-none-match']);
+    expect(asked).toEqual([undefined, '"1"', '"1"', undefined]);
+    expect((await askUdp(second.port(), { name: 'ads.example' })).rcode).toBe('NXDOMAIN');
   });
 
   it.each([
