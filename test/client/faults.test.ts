@@ -130,6 +130,16 @@ describe('what is no answer of the API', () => {
     expect(detail).toMatch(/😀…$/u);
   });
 
+  it('is cut off after its credentials are struck out, of which the beginning would stay', async () => {
+    const { origin } = await scriptedServer(
+      besideStatus((_request, response) => {
+        response.writeHead(500).end(JSON.stringify({ ok: false, error: `${'x'.repeat(1_975)} ${TOKEN}` }));
+      }),
+    );
+    const { detail } = await failureOf(readOne(call(origin, { credentials: BY_TOKEN })));
+    expect(detail).toMatch(/x \[struck…$/);
+  });
+
   it('is said by server and time, with one log line when it goes and one when it is back', async () => {
     let isGone = true;
     const { origin } = await scriptedServer(
