@@ -230,15 +230,12 @@ export class Resolver implements ResolverPort {
   /** Returns figures for metrics, counted since its creation. */
   stats() {
     const open = this.#listener.current();
-    const lists = this.#blocklists.states();
     return {
       listening: open === null ? null : { address: open.address, port: open.port },
       ...this.#counts,
       cachedAnswers: this.#state.forwarder?.cache.size ?? 0,
-      lists,
+      lists: this.#blocklists.states(),
       lastRefresh: this.#blocklists.refreshedAt(),
-      /** Why a list kept its old content at the last refresh; null if no list did. */
-      lastRefreshError: lists.find(({ error }) => error !== null)?.error ?? null,
     };
   }
 

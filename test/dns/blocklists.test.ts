@@ -165,7 +165,7 @@ describe('a list', () => {
     expect(test.lines.filter(({ level }) => level === 'warn' || level === 'error')).toHaveLength(1);
     const warned = test.lines.find(({ level }) => level === 'warn');
     expect(warned).toMatchObject({ fields: { list: url, kept: 1 } });
-    expect(test.resolver.stats().lastRefreshError).toBe(warned?.fields.reason);
+    expect(test.resolver.stats().lists).toMatchObject([{ error: warned?.fields.reason }]);
     expect((await readdir(test.folder)).filter((name) => name.includes('draft'))).toEqual([]);
   });
 
