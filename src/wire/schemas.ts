@@ -23,6 +23,10 @@ export const flag = (description: string) => Type.Boolean({ expected: 'true or f
 export const texts = (description: string) =>
   Type.Array(text('Text.'), { expected: 'an array of strings', description });
 
+/** An object of texts with arbitrary names. TypeBox's own pattern, `^.*$`, checks no name with a line break. */
+export const textsByName = (description: string) =>
+  Type.Record(Type.String({ pattern: '[\\s\\S]*' }), text(description));
+
 /** Makes a member optional, with null meaning the same as absent (design: "A body with another content type"). */
 export const optional = <S extends TSchema>(schema: S, expected: string, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { expected, description }));

@@ -4,7 +4,7 @@ import { DomainError } from '../../core/errors.js';
 import type { DnsChange, DnsConfig, DnsList, DnsRewrite, ResolverSettings } from '../../core/model.js';
 import { SERVICES, upstreamFault } from '../dns-values.js';
 import type { Encodable } from '../json/write-json.js';
-import { flag, object, optional, text, texts, u64 } from '../schemas.js';
+import { flag, object, optional, text, texts, textsByName, u64 } from '../schemas.js';
 import { Type } from '../typebox.js';
 
 /** A revision's form of the DNS settings that replace the whole `dns` object (design: "DNS settings"). */
@@ -72,7 +72,7 @@ const BODY = object(
     doh_upstream: optional(text('URL.'), 'a string or null', 'Put before the other upstreams.'),
     adblock_urls: optional(texts('URLs.'), 'an array of strings or null', 'Put behind the other lists.'),
     custom_domains: optional(
-      Type.Record(Type.String(), text('Address.')),
+      textsByName('Address.'),
       'an object of strings, or null',
       'Put behind the other own names.',
     ),

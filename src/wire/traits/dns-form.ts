@@ -3,7 +3,7 @@ import { olderMembers } from '../../core/dns-settings.js';
 import type { DnsChange, DnsConfig } from '../../core/model.js';
 import { checkCustomDomains, checkListUrls, checkUpstream } from '../dns-values.js';
 import type { Encodable } from '../json/write-json.js';
-import { flag, object, optional, text, texts } from '../schemas.js';
+import { flag, object, optional, text, texts, textsByName } from '../schemas.js';
 import { Type } from '../typebox.js';
 
 /** A revision's form of the DNS configuration object (design: "DNS settings"). */
@@ -26,7 +26,7 @@ const fourMembers = {
   doh_upstream: optional(text('URL.'), 'a string or null', 'DNS over HTTPS upstream; absent keeps the present one.'),
   adblock_urls: optional(texts('URLs.'), 'an array of strings or null', 'Blocklists; absent keeps the present ones.'),
   custom_domains: optional(
-    Type.Record(Type.String(), text('Address.')),
+    textsByName('Address.'),
     'an object of addresses by name, or null',
     'Name to IPv4 or IPv6 address; absent keeps the present ones.',
   ),

@@ -69,3 +69,18 @@ describe.each(dnsForms)('DNS settings of $name', (form) => {
     );
   });
 });
+
+describe('own names in a body', () => {
+  const bodies = REVISIONS.flatMap(({ id, capabilities: { dns, dnsEngine } }) => {
+    return [dns?.form.schema, dnsEngine?.form.body].flatMap((schema) => (schema === undefined ? [] : [{ id, schema }]));
+  });
+
+  it.each(bodies)('of $id have texts for addresses, whatever the name', ({ schema }) => {
+    for (const name of ['a', 'a\nb', '__proto__', '']) {
+      const body = (address: string) =>
+        Buffer.from(`{"enabled":true,"custom_domains":{${JSON.stringify(name)}:${address}}}`);
+      expect(() => checked(schema, parseJson(body('5')), 'body'), JSON.stringify(name)).toThrow('custom_domains');
+      expect(() => checked(schema, parseJson(body('"192.0.2.1"')), 'body')).not.toThrow();
+    }
+  });
+});
