@@ -105,10 +105,15 @@ function withoutComments(bytes: Buffer): Buffer | null {
     if (byte !== SLASH && byte !== HASH) continue;
     const end = commentEnd(bytes, at);
     if (end === null) return null;
-    stripped.fill(BLANK, at, end);
+    blankOut(stripped, at, end);
     at = end - 1;
   }
   return stripped;
+}
+
+/** Replaces bytes by blanks; line feeds stay, because problems are told with the line of the file. */
+function blankOut(bytes: Buffer, start: number, end: number): void {
+  for (let at = start; at < end; at += 1) if (bytes[at] !== FEED) bytes[at] = BLANK;
 }
 
 /** Returns the offset of the quote that ends a string, or the end of the bytes. */

@@ -39,6 +39,14 @@ describe('a server of any line', () => {
     expect(problemIn(`// a\n# b\n/* c * d */ ${JSON.stringify(smallest)} // e`, file)).toBeNull();
   });
 
+  it('is told the line of the file, however many lines its comments have', () => {
+    for (const [text, line] of [
+      ['{\n/* a\nb */\n"x": "\\ud800"}', 'line 4'],
+      [`{\n// a\n/* a\n\nb */\n"x": ${'['.repeat(127)}${']'.repeat(127)}}`, 'line 6'],
+    ] as const)
+      expect(readServerText(Buffer.from(text)).problem).toContain(line);
+  });
+
   it.each<[what: string, text: (file: string) => string, problem: RegExp]>([
     ['a byte order mark', (file) => `\ufeff${file}`, /byte order mark/],
     ['a comma behind the last member', (file) => file.replace(/\}$/, ',}'), /unexpected '}'/],
