@@ -1,8 +1,17 @@
 import { isBare } from '../../core/keys/key-record.js';
-import { LATER_MEMBERS, neededOfDns, type ServerFile, takesPlainKeysAlone } from '../../wire/traits/server-file.js';
+import type { ListenerConfig } from '../../core/model.js';
+import { isPbkdf2 } from '../../core/password.js';
+import {
+  LATER_MEMBERS,
+  neededOfDns,
+  readsOfApi,
+  type ServerFile,
+  takesPlainKeysAlone,
+} from '../../wire/traits/server-file.js';
 import { readDocument } from '../document.js';
 import { editsOf } from '../edit.js';
 import { readElement } from '../element.js';
+import { inboundsOf } from '../inbounds-layout.js';
 import { isAbsent } from '../reading.js';
 import { withDns } from '../section-changes.js';
 import { applySplices, sortSplices, splice } from '../splice.js';
@@ -42,6 +51,29 @@ export function nameUnread({ bytes, root }: Draft, { laterMembers }: ConversionT
     for (const [index, rule] of rules.elements.entries())
       if (!isAbsent(memberOf(rule, 'send_from'))) losses.add(`${place}[${index}].send_from`, UNREAD);
   }
+}
+
+const OPENS = 'servers of the target pass over it, and their API would be open to everyone; it stays';
+const SALTED = 'servers of the target let nobody in by a salted hash; it stays';
+
+/** Records the members of the listener that the target's servers ignore, or by which nobody could sign in there. */
+export function nameUnreadOfApi(
+  { root }: Draft,
+  listener: ListenerConfig | null,
+  to: ConversionTarget,
+  losses: Losses,
+): void {
+  if (listener === null) return;
+  const { token, username, passwordHash, webpath } = listener;
+  const place = inboundsOf(root, 'api')[0]?.place ?? 'api';
+  const isRead = (name: string) => !('root' in to) || readsOfApi(to, name);
+  const credentials = Object.entries({ token, username, password_hash: passwordHash });
+  const given = credentials.filter(([, value]) => (value ?? '') !== '');
+  const isOpened = listener.enabled && !given.some(([name]) => isRead(name));
+  for (const [name] of given) if (!isRead(name)) losses.add(`${place}.${name}`, isOpened ? OPENS : UNREAD);
+  if (webpath !== '' && !isRead('webpath')) losses.add(`${place}.webpath`, UNREAD);
+  const readsSalted = 'root' in to && to.readsPbkdf2;
+  if (isPbkdf2(passwordHash) && isRead('password_hash') && !readsSalted) losses.add(`${place}.password_hash`, SALTED);
 }
 
 /** Tells whether a member is there and not null, even if its value was not read. */

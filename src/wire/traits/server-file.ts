@@ -63,6 +63,8 @@ export interface ServerFile {
   readonly laterMembers: readonly string[];
   /** True if these servers serve no API without a credential to sign in with. */
   readonly wantsCredential: boolean;
+  /** True if a `password_hash` of PBKDF2 admits somebody there. */
+  readonly readsPbkdf2: boolean;
   /**
    * The first version whose live reload reads both a legacy key list and the inbounds; null for servers that know no
    * inbounds.
@@ -101,6 +103,11 @@ export function neededOfDns(servers: readonly Pick<FileServer, 'file'>[]): reado
     return Object.entries(membersOf(membersOf(file.root).dns?.type)).filter(([, { mayLack }]) => !mayLack);
   });
   return [...new Set(needed.map(([name]) => name))];
+}
+
+/** Tells whether these servers read a member of `api`; those of an inbound read what later ones do. */
+export function readsOfApi({ root, layout }: Pick<ServerFile, 'root' | 'layout'>, member: string): boolean {
+  return layout === 'inbounds' || Object.hasOwn(membersOf(membersOf(root).api?.type), member);
 }
 
 function membersOf(type: FileType | undefined): FileMembers {
@@ -237,6 +244,7 @@ const flat = (name: string, members: FileMembers): ServerFile => ({
   configVersion: null,
   laterMembers: [],
   wantsCredential: false,
+  readsPbkdf2: false,
   unionSince: null,
 });
 
@@ -557,5 +565,6 @@ export const overnetFile: ServerFile = {
     },
   },
   configVersion: 3,
+  readsPbkdf2: true,
   laterMembers: ['send_from', ...LATER_MEMBERS],
 };

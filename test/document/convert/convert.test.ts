@@ -17,7 +17,10 @@ import {
   overnetFile as FLAT_3,
   flatAgainFile,
   inboundsFile,
+  loginFile,
+  namedKeysFile,
   plainKeysFile,
+  protocolRulesFile,
 } from '../../../src/wire/traits/server-file.js';
 import { ROOT } from '../../clone.js';
 import { behaviourOf } from '../../stand-in/behaviour.js';
@@ -381,5 +384,59 @@ describe('a file for servers from 0.4.6 on', () => {
   it('names no member that is null', () => {
     const nulls = { mode: 'server', config_version: 2, access_keys: [], domain: null, overnet: null, tls: null };
     expect(convertFile(Buffer.from(JSON.stringify(nulls)), FLAT).losses).toEqual([]);
+  });
+});
+
+describe('the credentials of an API', () => {
+  const PBKDF2 = `pbkdf2-sha256$300000$${'0a'.repeat(16)}$${'0b'.repeat(32)}`;
+  const SHA256 = '0c'.repeat(32);
+  const lossesOf = (api: object, to: ConversionTarget) => {
+    const flat = { mode: 'server', config_version: 3, access_keys: ['a'], api: { enabled: true, ...api } };
+    return convertFile(Buffer.from(JSON.stringify(flat)), to).losses;
+  };
+
+  it.each([
+    ['a token', { token: 't' }, loginFile, ['api.token']],
+    ['a login', { username: 'u', password_hash: SHA256 }, namedKeysFile, ['api.username', 'api.password_hash']],
+  ])('%s that no server of the target reads is named with what comes of it: the API is open', (_, api, to, places) => {
+    const text = 'servers of the target pass over it, and their API would be open to everyone; it stays';
+    expect(lossesOf(api, to)).toEqual(places.map((place) => ({ place, text })));
+  });
+
+  it.each([
+    ['a token beside a login', { token: 't', username: 'u', password_hash: SHA256 }, loginFile, ['api.token']],
+    ['a web path beside a token', { token: 't', webpath: 'p' }, namedKeysFile, ['api.webpath']],
+  ])('%s is named where no server of the target reads it', (_, api, to, places) => {
+    const text = 'servers of the target pass over it; it stays';
+    expect(lossesOf(api, to)).toEqual(places.map((place) => ({ place, text })));
+  });
+
+  it.each([
+    ['a token', { token: 't' }, protocolRulesFile],
+    ['a login', { username: 'u', password_hash: SHA256, webpath: 'p' }, loginFile],
+    ['a token and a login', { token: 't', username: 'u', password_hash: SHA256, webpath: 'p' }, inboundsFile],
+    ['empty ones', { token: '', username: '', password_hash: '', webpath: '' }, plainKeysFile],
+    ['a token', { token: 't' }, FLAT],
+  ])('%s that servers of the target read are not named', (_, api, to) => {
+    expect(lossesOf(api, to)).toEqual([]);
+  });
+
+  it('of an inbound are named there', () => {
+    const api = { protocol: 'api', tag: 'a', listen: '127.0.0.1', port: 9090, token: 't' };
+    const file = { mode: 'server', inbounds: [api, { protocol: 'ostp', users: ['a'] }], outbounds: [] };
+    const { losses } = convertFile(Buffer.from(JSON.stringify(file)), loginFile);
+    expect(losses.map(({ place }) => place)).toEqual(['inbounds[0].token', 'inbounds[0].tag']);
+  });
+
+  it.each([
+    FLAT_2,
+    protocolRulesFile,
+    inboundsFile,
+    FLAT,
+  ])('with a salted hash are named for $layout with $configVersion, where nobody could sign in by it', (to) => {
+    const [loss, ...others] = lossesOf({ username: 'u', password_hash: PBKDF2 }, to);
+    expect(loss?.place).toBe('api.password_hash');
+    expect(loss?.text).toBe('servers of the target let nobody in by a salted hash; it stays');
+    expect(others).toEqual([]);
   });
 });
