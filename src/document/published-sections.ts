@@ -9,6 +9,7 @@ import {
   type ServerConfiguration,
   type SubscriptionSettings,
 } from '../core/model.js';
+import { withoutOuterSlashes } from '../wire/traits/api-root.js';
 import { isAbsent, isObjectHere, readBoolean, readPort, readString, readStrings, type Warnings } from './reading.js';
 import { memberOf, type ObjectNode, type Shape, type ValueNode } from './tree.js';
 
@@ -70,7 +71,7 @@ function readTls(tls: ValueNode | undefined, warnings: Warnings): Published['tls
 function readSubscription(node: ValueNode | undefined, warnings: Warnings): SubscriptionSettings {
   const { subscription: fallback } = DEFAULT_PUBLISHED;
   if (!isObjectHere(node, 'subscription', warnings)) return fallback;
-  const path = textIn(node, 'path', 'subscription.', warnings)?.replace(/^\/*|\/+$/g, '') ?? '';
+  const path = withoutOuterSlashes(textIn(node, 'path', 'subscription.', warnings) ?? '');
   return {
     enabled: readBoolean(memberOf(node, 'enabled'), 'subscription.enabled', fallback.enabled, warnings),
     prefix: path === '' ? fallback.prefix : `/${path}`,

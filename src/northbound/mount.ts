@@ -1,6 +1,7 @@
 import type { Backend } from '../core/backend.js';
 import { createSession, type Session } from '../core/session.js';
 import { type Operation, operationsOf } from '../wire/operations.js';
+import { withoutOuterSlashes } from '../wire/traits/api-root.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { PanelFiles } from './panel-files.js';
 
@@ -74,7 +75,7 @@ function overlaps(mount: Mount, other: Mount): boolean {
 /** Returns why a web path cannot be served, or null. */
 export function webpathProblem(webpath: string): string | null {
   if (/[*?#%\\]/.test(webpath)) return 'expected a web path without * ? # % or \\';
-  const inner = webpath.replace(/^\/+|\/+$/g, '').split('/');
+  const inner = withoutOuterSlashes(webpath).split('/');
   if (inner.length > 1 && inner.includes('')) return 'expected a web path without empty parts';
   if (inner.some((part) => part === '.' || part === '..')) return 'expected a web path without . or .. parts';
   if (/\p{Surrogate}/u.test(webpath)) return 'expected a web path without half of a surrogate pair';

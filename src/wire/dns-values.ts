@@ -10,8 +10,25 @@ export function hostOf(url: URL): string {
 
 /** Returns the http or https URL in a text, else null. */
 export function httpUrl(text: string): URL | null {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return null;
+  if (!/^https?:\/\//i.test(text) || !isUrl(text)) return null;
   return new URL(text);
+}
+
+/** More than any name has, with its port, as a name in other letters than ASCII and with what a URL has before it. */
+const MOST_MAPPED = 1024;
+
+/**
+ * Tells whether a text is a URL. A long host in other letters than ASCII is none, because the time for mapping it grows
+ * with the square of its length.
+ */
+function isUrl(text: string): boolean {
+  const [start = ''] = /^[^:]*:[/\\]*[^/\\?#]*/.exec(text) ?? [];
+  return (start.length <= MOST_MAPPED || isAscii(start)) && URL.canParse(text);
+}
+
+function isAscii(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what ASCII is
+  return /^[\x00-\x7f]*$/.test(text);
 }
 
 /**
@@ -29,9 +46,9 @@ const MOST_CHARACTERS = 253;
 export function domainName(text: string): string | null {
   const below = text.startsWith('*.');
   const bare = (below ? text.slice(2) : text).replace(/\.$/, '').toLowerCase();
+  if (bare.length > MOST_CHARACTERS) return null;
   // The URL standard's mapping would read a number as an address and refuse an underscore in some places.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what ASCII is
-  const ascii = bare.length > MOST_CHARACTERS || /^[\x00-\x7f]*$/.test(bare) ? bare : domainToASCII(bare);
+  const ascii = isAscii(bare) ? bare : domainToASCII(bare);
   if (!NAME.test(ascii) || isIP(ascii) !== 0) return null;
   return below ? `*.${ascii}` : ascii;
 }
@@ -74,6 +91,9 @@ export type UpstreamPlace =
   | { readonly carrier: 'tls' | 'tcp' | 'udp'; readonly host: string; readonly port: number };
 
 const MOST_PORT = 65_535;
+/** Matches only from the first slash, or bracket, of a run: from each of them the time would grow with the square of their number. */
+const LAST_SLASHES = /(?<!\/)\/+$/;
+const OUTER_BRACKETS = /^[[\]]+|(?<![[\]])[[\]]+$/g;
 const PORTS = { tls: 853, tcp: 53, udp: 53 } as const;
 
 /**
@@ -83,10 +103,10 @@ const PORTS = { tls: 853, tcp: 53, udp: 53 } as const;
  */
 export function upstreamPlace(text: string): UpstreamPlace | null {
   const given = text.trim();
-  if (given.startsWith('https://')) return URL.canParse(given) ? { carrier: 'https', url: given } : null;
+  if (given.startsWith('https://')) return isUrl(given) ? { carrier: 'https', url: given } : null;
   const [, scheme = 'udp', rest = ''] = /^(?:(tls|tcp|udp):\/\/)?(.*)$/s.exec(given) ?? [];
   const carrier = scheme === 'tls' || scheme === 'tcp' ? scheme : 'udp';
-  const bare = carrier === 'tls' ? rest.replace(/\/+$/, '') : rest;
+  const bare = carrier === 'tls' ? rest.replace(LAST_SLASHES, '') : rest;
   const [, bracketed, plain = '', digits] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(bare) ?? [];
   const host = isIP(bare) === 6 ? bare : (bracketed ?? plain);
   const port = digits === undefined || host === bare ? PORTS[carrier] : Number(digits);
@@ -110,12 +130,12 @@ export function upstreamFault(text: string): string | null {
   const given = text.trim();
   if (given.startsWith('https://')) return null;
   if (given.startsWith('tls://')) {
-    const [, host = '', port] = /^tls:\/\/(.*?)(?::(\d*))?\/*$/s.exec(given) ?? [];
+    const [, host = '', port] = /^(.*?)(?::(\d*))?$/s.exec(given.slice(6).replace(LAST_SLASHES, '')) ?? [];
     return (port === undefined ? null : portFault(port)) ?? (host === '' ? `"${given}": no host` : null);
   }
   const isTcp = given.startsWith('tcp://');
   const rest = isTcp || given.startsWith('udp://') ? given.slice(6) : given;
-  if (isIP(rest.replace(/^[[\]]+|[[\]]+$/g, '')) !== 0 || isAddressWithPort(rest)) return null;
+  if (isIP(rest.replace(OUTER_BRACKETS, '')) !== 0 || isAddressWithPort(rest)) return null;
   const why = `"${rest}" is not an IP address (with an optional port)`;
   if (isTcp) return why;
   return `upstream "${given}": use https://host/dns-query, tls://host, tcp://ip, udp://ip or a bare IP: ${why}`;
@@ -139,7 +159,7 @@ export function checkUpstream(text: string): void {
 
 /** Tells whether a list may have this URL. */
 export function isListUrl(text: string): boolean {
-  return isWebUrl(text) || (/^file:/i.test(text) && URL.canParse(text));
+  return isWebUrl(text) || (/^file:/i.test(text) && isUrl(text));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { domainName, upstreamPlace } from '../../src/wire/dns-values.js';
+import { domainName, isListUrl, upstreamFault, upstreamPlace } from '../../src/wire/dns-values.js';
 import { dnsOfFourMembers } from '../../src/wire/traits/dns-form.js';
 
 describe('POST /dns/config', () => {
@@ -89,5 +89,44 @@ describe('the text of an upstream', () => {
     ['', null],
   ])('%s', (text, place) => {
     expect(upstreamPlace(text)).toEqual(place);
+  });
+});
+
+describe('a text of a million characters', () => {
+  const MANY = 1_000_000;
+  const ideographs = Array.from({ length: MANY }, (_, n) => String.fromCharCode(0x4e00 + (n % 20_000))).join('');
+
+  // Each took from half a minute to half an hour of the event loop, because the work grew with the square of the length.
+  it.each([
+    ['slashes before a letter', `tls://${'/'.repeat(MANY)}x`],
+    ['brackets before a letter', `x${'['.repeat(MANY)}x`],
+    ['ideographs', `https://${ideographs}/`],
+  ])('of %s is no upstream', (_, text) => {
+    expect(upstreamPlace(text)).toBeNull();
+    expect(() => dnsOfFourMembers.decode({ enabled: true, doh_upstream: text })).toThrow('doh_upstream');
+  });
+
+  it.each(['/', '['])('of %s is judged in the words of servers', (part) => {
+    expect(upstreamFault(`x${part.repeat(MANY)}x`)).toContain('is not an IP address');
+    expect(upstreamFault(`tls://${part.repeat(MANY)}x`)).toBeNull();
+  });
+
+  it('of ideographs is no name and no URL of a list', () => {
+    expect(domainName(ideographs)).toBeNull();
+    expect(isListUrl(`https://${ideographs}/`)).toBe(false);
+  });
+});
+
+describe('the words of servers for an upstream', () => {
+  it.each([
+    ['tls://', '"tls://": no host'],
+    ['tls:///', '"tls:///": no host'],
+    ['tls://:853', '"tls://:853": no host'],
+    ['tls://dns.example:', 'cannot parse integer from empty string'],
+    ['tls://dns.example:853//', null],
+    ['tls://dns.example:65536/', 'number too large to fit in target type'],
+    ['[::1]', null],
+  ])('%s: %s', (text, words) => {
+    expect(upstreamFault(text)).toBe(words);
   });
 });

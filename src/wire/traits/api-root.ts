@@ -7,6 +7,14 @@ export interface ApiRoot {
   paths(webpath: string): { readonly base: string; readonly api: string };
 }
 
+/**
+ * Removes the slashes around a path. Only the first slash of a run is tried, because with each of them the time would
+ * grow with the square of their number.
+ */
+export function withoutOuterSlashes(path: string): string {
+  return path.replace(/^\/+|(?<!\/)\/+$/g, '');
+}
+
 /** `/api`, whatever the web path. */
 export const atServerRoot: ApiRoot = {
   name: '/api',
@@ -19,7 +27,7 @@ export const underBase: ApiRoot = {
   name: '{base}/api',
   usesWebpath: true,
   paths(webpath) {
-    const trimmed = webpath.replace(/^\/+|\/+$/g, '');
+    const trimmed = withoutOuterSlashes(webpath);
     const base = `/${trimmed === '' ? 'panel' : trimmed}`;
     return { base, api: `${base}/api` };
   },

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import gte from 'semver/functions/gte.js';
 import { MAX_U64 } from '../../core/model.js';
+import { withoutOuterSlashes } from './api-root.js';
 
 /**
  * A value that servers accept, by the types of their own reader (serde): a value of another type makes their start
@@ -470,8 +471,9 @@ const CERTIFICATES = ['acme', 'manual', 'none'];
 
 const isDomain = (name: string) =>
   name.length <= 253 && /^[a-z\d]([a-z\d-]{0,61}[a-z\d])?(\.[a-z\d]([a-z\d-]{0,61}[a-z\d])?)+$/i.test(name);
-const subscriptionPath = ({ text }: GivenMembers) => (text('subscription.path') ?? '').replace(/\/+$/, '') || '/sub';
-const panelPath = ({ text }: GivenMembers) => `/${(text('api.webpath') || 'panel').replace(/^\/+|\/+$/g, '')}`;
+const subscriptionPath = ({ text }: GivenMembers) =>
+  (text('subscription.path') ?? '').replace(/(?<!\/)\/+$/, '') || '/sub';
+const panelPath = ({ text }: GivenMembers) => `/${withoutOuterSlashes(text('api.webpath') || 'panel')}`;
 const isWithin = (path: string, other: string) => path === other || path.startsWith(`${other}/`);
 
 /** Makes a rule that applies if TLS is enabled. */

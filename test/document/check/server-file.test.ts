@@ -4,6 +4,8 @@ import { checkFile } from '../../../src/document/check/file-check.js';
 import { readServerText } from '../../../src/document/check/server-text.js';
 import { readingOf } from '../../../src/document/check/servers.js';
 import { startProblem } from '../../../src/document/check/start.js';
+import { readDocument } from '../../../src/document/document.js';
+import { underBase } from '../../../src/wire/traits/api-root.js';
 import {
   domainFile,
   flatAgainFile,
@@ -45,6 +47,17 @@ describe('a server of any line', () => {
       [`{\n// a\n/* a\n\nb */\n"x": ${'['.repeat(127)}${']'.repeat(127)}}`, 'line 6'],
     ] as const)
       expect(readServerText(Buffer.from(text)).problem).toContain(line);
+  });
+
+  // It took half an hour, because the work grew with the square of their number.
+  it('is told what is wrong with paths of a million slashes', () => {
+    const path = `/a${'/'.repeat(1_000_000)}x`;
+    const others = { domain: 'vpn.example.com', tls: { enabled: true, ws_path: '/s3cr3tpath' } };
+    const file = { ...FLAT, ...others, api: { webpath: path }, subscription: { enabled: true, path } };
+    const bytes = Buffer.from(JSON.stringify(file));
+    expect(startProblem(readServerText(bytes), domainFile)).toBe('subscription.path: expected a path such as /sub');
+    expect(readDocument(bytes).configuration.listener?.webpath).toBe(path);
+    expect(underBase.paths(path).base).toBe(path);
   });
 
   it.each<[what: string, text: (file: string) => string, problem: RegExp]>([
