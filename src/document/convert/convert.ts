@@ -46,7 +46,7 @@ export function convertFile(
   refuseRepeated(source.root, '');
   const losses = createLosses();
   onStep(1 / 3);
-  nameUnread(source, to, losses);
+  nameUnread(source, configuration, to, losses);
   nameUnreadOfApi(source, configuration.listener, to, losses);
   const moved = isSameLayout ? bytes : (to.layout === 'inbounds' ? toInbounds : toAccessKeys)(bytes, losses);
   const converted = withConfigVersion(draftOf(withNeeded(moved, to, losses)), to);

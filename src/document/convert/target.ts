@@ -1,13 +1,18 @@
+import { isIP } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
+import { DEFAULT_RESOLVER } from '../../core/dns-settings.js';
 import { isBare } from '../../core/keys/key-record.js';
-import type { ListenerConfig } from '../../core/model.js';
+import type { DnsConfig, ListenerConfig, ServerConfiguration } from '../../core/model.js';
 import { isPbkdf2 } from '../../core/password.js';
 import {
   LATER_MEMBERS,
   neededOfDns,
   readsOfApi,
+  readsPlace,
   type ServerFile,
   takesPlainKeysAlone,
 } from '../../wire/traits/server-file.js';
+import { renderResolver } from '../dns-section.js';
 import { readDocument } from '../document.js';
 import { editsOf } from '../edit.js';
 import { readElement } from '../element.js';
@@ -15,7 +20,7 @@ import { inboundsOf } from '../inbounds-layout.js';
 import { isAbsent } from '../reading.js';
 import { withDns } from '../section-changes.js';
 import { applySplices, sortSplices, splice } from '../splice.js';
-import { memberOf, type ValueNode } from '../tree.js';
+import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
 import { objectWith } from '../value.js';
 import type { Losses } from './losses.js';
 import {
@@ -36,20 +41,62 @@ export type ConversionTarget = ServerFile | Pick<ServerFile, 'layout' | 'configV
 const VERSION = 'config_version';
 
 const UNREAD = 'servers of the target pass over it; it stays';
+const EVERY_PROTOCOL = 'servers of the target pass over it: the rule is for every protocol there; it stays';
 
 /** Records the members that other servers read and the target's ignore. */
-export function nameUnread({ bytes, root }: Draft, { laterMembers }: ConversionTarget, losses: Losses): void {
+export function nameUnread(
+  { bytes, root }: Draft,
+  { dns }: Pick<ServerConfiguration, 'dns'>,
+  to: ConversionTarget,
+  losses: Losses,
+): void {
+  const { laterMembers } = to;
   for (const name of LATER_MEMBERS) {
     if (!laterMembers.includes(name) && isGiven(bytes, memberOf(root, name))) losses.add(name, UNREAD);
   }
-  if (laterMembers.includes('send_from')) return;
+  const isRead = (place: string) => 'root' in to && readsPlace(to, place);
+  if (!isRead('bind_ip') && isGiven(bytes, memberOf(root, 'bind_ip'))) losses.add('bind_ip', UNREAD);
+  for (const name of ['username', 'password']) {
+    const place = `outbound.${name}`;
+    if (!isRead(place) && !isAbsent(memberOf(memberOf(root, 'outbound'), name))) losses.add(place, UNREAD);
+  }
+  nameUnreadOfDns(dns, to, losses);
+  nameUnreadOfRules(root, to, losses);
+}
+
+/** Records the DNS settings in force that the target's servers ignore, unless their older members say the same. */
+function nameUnreadOfDns({ enabled, resolver }: DnsConfig, to: ConversionTarget, losses: Losses): void {
+  if ('root' in to && !readsPlace(to, 'dns')) {
+    if (enabled) losses.add('dns', UNREAD);
+    return;
+  }
+  if (resolver === null || ('root' in to && readsPlace(to, 'dns.upstreams'))) return;
+  const { upstreams, lists, rewrites } = resolver;
+  const said = renderResolver({
+    ...DEFAULT_RESOLVER,
+    upstreams: upstreams.slice(0, 1),
+    lists: lists.filter((list) => list.enabled),
+    rewrites: rewrites.filter(({ answer }) => isIP(answer) !== 0),
+  });
+  for (const [member, value] of renderResolver(resolver))
+    if (!isDeepStrictEqual(value, said.get(member))) losses.add(`dns.${member}`, UNREAD);
+}
+
+/** Records the members of rules that the target's servers ignore. */
+function nameUnreadOfRules(root: ObjectNode, to: ConversionTarget, losses: Losses): void {
+  const home = to.layout === 'inbounds' ? 'routing' : 'outbound';
+  const unread = [
+    ...('root' in to && !readsPlace(to, `${home}.rules[].protocol`) ? [['protocol', EVERY_PROTOCOL] as const] : []),
+    ...(to.laterMembers.includes('send_from') ? [] : [['send_from', UNREAD] as const]),
+  ];
   for (const [place, rules] of [
     ['outbound.rules', memberOf(memberOf(root, 'outbound'), 'rules')],
     ['routing.rules', memberOf(memberOf(root, 'routing'), 'rules')],
   ] as const) {
     if (rules?.kind !== 'array') continue;
     for (const [index, rule] of rules.elements.entries())
-      if (!isAbsent(memberOf(rule, 'send_from'))) losses.add(`${place}[${index}].send_from`, UNREAD);
+      for (const [name, text] of unread)
+        if (!isAbsent(memberOf(rule, name))) losses.add(`${place}[${index}].${name}`, text);
   }
 }
 

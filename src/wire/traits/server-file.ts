@@ -106,9 +106,19 @@ export function neededOfDns(servers: readonly Pick<FileServer, 'file'>[]): reado
   return [...new Set(needed.map(([name]) => name))];
 }
 
+/** Tells whether these servers read the member at a place such as `api.token` or `outbound.rules[].protocol`. */
+export function readsPlace({ root }: Pick<ServerFile, 'root'>, place: string): boolean {
+  let type: FileType | undefined = root;
+  for (const step of place.split('.')) {
+    const found: FileType | undefined = membersOf(type)[step.replace('[]', '')]?.type;
+    type = typeof found === 'object' && 'elements' in found ? found.elements : found;
+  }
+  return type !== undefined;
+}
+
 /** Tells whether these servers read a member of `api`; those of an inbound read what later ones do. */
-export function readsOfApi({ root, layout }: Pick<ServerFile, 'root' | 'layout'>, member: string): boolean {
-  return layout === 'inbounds' || Object.hasOwn(membersOf(membersOf(root).api?.type), member);
+export function readsOfApi(file: Pick<ServerFile, 'root' | 'layout'>, member: string): boolean {
+  return file.layout === 'inbounds' || readsPlace(file, `api.${member}`);
 }
 
 function membersOf(type: FileType | undefined): FileMembers {

@@ -21,6 +21,7 @@ import {
   namedKeysFile,
   plainKeysFile,
   protocolRulesFile,
+  tokenAndDnsFile,
 } from '../../../src/wire/traits/server-file.js';
 import { ROOT } from '../../clone.js';
 import { behaviourOf } from '../../stand-in/behaviour.js';
@@ -438,5 +439,64 @@ describe('the credentials of an API', () => {
     expect(loss?.place).toBe('api.password_hash');
     expect(loss?.text).toBe('servers of the target let nobody in by a salted hash; it stays');
     expect(others).toEqual([]);
+  });
+});
+
+describe('what servers of the target pass over', () => {
+  const lossesOf = (members: object, to: ConversionTarget) => {
+    const file = { mode: 'server', config_version: 3, access_keys: ['a'], ...members };
+    return convertFile(Buffer.from(JSON.stringify(file)), to).losses;
+  };
+  const SOCKS = { enabled: true, protocol: 'socks5', address: '127.0.0.1', port: 1080 };
+  const RULES = [
+    { action: 'proxy', protocol: null },
+    { action: 'block', protocol: 'udp' },
+  ];
+
+  it('is named for a rule of one protocol, which is for all of them there', () => {
+    const text = 'servers of the target pass over it: the rule is for every protocol there; it stays';
+    const losses = [{ place: 'outbound.rules[1].protocol', text }];
+    expect(lossesOf({ outbound: { ...SOCKS, rules: RULES } }, tokenAndDnsFile)).toEqual(losses);
+    for (const to of [protocolRulesFile, inboundsFile, FLAT_2])
+      expect(lossesOf({ outbound: { ...SOCKS, rules: RULES } }, to)).toEqual([]);
+  });
+
+  const DNS = { enabled: true, upstreams: ['https://dns.example/'], lists: [], rewrites: [] };
+  it.each([
+    [
+      'the login at a proxy',
+      { outbound: { ...SOCKS, username: 'u', password: 'p' } },
+      ['outbound.username', 'outbound.password'],
+    ],
+    ['an address to leave from', { bind_ip: '192.0.2.1' }, ['bind_ip']],
+    ['resolvers besides the first', { dns: { ...DNS, upstreams: ['9.9.9.9', '1.1.1.1'] } }, ['dns.upstreams']],
+    [
+      'a list that is off',
+      { dns: { ...DNS, lists: [{ name: 'l', url: 'https://l/', enabled: false }] } },
+      ['dns.lists'],
+    ],
+    ['a name for a name', { dns: { ...DNS, rewrites: [{ domain: 'a.b', answer: 'c.d' }] } }, ['dns.rewrites']],
+    [
+      'rules of DNS',
+      { dns: { ...DNS, user_rules: ['||x^'], safe_search: true } },
+      ['dns.user_rules', 'dns.safe_search'],
+    ],
+  ])('is named: %s', (_, members, places) => {
+    for (const to of [protocolRulesFile, inboundsFile])
+      expect(lossesOf(members, to).map(({ place }) => place)).toEqual(places);
+    expect(lossesOf(members, FLAT_2)).toEqual([]);
+  });
+
+  it('is not named where the older members say the same, or it is off', () => {
+    const rewrites = [{ domain: 'a.b', answer: '192.0.2.1' }];
+    const lists = [{ name: 'l', url: 'https://l/', enabled: true }];
+    expect(lossesOf({ dns: { ...DNS, rewrites, lists, cache_size: 10000 } }, protocolRulesFile)).toEqual([]);
+    expect(lossesOf({ dns: { enabled: false } }, namedKeysFile)).toEqual([]);
+  });
+
+  it('is all of dns before 0.2.45', () => {
+    expect(lossesOf({ dns: { ...DNS, user_rules: ['||x^'] } }, namedKeysFile).map(({ place }) => place)).toEqual([
+      'dns',
+    ]);
   });
 });
