@@ -22,13 +22,13 @@ const MOST_MAPPED = 1024;
  * with the square of its length.
  */
 function isUrl(text: string): boolean {
-  const [start = ''] = /^[^:]*:[/\\]*[^/\\?#]*/.exec(text) ?? [];
-  return (start.length <= MOST_MAPPED || isAscii(start)) && URL.canParse(text);
+  const [start = ''] = /^[^:]*:[/\\]*[^/\\?#]*/.exec(text.slice(0, MOST_MAPPED + 1)) ?? [];
+  return (start.length <= MOST_MAPPED || isAscii(text)) && URL.canParse(text);
 }
 
 function isAscii(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what ASCII is
-  return /^[\x00-\x7f]*$/.test(text);
+  return !/[^\x00-\x7f]/.test(text);
 }
 
 /**

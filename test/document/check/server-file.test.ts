@@ -60,6 +60,14 @@ describe('a server of any line', () => {
     expect(underBase.paths(path).base).toBe(path);
   });
 
+  it('is judged with paths of ten million characters', () => {
+    const others = { domain: 'vpn.example.com', tls: { enabled: true, ws_path: `/${'a'.repeat(10_000_000)}` } };
+    const subscription = { enabled: true, path: '/b'.repeat(5_000_000) };
+    expect(flatProblem({ ...others, subscription }, domainFile)).toBeNull();
+    const doubled = { ...subscription, path: `${subscription.path}//c` };
+    expect(flatProblem({ ...others, subscription: doubled }, domainFile)).toMatch(/^subscription\.path: /);
+  });
+
   it.each<[what: string, text: (file: string) => string, problem: RegExp]>([
     ['a byte order mark', (file) => `\ufeff${file}`, /byte order mark/],
     ['a comma behind the last member', (file) => file.replace(/\}$/, ',}'), /unexpected '}'/],
