@@ -47,6 +47,8 @@ export interface World {
   readonly onHangUp: (listener: () => void) => void;
   /** Called back at every exception that nobody caught from now on, which without it ends the process. */
   readonly onUncaught: (listener: UncaughtListener) => void;
+  /** Called once the process serves: from then on its young objects have as much room as they have then, and no more. */
+  readonly keepMemorySmall: () => void;
 }
 
 /**

@@ -2,7 +2,6 @@ import { createLog, type Log } from '../platform/log.js';
 import { isMissing } from '../platform/presence.js';
 import { createSeededPorts } from '../platform/seeded-ports.js';
 import { StartError } from '../platform/start-error.js';
-import { keepYoungGenerationSmall } from '../platform/v8.js';
 import { createServiceReports } from '../serve/service.js';
 import { type RunningGateway, startGateway } from '../serve/start.js';
 import { problemText } from '../settings/flags.js';
@@ -44,7 +43,7 @@ export async function serveUntilStopped(
     const starting = startGateway(settings, { fileSystem, clock, random, log, progress }, version);
     const gateway = await Promise.race([starting, broken.then(() => Promise.reject(new StartError([])))]);
     if (gateway === null) return 0;
-    keepYoungGenerationSmall();
+    context.keepMemorySmall();
     const ready = () => service.ready(`Listening on ${gateway.url}`);
     // A closed terminal says so by the same signal: where that is no certificate's, it ends what ran on it.
     if (settings.tlsCert !== null || !isTerminal)

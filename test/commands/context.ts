@@ -105,6 +105,7 @@ export async function runHere(
     wait,
     onHangUp,
     onUncaught: () => undefined,
+    keepMemorySmall: () => undefined,
   };
   const code = await runCommandLine(argv, context);
   return { code, output, complaints, asked, progress: shown };
