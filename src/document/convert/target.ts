@@ -58,7 +58,7 @@ export function nameUnread(
   if (!isRead('bind_ip') && isGiven(bytes, memberOf(root, 'bind_ip'))) losses.add('bind_ip', UNREAD);
   for (const name of ['username', 'password']) {
     const place = `outbound.${name}`;
-    if (!isRead(place) && !isAbsent(memberOf(memberOf(root, 'outbound'), name))) losses.add(place, UNREAD);
+    if (!isRead(place) && isGiven(bytes, memberOf(memberOf(root, 'outbound'), name))) losses.add(place, UNREAD);
   }
   nameUnreadOfDns(dns, to, losses);
   nameUnreadOfRules(root, to, losses);
@@ -66,8 +66,9 @@ export function nameUnread(
 
 /** Records the DNS settings in force that the target's servers ignore, unless their older members say the same. */
 function nameUnreadOfDns({ enabled, resolver }: DnsConfig, to: ConversionTarget, losses: Losses): void {
+  if (!enabled) return;
   if ('root' in to && !readsPlace(to, 'dns')) {
-    if (enabled) losses.add('dns', UNREAD);
+    losses.add('dns', UNREAD);
     return;
   }
   if (resolver === null || ('root' in to && readsPlace(to, 'dns.upstreams'))) return;
@@ -123,9 +124,9 @@ export function nameUnreadOfApi(
   if (isPbkdf2(passwordHash) && isRead('password_hash') && !readsSalted) losses.add(`${place}.password_hash`, SALTED);
 }
 
-/** Tells whether a member is there and not null, even if its value was not read. */
+/** Tells whether a member is there, not null and not an empty text, even if its value was not read. */
 function isGiven(bytes: Buffer, node: ValueNode | undefined): boolean {
-  return !isAbsent(node) && bytes.toString('latin1', node.start, node.end) !== 'null';
+  return !isAbsent(node) && !['null', '""'].includes(bytes.toString('latin1', node.start, node.end));
 }
 
 /** Returns the number in a file that says which servers it was written for, or null. */

@@ -491,7 +491,13 @@ describe('what servers of the target pass over', () => {
     const rewrites = [{ domain: 'a.b', answer: '192.0.2.1' }];
     const lists = [{ name: 'l', url: 'https://l/', enabled: true }];
     expect(lossesOf({ dns: { ...DNS, rewrites, lists, cache_size: 10000 } }, protocolRulesFile)).toEqual([]);
-    expect(lossesOf({ dns: { enabled: false } }, namedKeysFile)).toEqual([]);
+    const off = { ...DNS, enabled: false, upstreams: ['9.9.9.9', '1.1.1.1'], user_rules: ['||x^'] };
+    for (const to of [namedKeysFile, protocolRulesFile, inboundsFile]) expect(lossesOf({ dns: off }, to)).toEqual([]);
+  });
+
+  it('is not named where it is an empty text, which says nothing', () => {
+    const empty = { bind_ip: '', outbound: { ...SOCKS, username: '', password: '' } };
+    for (const to of [protocolRulesFile, inboundsFile]) expect(lossesOf(empty, to)).toEqual([]);
   });
 
   it('is all of dns before 0.2.45', () => {
