@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ClockPort, LogPort } from '../core/ports.js';
-import { urlWithoutZone } from '../wire/dns-values.js';
+import { isUrl, urlWithoutZone } from '../wire/dns-values.js';
 import { type Blocklist, createBlocklist, EMPTY_BLOCKLIST, type NamedList } from './blocklist.js';
 import { reasonOf } from './failure-reason.js';
 import { type LineReader, readOlderLine } from './line-rules.js';
@@ -335,7 +335,7 @@ function stateOf(url: string, { rules, bytes, fetchedAt, error, skipped }: Loade
 /** Returns a list's URL for logs and metrics: user, password and query can be secrets. */
 function shownUrl(url: string): string {
   const bare = urlWithoutZone(url);
-  if (!URL.canParse(bare)) return 'no URL';
+  if (!isUrl(bare)) return 'no URL';
   const { protocol, host, pathname } = new URL(bare);
   return `${protocol}//${host}${pathname}`;
 }

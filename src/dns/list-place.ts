@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { hostOf, httpUrl, urlWithoutZone } from '../wire/dns-values.js';
+import { hostOf, httpUrl, isUrl, urlWithoutZone } from '../wire/dns-values.js';
 import { ListError } from './list-lines.js';
 import { reservedKind } from './reserved-addresses.js';
 
@@ -23,7 +23,7 @@ export async function listPlace(text: string, folder: string | null): Promise<Li
   const url = httpUrl(urlWithoutZone(text));
   const reserved = url === null ? null : reservedKind(hostOf(url));
   if (reserved !== null) throw new ListSkipped(`it is at ${reserved}`);
-  if (url === null || !URL.canParse(text)) throw new ListSkipped('it is no http, https or file URL');
+  if (url === null || !isUrl(text)) throw new ListSkipped('it is no http, https or file URL');
   return { kind: 'web', url };
 }
 

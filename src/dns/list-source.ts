@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { limitWords } from '../core/file-limits.js';
-import { httpUrl } from '../wire/dns-values.js';
+import { httpUrl, isUrl } from '../wire/dns-values.js';
 import type { Connections } from './connections.js';
 import { ListError } from './list-lines.js';
 import { listPlace } from './list-place.js';
@@ -75,7 +75,7 @@ async function follow(start: URL, known: Validators, options: OpenListOptions): 
     const location = header(response, 'location');
     if (![301, 302, 303, 307, 308].includes(response.statusCode) || location === null) return response;
     await discard(response);
-    const next = URL.canParse(location, url.href) ? httpUrl(new URL(location, url.href).href) : null;
+    const next = isUrl(location, url.href) ? httpUrl(new URL(location, url.href).href) : null;
     if (next === null) throw new ListError('it redirects to what is no http or https URL');
     url = next;
   }

@@ -1,4 +1,4 @@
-import { upstreamLabel, upstreamPlace } from '../wire/dns-values.js';
+import { isUrl, upstreamLabel, upstreamPlace } from '../wire/dns-values.js';
 import type { Connections } from './connections.js';
 import { createDohUpstream, type DohMessage, type DohQuestion } from './doh.js';
 import { StreamUpstream } from './stream-upstream.js';
@@ -23,7 +23,7 @@ export interface Upstream {
 export function createUpstream(text: string, connections: Connections, attemptTimeout: number): Upstream | null {
   const trimmed = text.trim();
   if (/^https?:\/\//i.test(trimmed)) {
-    if (!URL.canParse(trimmed)) return null;
+    if (!isUrl(trimmed)) return null;
     const doh = createDohUpstream(trimmed, connections);
     return { label: new URL(trimmed).host, shown: trimmed, ask: doh.ask, close: () => undefined };
   }

@@ -117,6 +117,11 @@ describe('a text of a million characters', () => {
   });
 });
 
+it('takes a host in Latin letters other than ASCII, however often it is asked', () => {
+  for (let calls = 0; calls < 20_000; calls += 1)
+    if (!isListUrl('https://bücher.example/')) expect.unreachable(`refused at call ${calls}`);
+});
+
 describe('the words of servers for an upstream', () => {
   it.each([
     ['tls://', '"tls://": no host'],
