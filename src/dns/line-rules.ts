@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { isAddress } from '../wire/dns-values.js';
+import { withoutEnd } from '../wire/text-ends.js';
 import type { ListRules, NameRules } from './list-rules.js';
 
 /** The outcome of reading a line: it made rules, names nothing, or is not understood. */
@@ -52,13 +53,6 @@ export const readLineOfAnEngine: LineReader = (given, rules) => {
 /** Removes trailing bars from a rule that begins with a bar. */
 function withoutBars(text: string): string {
   return text.startsWith('|') ? withoutEnd(text, '|') : text;
-}
-
-/** Removes a character from the end of a text, however often it is there, in linear time, unlike a regular expression. */
-export function withoutEnd(text: string, character: string): string {
-  let end = text.length;
-  while (end > 0 && text[end - 1] === character) end -= 1;
-  return text.slice(0, end);
 }
 
 function takePattern(pattern: string, isExact: boolean, kind: NameRules): boolean {

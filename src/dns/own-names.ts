@@ -1,7 +1,8 @@
 import { isIP, SocketAddress } from 'node:net';
 import type { DnsRewrite } from '../core/model.js';
 import { domainName, isAddress } from '../wire/dns-values.js';
-import { asciiLowerCase, withoutEnd } from './line-rules.js';
+import { withoutEnd } from '../wire/text-ends.js';
+import { asciiLowerCase } from './line-rules.js';
 
 /** The operator's own names. */
 interface Entry {

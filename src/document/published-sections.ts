@@ -9,7 +9,7 @@ import {
   type ServerConfiguration,
   type SubscriptionSettings,
 } from '../core/model.js';
-import { withoutOuterSlashes } from '../wire/traits/api-root.js';
+import { withoutOuterSlashes } from '../wire/text-ends.js';
 import { isAbsent, isObjectHere, readBoolean, readPort, readString, readStrings, type Warnings } from './reading.js';
 import { memberOf, type ObjectNode, type Shape, type ValueNode } from './tree.js';
 

@@ -6,6 +6,7 @@ import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
 import { databaseHome, fileHome, type HomePlace, memoryHome, testHome, upstreamHome } from '../settings/home.js';
 import { withFollowed } from '../sockets/followed-connections.js';
+import { withoutOuterSlashes } from '../wire/text-ends.js';
 import { checkOptions } from './check-options.js';
 import { assembleGateway, composeGateway, type Gateway } from './compose.js';
 import { homeOver } from './homes/home.js';
@@ -101,7 +102,7 @@ function serverOf(given: GatewayUpstream) {
   return {
     ...(ca === undefined ? {} : { ca }),
     origin,
-    webpath: pathname.replace(/^\/+|\/+$/g, ''),
+    webpath: withoutOuterSlashes(pathname),
     revision: revision === undefined ? null : lineNamed(revision, 'upstream revision').revision,
     credentials: { token, operator: username === undefined ? null : { username, password } },
   };

@@ -1,7 +1,7 @@
 import type { Backend } from '../core/backend.js';
 import { createSession, type Session } from '../core/session.js';
 import { type Operation, operationsOf } from '../wire/operations.js';
-import { withoutOuterSlashes } from '../wire/traits/api-root.js';
+import { withoutOuterSlashes } from '../wire/text-ends.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { PanelFiles } from './panel-files.js';
 

@@ -6,6 +6,7 @@ import { FAULT_EXPECTED, type Fault, readFault } from '../core/faults.js';
 import { isPasswordHash } from '../core/password.js';
 import { LOG_LEVELS, type LogLevel } from '../platform/log-levels.js';
 import { didYouMean } from '../wire/suggest.js';
+import { withoutEnd, withoutOuterSlashes } from '../wire/text-ends.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 
@@ -231,7 +232,7 @@ export const shareQuery = stringKind('empty, or a query written with its ?, such
 
 /** Leading and trailing slashes are removed, as the specification does ("Addressing"). */
 function readWebpath(text: string): string | undefined {
-  const trimmed = text.replace(/^\/+/, '').replace(/\/+$/, '');
+  const trimmed = withoutOuterSlashes(text);
   const segments = trimmed === '' ? [] : trimmed.split('/');
   const sound = segments.every((segment) => /^[A-Za-z0-9._~-]+$/.test(segment) && !/^\.{1,2}$/.test(segment));
   return sound ? trimmed : undefined;
@@ -325,7 +326,7 @@ export const webhookSecret = stringKind('whsec_ and Base64 of 24 to 64 bytes', (
 export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath/api, without ? or #", (text) => {
   const url = plainHttpUrl(text);
   if (url === null) return undefined;
-  const path = url.pathname.replace(/\/+$/, '');
+  const path = withoutEnd(url.pathname, '/');
   return `${url.origin}${path.endsWith('/api') ? path : `${path}/api`}`;
 });
 

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { DomainError } from '../core/errors.js';
+import { withoutEnd } from './text-ends.js';
 
 /** Returns a URL's host as an address or a name, without the brackets of IPv6 and a trailing dot. */
 export function hostOf(url: URL): string {
@@ -96,8 +97,7 @@ export type UpstreamPlace =
   | { readonly carrier: 'tls' | 'tcp' | 'udp'; readonly host: string; readonly port: number };
 
 const MOST_PORT = 65_535;
-/** Matches only from the first slash, or bracket, of a run: from each of them the time would grow with the square of their number. */
-const LAST_SLASHES = /(?<!\/)\/+$/;
+/** Matches only from the first bracket of a run: from each of them the time would grow with the square of their number. */
 const OUTER_BRACKETS = /^[[\]]+|(?<![[\]])[[\]]+$/g;
 const PORTS = { tls: 853, tcp: 53, udp: 53 } as const;
 
@@ -111,7 +111,7 @@ export function upstreamPlace(text: string): UpstreamPlace | null {
   if (given.startsWith('https://')) return isUrl(given) ? { carrier: 'https', url: given } : null;
   const [, scheme = 'udp', rest = ''] = /^(?:(tls|tcp|udp):\/\/)?(.*)$/s.exec(given) ?? [];
   const carrier = scheme === 'tls' || scheme === 'tcp' ? scheme : 'udp';
-  const bare = carrier === 'tls' ? rest.replace(LAST_SLASHES, '') : rest;
+  const bare = carrier === 'tls' ? withoutEnd(rest, '/') : rest;
   const [, bracketed, plain = '', digits] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(bare) ?? [];
   const host = isIP(bare) === 6 ? bare : (bracketed ?? plain);
   const port = digits === undefined || host === bare ? PORTS[carrier] : Number(digits);
@@ -135,7 +135,7 @@ export function upstreamFault(text: string): string | null {
   const given = text.trim();
   if (given.startsWith('https://')) return null;
   if (given.startsWith('tls://')) {
-    const [, host = '', port] = /^(.*?)(?::(\d*))?$/s.exec(given.slice(6).replace(LAST_SLASHES, '')) ?? [];
+    const [, host = '', port] = /^(.*?)(?::(\d*))?$/s.exec(withoutEnd(given.slice(6), '/')) ?? [];
     return (port === undefined ? null : portFault(port)) ?? (host === '' ? `"${given}": no host` : null);
   }
   const isTcp = given.startsWith('tcp://');

@@ -12,6 +12,7 @@ import type { AskedKeys } from '../../core/keys/types.js';
 import { withBulkKey } from '../../homes/upstream/bulk-key.js';
 import { isMissing } from '../../platform/presence.js';
 import type { HomePlace } from '../../settings/home.js';
+import { withoutOuterSlashes } from '../../wire/text-ends.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type FileServer, takesPlainKeysAlone } from '../../wire/traits/server-file.js';
 import type { CommandContext } from '../command.js';
@@ -49,7 +50,7 @@ const NOBODY: TargetCredentials = { token: null, operator: null };
 
 /** Opens the server at an address. */
 export function openTarget({ webpath, ...others }: TargetPlace, context: CommandContext): KeyHome {
-  const place = { ...others, webpath: webpath.replace(/^\/+|\/+$/g, '') };
+  const place = { ...others, webpath: withoutOuterSlashes(webpath) };
   return homeOver(withBulkKey(createServer(place, context), context));
 }
 

@@ -1,3 +1,5 @@
+import { withoutOuterSlashes } from '../text-ends.js';
+
 /** The place of a revision's API (protocol: "Addressing"). */
 export interface ApiRoot {
   readonly name: string;
@@ -5,14 +7,6 @@ export interface ApiRoot {
   readonly usesWebpath: boolean;
   /** Returns `{base}` and the API root, both without a trailing slash. */
   paths(webpath: string): { readonly base: string; readonly api: string };
-}
-
-/**
- * Removes the slashes around a path. Only the first slash of a run is tried, because with each of them the time would
- * grow with the square of their number.
- */
-export function withoutOuterSlashes(path: string): string {
-  return path.replace(/^\/+|(?<!\/)\/+$/g, '');
 }
 
 /** `/api`, whatever the web path. */

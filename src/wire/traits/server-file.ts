@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import gte from 'semver/functions/gte.js';
 import { MAX_U64 } from '../../core/model.js';
-import { withoutOuterSlashes } from './api-root.js';
+import { withoutEnd, withoutOuterSlashes } from '../text-ends.js';
 
 /**
  * A value that servers accept, by the types of their own reader (serde): a value of another type makes their start
@@ -481,8 +481,7 @@ const CERTIFICATES = ['acme', 'manual', 'none'];
 
 const isDomain = (name: string) =>
   name.length <= 253 && /^[a-z\d]([a-z\d-]{0,61}[a-z\d])?(\.[a-z\d]([a-z\d-]{0,61}[a-z\d])?)+$/i.test(name);
-const subscriptionPath = ({ text }: GivenMembers) =>
-  (text('subscription.path') ?? '').replace(/(?<!\/)\/+$/, '') || '/sub';
+const subscriptionPath = ({ text }: GivenMembers) => withoutEnd(text('subscription.path') ?? '', '/') || '/sub';
 const panelPath = ({ text }: GivenMembers) => `/${withoutOuterSlashes(text('api.webpath') || 'panel')}`;
 /** Patterns look for what is wrong in a path, because one that matches all of it runs out of stack at millions of characters. */
 const isPlainPath = (path: string) =>
