@@ -135,10 +135,11 @@ export class Resolver implements ResolverPort {
   configure(dns: DnsConfig, outbound: OutboundSettings | null): void {
     const before = this.#dns;
     // Any edit of the file comes here, of its keys, too, and combining long lists takes a third of a second.
-    const isSame =
-      isDeepStrictEqual([dns, outbound], [before, this.#outbound]) &&
-      // Maps are equal in any order, and of two spellings of a name the last counts.
-      isDeepStrictEqual([...dns.customDomains], [...before.customDomains]);
+    // Maps are equal in any order, and of two spellings of a name the last counts.
+    const isSame = isDeepStrictEqual(
+      [dns, outbound, ...dns.customDomains],
+      [before, this.#outbound, ...before.customDomains],
+    );
     this.#dns = dns;
     this.#settings = resolverSettings(dns);
     this.#outbound = outbound;
