@@ -5,14 +5,7 @@ import { takesPlainKeysAlone } from '../../wire/traits/server-file.js';
 import { readDocument } from '../document.js';
 import { ConfigurationShapeError, type LayoutName } from '../layout.js';
 import { createLosses, type Loss } from './losses.js';
-import {
-  type ConversionTarget,
-  configVersionOf,
-  nameUnread,
-  nameUnreadOfApi,
-  withConfigVersion,
-  withNeeded,
-} from './target.js';
+import { type ConversionTarget, configVersionOf, nameUnread, withConfigVersion, withNeeded } from './target.js';
 import { draftOf, refuseRepeated } from './text.js';
 import { toAccessKeys } from './to-access-keys.js';
 import { toInbounds } from './to-inbounds.js';
@@ -47,7 +40,6 @@ export function convertFile(
   const losses = createLosses();
   onStep(1 / 3);
   nameUnread(source, configuration, to, losses);
-  nameUnreadOfApi(source, configuration.listener, to, losses);
   const moved = isSameLayout ? bytes : (to.layout === 'inbounds' ? toInbounds : toAccessKeys)(bytes, losses);
   const converted = withConfigVersion(draftOf(withNeeded(moved, to, losses)), to);
   onStep(2 / 3);

@@ -46,7 +46,7 @@ const EVERY_PROTOCOL = 'servers of the target pass over it: the rule is for ever
 /** Records the members that other servers read and the target's ignore. */
 export function nameUnread(
   { bytes, root }: Draft,
-  { dns }: Pick<ServerConfiguration, 'dns'>,
+  { dns, listener }: Pick<ServerConfiguration, 'dns' | 'listener'>,
   to: ConversionTarget,
   losses: Losses,
 ): void {
@@ -54,14 +54,20 @@ export function nameUnread(
   for (const name of LATER_MEMBERS) {
     if (!laterMembers.includes(name) && isGiven(bytes, memberOf(root, name))) losses.add(name, UNREAD);
   }
-  const isRead = (place: string) => 'root' in to && readsPlace(to, place);
-  if (!isRead('bind_ip') && isGiven(bytes, memberOf(root, 'bind_ip'))) losses.add('bind_ip', UNREAD);
+  if (!isSurelyRead(to, 'bind_ip') && isGiven(bytes, memberOf(root, 'bind_ip'))) losses.add('bind_ip', UNREAD);
   for (const name of ['username', 'password']) {
     const place = `outbound.${name}`;
-    if (!isRead(place) && isGiven(bytes, memberOf(memberOf(root, 'outbound'), name))) losses.add(place, UNREAD);
+    if (!isSurelyRead(to, place) && isGiven(bytes, memberOf(memberOf(root, 'outbound'), name)))
+      losses.add(place, UNREAD);
   }
   nameUnreadOfDns(dns, to, losses);
   nameUnreadOfRules(root, to, losses);
+  nameUnreadOfApi(root, listener, to, losses);
+}
+
+/** Tells whether the target's servers are known, and read the member at a place. */
+function isSurelyRead(to: ConversionTarget, place: string): boolean {
+  return 'root' in to && readsPlace(to, place);
 }
 
 /** Records the DNS settings in force that the target's servers ignore, unless their older members say the same. */
@@ -71,7 +77,7 @@ function nameUnreadOfDns({ enabled, resolver }: DnsConfig, to: ConversionTarget,
     losses.add('dns', UNREAD);
     return;
   }
-  if (resolver === null || ('root' in to && readsPlace(to, 'dns.upstreams'))) return;
+  if (resolver === null || isSurelyRead(to, 'dns.upstreams')) return;
   const { upstreams, lists, rewrites } = resolver;
   const said = renderResolver({
     ...DEFAULT_RESOLVER,
@@ -105,8 +111,8 @@ const OPENS = 'servers of the target pass over it, and their API would be open t
 const SALTED = 'servers of the target let nobody in by a salted hash; it stays';
 
 /** Records the members of the listener that the target's servers ignore, or by which nobody could sign in there. */
-export function nameUnreadOfApi(
-  { root }: Draft,
+function nameUnreadOfApi(
+  root: ObjectNode,
   listener: ListenerConfig | null,
   to: ConversionTarget,
   losses: Losses,
